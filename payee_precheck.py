@@ -1,9 +1,10 @@
 """The entry point of the command, and the Python API: `check`, `plan` and `explain`.
 
-The packages of this program have names that others have too, `pipeline` and `schemas`; this module has the
-name of the distribution. `python -I -m payee_precheck` is the command in an interpreter that no PYTHONPATH
-and no working folder reaches. The Python API runs each job in such an interpreter, so that the caller's
-modules, event loop, threads and signal handlers do not matter. Importing this module loads nothing heavy.
+The packages of this program are named `pipeline` and `schemas`, as other people's packages may be; this
+module is named after the distribution. `python -I -m payee_precheck` runs the command in an interpreter that
+ignores PYTHONPATH and the working folder. The Python API runs each job in such an interpreter, so that the
+caller's modules, event loop, threads and signal handlers do not matter. Importing this module loads nothing
+heavy.
 
 >>> from payee_precheck import check
 >>> result = check("payroll.csv", profile="production", out="checked/payroll")  # doctest: +SKIP
@@ -45,18 +46,18 @@ _COMPLETE = (0, 1)
 _LAST_COLUMN = "check_attempts"
 """The last column of an outcome file; the character before it is the delimiter."""
 _COLLECTED_AFTER = 200_000
-"""New objects after which cycles are looked for: more than a run of a few rows makes."""
+"""The garbage collector runs after this many new objects; a run of a few rows makes fewer."""
 
 
 class PrecheckError(Exception):
-    """A refusal, or what ended a run early.
+    """A refusal, or the error that ended a run early.
 
     Attributes:
         exit_code: the exit status of the command, as in `precheck run --help`: 65 for a file that cannot be
             used, 75 for a run that is not complete, and so on.
         reason: what happened, and where; an English sentence.
-        advice: what to do; empty if the reason says it, or there is nothing to do.
-        result: the result as far as it came, if the run wrote its outcome file; None if it did not.
+        advice: what to do; empty if the reason says it, or if nothing can be done.
+        result: the result so far, if the run wrote its outcome file; else None.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class CheckOptions(PlanOptions, total=False):
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check ended with."""
+    """The result of a check."""
 
     exit_code: int
     """0: every row is decided; 1: a row has an outcome of `fail_on`."""
@@ -118,7 +119,7 @@ class CheckResult:
 
     @cached_property
     def outcomes(self) -> "pl.DataFrame":
-        """A row for each payment: the columns of the file and ten of the outcome; identifiers are text."""
+        """One row per payment: the columns of the file and the ten outcome columns; identifiers are text."""
         import polars as pl
 
         parquet, text = self.folder / "outcomes.parquet", self.folder / "outcomes.csv"
@@ -169,7 +170,7 @@ def plan(
     out: str | Path | None = None,
     **options: Unpack[PlanOptions],
 ) -> "Forecast":
-    """Forecast what a check would take, as `precheck plan` does; nothing is sent.
+    """Forecast a check, as `precheck plan` does; nothing is sent.
 
     Args and errors are those of `check`.
     """
@@ -184,7 +185,7 @@ def explain(code: str, /) -> str:
     """What a code means, what it does not mean and what to do, in English, as `precheck explain` prints it.
 
     Raises:
-        PrecheckError: there is no such code.
+        PrecheckError: the code does not exist.
     """
     answer = _answer(["explain", "--lang", "en", "--", code])
     answer.raise_refusal()
@@ -193,10 +194,10 @@ def explain(code: str, /) -> str:
 
 @contextmanager
 def _on_disk(payments: "str | Path | pl.DataFrame", out: str | Path | None) -> Iterator[tuple[Path, Path]]:
-    """The file to read and the folder of its run; a frame is a Parquet file for as long as it is read."""
+    """The file to read and the folder of its run; a frame becomes a temporary Parquet file."""
     if isinstance(payments, str | Path):
         file = Path(payments)
-        # In full, as `-` alone would be standard input.
+        # Absolute, because `-` alone would be standard input.
         yield file.absolute(), Path(f"{file.stem}.precheck" if out is None else out)
         return
     if out is None:
@@ -226,21 +227,21 @@ def _arguments(options: Mapping[str, Any], folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the command said in another interpreter."""
+    """The output of the command in another interpreter."""
 
     exit_code: int
     document: str
     refusals: Sequence[tuple[str, str]]
-    """What happened and what to do, each time."""
+    """Reason and advice of each error."""
 
     def raise_refusal(self, result: CheckResult | None = None) -> None:
-        """Raise what ended the command, if anything did."""
+        """Raise the error that ended the command, if any."""
         if self.refusals:
             raise PrecheckError(self.exit_code, *self.refusals[-1], result)
 
 
 def _answer(arguments: Sequence[str]) -> _Answer:
-    """Run the command in an interpreter of its own; its arguments and answer pass through pipes alone."""
+    """Run the command in its own interpreter; its arguments and answer pass only through pipes."""
     here = str(Path(__file__).resolve().parent)
     code = f"import sys; sys.path.insert(0, {here!r}); import payee_precheck; payee_precheck.answer()"
     with subprocess.Popen(  # noqa: S603 (this interpreter, this module)
@@ -271,7 +272,7 @@ _IMPORTING = threading.Lock()
 
 
 def _schema(name: str) -> Any:  # noqa: ANN401 (a module)
-    """A module of our `schemas`, also if the caller has a package of that name, now or later."""
+    """A module of our `schemas`, even if the caller has a package of that name, now or later."""
     here = Path(__file__).resolve().parent
     with _IMPORTING:
         loaded = sys.modules.get("schemas")
@@ -293,12 +294,12 @@ _LOADED: dict[str, Any] = {}
 
 
 def _taken_out() -> dict[str, Any]:
-    """Every module that is loaded as `schemas`, which no import finds any more."""
+    """Hide every module that is loaded as `schemas` from imports while the block runs."""
     return {key: sys.modules.pop(key) for key in list(sys.modules) if key.partition(".")[0] == "schemas"}
 
 
 def main() -> None:
-    """Start the command, if what would be imported is ours."""
+    """Start the command, if all packages it would import are ours."""
     _start("pipeline.cli.main", "main", prog_name="precheck")
 
 
@@ -308,15 +309,15 @@ def answer() -> None:
 
 
 def _start(module: str, function: str, **arguments: str) -> None:
-    """Call a function of the program, once nothing that it imports can be another's."""
+    """Call a function of the program, after checking that all it imports is ours."""
     if sys.platform == "win32":
         sys.stderr.write("precheck: it needs Linux or macOS; on Windows use WSL, or the desk of your team\n")
         sys.exit(_CONFIGURATION)
     _have_standard_streams()
     _forget_what_imports_would_obey()
-    # A run has few cycles to find, and what it imports is no garbage (docs/adr/0012).
+    # A run creates few cycles, and imported modules are not garbage (docs/adr/0012).
     gc.set_threshold(_COLLECTED_AFTER)
-    # Nor is it walked when it goes: Python would look for cycles in all of it, a quarter of a short run.
+    # Skip the collection at exit too: Python would search everything for cycles, a quarter of a short run.
     atexit.register(gc.freeze)
     for name in _PACKAGES:
         if (stranger := _stranger(name)) is not None:
@@ -344,19 +345,19 @@ def _forget_what_imports_would_obey() -> None:
     os.environ["SSL_CERT_FILE"] = os.devnull
     # Another package's plugin would see every document; none is even looked for.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-    # The command of httpx, which is imported with it, and brings Rich and Pygments where they are there.
+    # httpx imports its command, which would load Rich and Pygments if they are installed.
     sys.modules["httpx._main"] = None  # type: ignore[assignment]
 
 
 def _have_standard_streams() -> None:
-    """Fill the place of a stream that is closed: the next file that is opened must not get its number."""
+    """Open /dev/null for each closed standard stream: the next opened file must not get its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
 
 
 def _stranger(name: str) -> str | None:
-    """Where a package would come from that is not beside this module; None if it is ours."""
+    """Where a package would be imported from if not from beside this module; None if it is ours."""
     spec = PathFinder.find_spec(name)
     found = None if spec is None else spec.origin
     ours = Path(__file__).resolve().parent / name / "__init__.py"
@@ -364,7 +365,7 @@ def _stranger(name: str) -> str | None:
 
 
 def _where(error: BaseException) -> str:
-    """The last line of Python that ran before an error, without what it says."""
+    """The last line of Python that ran before an error, without the error's message."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next

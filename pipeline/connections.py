@@ -1,7 +1,7 @@
 """From a profile to open channels: one per API, with its server, its credentials and its limits.
 
-The HTTP libraries are imported where a channel is opened: they take a quarter of the start, and a run that
-is refused, or has nothing left to ask, needs none of them.
+The HTTP libraries are imported when a channel is opened: they take a quarter of the start, and a run that is
+refused or has no open question does not need them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 _WAITS = (1 / 30, 1 / 10)
-"""Before a server that was not reached is tried again, as parts of its `probe_wait_s`."""
+"""Waits before an unreachable server is tried again, as parts of its `probe_wait_s`."""
 
 
 def quota_path() -> Path:
@@ -68,7 +68,7 @@ def leases_path() -> Path:
 
 
 def routes(profile: Profile) -> Routes:
-    """The routes of payments under a profile; one without servers is that of a bank's report."""
+    """The routes of payments under a profile; without servers, those of a bank's report."""
     return Routes(
         apis=tuple(server.name for server in profile.servers) or (ApiName.BANK_REPORT,),
         gb_iban_to=profile.gb_iban_to,
@@ -87,7 +87,7 @@ def api_of(server: Server) -> Api:
 
 
 def quota_of(server: Server, *, now: Callable[[], datetime]) -> SqliteQuota | None:
-    """The daily cap of a server, counted together with every other process of this user."""
+    """The daily cap of a server, counted across all processes of this user."""
     if server.cap is None:
         return None
     return SqliteQuota(
@@ -100,7 +100,7 @@ def quota_of(server: Server, *, now: Callable[[], datetime]) -> SqliteQuota | No
 
 
 def tokens_of(server: Oauth) -> Tokens:
-    """The access token of one server's client; nothing is fetched yet."""
+    """The access token of one server's client; it is fetched later."""
     from pipeline.transport.token_endpoint import TokenEndpoint
 
     endpoint = TokenEndpoint(
@@ -122,7 +122,7 @@ def proxy_to(server: Server, url: str) -> Proxy | None:
     """The proxy on the way to an address of a server, if the profile names one.
 
     Raises:
-        ConfigurationError: its credentials cannot be read, or the environment names none that can be used.
+        ConfigurationError: its credentials cannot be read, or the environment's proxy cannot be used.
         TlsError: its authorities cannot be read.
     """
     from pipeline.transport.proxy import OF_PROXY, Proxy
@@ -143,12 +143,12 @@ def proxy_to(server: Server, url: str) -> Proxy | None:
 
 
 async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[float] = ()) -> str:
-    """Check our own certificate, make one TLS connection and send nothing; return version and suite.
+    """Check our certificate and make one TLS connection without sending anything; return version and suite.
 
-    A server that is away for a moment is tried again after each of the waits.
+    A server that cannot be reached is tried again after each of the waits.
 
     Raises:
-        TlsError, CredentialsError, IncompleteError: no such connection can be made.
+        TlsError, CredentialsError, IncompleteError: the connection fails.
     """
     if isinstance(server, MutualTls):
         facts = inspect_certificate(server.client_certificate, now=now)
@@ -176,7 +176,7 @@ async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[flo
 
 
 def _names_a_proxy(url: str) -> bool:
-    """True if the environment names a proxy for an address, of whatever kind."""
+    """True if the environment names a proxy of any kind for an address."""
     try:
         return proxy_of_environment(url) is not None
     except ConfigurationError:
@@ -184,7 +184,7 @@ def _names_a_proxy(url: str) -> bool:
 
 
 def context_of(server: Server) -> ssl.SSLContext:
-    """The TLS of one server, with our certificate where it wants one."""
+    """The TLS context of one server, with our certificate if it requires one."""
     if isinstance(server, MutualTls):
         return client_context(
             ca_file=server.ca_file,
@@ -211,15 +211,15 @@ async def open_channels(
 ) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
-    A share of each server's limits comes first: they hold for all runs of this user together, but for an
-    embedded sandbox, which no other process asks. Then one connection to each server is tried: a refused
-    certificate would look like a broken network on every row. Without `quotas`, the daily caps are those that
-    all processes of this user count.
+    A share of each server's limits is taken first: all runs of this user divide them, except those of an
+    embedded sandbox, which has one user only. Then one connection to each server is tried: a refused
+    certificate would look like a broken network on every row. Without `quotas`, the daily caps are counted
+    across all processes of this user.
 
-    A server that cannot be reached has a channel that says why.
+    The channel of an unreachable server holds the reason.
 
     Raises:
-        IncompleteError: other runs left no share of a server at the end of the wait.
+        IncompleteError: other runs still hold all shares of a server after the wait.
         ConfigurationError: a secret cannot be read.
     """
     servers = {server.name: server for server in profile.servers if server.name in needed}
@@ -248,7 +248,7 @@ async def _opened(
     now: Callable[[], datetime],
     stack: AsyncExitStack,
 ) -> ApiChannel:
-    """The channel to one server, within a share of its limits, until the stack is closed."""
+    """The channel to one server, within a share of its limits; it closes with the stack."""
     from pipeline.stages.ask import ApiChannel
     from pipeline.stages.ask.concurrency import ConcurrencyLimit
     from pipeline.transport.client import Client
@@ -302,7 +302,7 @@ async def _opened(
 
 
 def _requester(server: Server, now: datetime) -> str | None:
-    """The authorisation number in our client certificate, where there is one."""
+    """The authorisation number in our client certificate, if it has one."""
     if not isinstance(server, MutualTls):
         return None
     facts = inspect_certificate(server.client_certificate, now=now)
@@ -316,12 +316,12 @@ def _requester(server: Server, now: datetime) -> str | None:
 
 
 def scope_for(server: Server) -> str:
-    """The scope that requests to a server are counted by."""
+    """The scope under which requests to a server are counted."""
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
 def account_of(server: Server) -> ServerAccount:
-    """The limits that a server sets us, for all processes together."""
+    """The limits of an account at a server, for all processes together."""
     return ServerAccount(
         scope_for(server),
         server.name,
@@ -335,5 +335,5 @@ def account_of(server: Server) -> ServerAccount:
 
 
 def _deadline_s(server: Server) -> float:
-    """How long one request to a server may take."""
+    """The timeout of one request to a server."""
     return api_of(server).responder_wait_s + server.response_margin_s

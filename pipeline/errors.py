@@ -18,8 +18,8 @@
     │   └── TlsError            no trusted TLS connection can be made
     └── StoppedError      130   a signal asked to stop (143 for SIGTERM, and so on); run again to go on
 
-A bad row is not an error: it is data, and travels as a reject. A mistake of our own is an `AssertionError`,
-or whatever Python raises, and is caught in one place: where the command, or what it does for one file, ends.
+A bad row is not an error: it is data, and travels as a reject. Our own bugs are `AssertionError` or other
+Python errors; they are caught in one place, at the end of the command or of its work on one file.
 """
 
 import signal
@@ -39,13 +39,13 @@ class PrecheckError(Exception):
     exit_code: int
 
     def __init__(self, reason: Sentence, *, advice: Sentence | Sequence[Sentence] = ()) -> None:
-        """Take where and what happened apart from what to do, or from several ways to do it."""
+        """Take the reason, and the advice: one remedy or several."""
         self.reason = reason
         self.advice = (advice,) if isinstance(advice, Sentence) else tuple(advice)
         super().__init__(reason)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Cross into another process as it is, whatever its kind is made of."""
+        """Pickle the error with all attributes, whatever its constructor takes."""
         return _made_again, (type(self), vars(self))
 
     def __str__(self) -> str:
@@ -59,11 +59,11 @@ class PrecheckError(Exception):
         return (Sentence("advice.reason_and_step", reason=self.reason, step=reduce(_either, self.advice)),)
 
     def sentences(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> tuple[str, ...]:
-        """The same in words, as lines."""
+        """The messages in words, one line each."""
         return tuple(words(message, surface, language) for message in self.messages)
 
     def sentence(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
-        """The same in one line."""
+        """The messages in words, in one line."""
         return "; ".join(self.sentences(surface, language))
 
 
@@ -100,7 +100,7 @@ class OutputError(PrecheckError):
 
 
 class MistakeError(PrecheckError):
-    """An unexpected error of this program, to be reported; what was answered is kept."""
+    """An unexpected error of this program, to be reported; answers are kept."""
 
     exit_code = 70
 
@@ -122,14 +122,14 @@ class LockedError(IncompleteError):
 
 
 class LeaseLostError(IncompleteError):
-    """Another process holds the chunk of this question now, and nothing was written: it is no longer ours."""
+    """Another process holds the chunk of this question now; nothing was written."""
 
     def __init__(self) -> None:
         super().__init__(Sentence("errors.lease_lost"))
 
 
 class CapSpentError(IncompleteError):
-    """No unit of the daily cap was left for this request, and nothing was written: it may not leave."""
+    """The daily cap has no request left for this question; nothing was written, and it must not be sent."""
 
     def __init__(self) -> None:
         super().__init__(Sentence("errors.cap_spent"))
@@ -168,10 +168,10 @@ class ConfigurationFileError(ConfigurationError):
 
 
 class WrongValueError(ValueError):
-    """A value of the configuration is wrong; `ConfigurationFileError` names its place beside the sentence."""
+    """A value of the configuration is wrong; `ConfigurationFileError` adds its place to the sentence."""
 
     def __init__(self, message: Sentence, *below: str) -> None:
-        """Take what is wrong and what to do, and the keys that lead to it below what is validated."""
+        """Take problem and remedy, and the keys that lead to the value below the validated section."""
         super().__init__(message)
         self.message, self.below = message, below
 
@@ -208,8 +208,8 @@ _LEAST_TO_MOST_SERIOUS = (0, 1, 75, 2, 65, 73, 74, 76, 77, 78, 70)
 def most_serious(exit_codes: Iterable[int]) -> int:
     """The most serious of several exit statuses.
 
-    What a person must put right goes before what running the same command again does, and that goes before
-    what `--fail-on` found.
+    An error that a person must fix outranks one that running the command again fixes, which outranks a
+    finding of `--fail-on`.
 
     >>> most_serious([0, 75, 65, 1])
     65
@@ -218,11 +218,11 @@ def most_serious(exit_codes: Iterable[int]) -> int:
 
 
 FAILED_ON = 1
-"""The exit status where a row has an outcome or a warning named by --fail-on."""
+"""The exit status if a row has an outcome or a warning named by --fail-on."""
 ANY_WARNING = "warning"
-"""Stands in `--fail-on` for every code of a warning."""
+"""In `--fail-on`: any warning."""
 TOTALS_DIFFER = "TOTALS_DIFFER"
-"""The word of `--fail-on` for a total or count in the file that differs from its payments."""
+"""In `--fail-on`: a total or count in the file that differs from its payments."""
 
 
 def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:

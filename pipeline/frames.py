@@ -4,9 +4,8 @@ One row of `Payments` is one payment row of the file; of `Accepted`, a payment f
 `Rejects` and `Warnings`, one finding about one payment; of `Checks` and `Bases`, one distinct
 question; of `Answers`, what came back for one question; of `Outcomes`, one payment, decided.
 
-Identifiers are text from the first byte read to the last byte written. Null means absent; there
-are no empty strings in a canonical field. A column whose values are a closed set has that set for its
-type: nothing else can be in it, and it takes a byte a row.
+Identifiers are text from the first byte read to the last byte written. Null means absent; canonical fields
+have no empty strings. A column with a closed set of values is an enum, which takes one byte per row.
 """
 
 from enum import StrEnum
@@ -25,37 +24,38 @@ class AnswerState(StrEnum):
 
     ANSWERED = "answered"  # a responder's outcome, in a well-formed 200
     REUSED = "reused"  # a match from an earlier run, reused instead of asking again
-    REFUSED = "refused"  # a 400: the server will not look at it, today or tomorrow
+    REFUSED = "refused"  # a 400: the server will never process it
     UNANSWERED = "unanswered"  # no usable reply; worth asking again in a later run
     DEFERRED = "deferred"  # not asked: a limit left it for a later run
 
 
 class OwnCode(StrEnum):
-    """The codes of questions that no server gave a code to."""
+    """The codes of questions to which no server gave a code."""
 
     DAILY_CAP = "DAILY_CAP"  # deferred: the day's requests are used up
     LIMIT = "LIMIT"  # deferred: --limit
-    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server asked for more or longer pauses than a run sits out
+    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server asked for more or longer pauses than a run waits
     CONTRACT = "CONTRACT"  # unanswered: the reply breaks the API reference
-    NETWORK = "NETWORK"  # unanswered: no whole reply, or no connection
-    DEADLINE = "DEADLINE"  # unanswered: no whole reply in time
-    CLOCK = "CLOCK"  # unanswered: the server refuses the time of the request
-    TURNED_AWAY = "TURNED_AWAY"  # deferred: the server let in no other question either
+    NETWORK = "NETWORK"  # unanswered: no complete reply, or no connection
+    DEADLINE = "DEADLINE"  # unanswered: no complete reply in time
+    CLOCK = "CLOCK"  # unanswered: the server refuses the timestamp of the request
+    TURNED_AWAY = "TURNED_AWAY"  # deferred: the server refused all other questions too
     NOT_IN_REPORT = "NOT_IN_REPORT"  # unanswered: no report of the bank names the payment
-    REPORT_AMBIGUOUS = "REPORT_AMBIGUOUS"  # unanswered: what the bank reports fits several payments
+    REPORT_AMBIGUOUS = "REPORT_AMBIGUOUS"  # unanswered: the bank's report fits several payments
     REPORT_DIFFERS = "REPORT_DIFFERS"  # unanswered: the bank reports another account, or two results
-    REPORT_STATUS = "REPORT_STATUS"  # unanswered: the bank reports a status that is no result of a check
-    PDNG = "PDNG"  # unanswered: the bank has not finished, by its report
-    RVNC = "RVNC"  # unanswered: the bank ended its check without a result, by its report
+    REPORT_STATUS = "REPORT_STATUS"  # unanswered: the bank reports a status that is not a result
+    PDNG = "PDNG"  # unanswered: by its report, the bank has not finished
+    RVNC = "RVNC"  # unanswered: by its report, the bank ended its check without a result
     RUN_ENDED = "RUN_ENDED"  # deferred: the run ended before it was asked; unanswered: before a reply came
 
 
 TURNED_AWAY_STATUSES = frozenset({*range(201, 500), *range(600, 1000)}) - {408, 425, 429}
-"""HTTP statuses with which a server, or a proxy before it, refuses a question: all but 200, those
-of a server in trouble, and those that ask to be tried again. 400, 413, 415 and 422 are among them where they
-are not the API's own refusal of the question."""
+"""HTTP statuses with which a server, or a proxy before it, refuses a question: all but 200, server errors,
+and those that ask for a retry. 400, 413, 415 and 422 count if they are not the API's own refusal of the
+question.
+"""
 TURNED_AWAY_CODES = frozenset({OwnCode.CLOCK, *(f"HTTP_{status}" for status in TURNED_AWAY_STATUSES)})
-"""The codes of questions that were not let in: their status is shown, whatever code the server gives it."""
+"""The codes of questions refused before the API: the status is shown, whatever code the server gives."""
 
 
 class Meaning(NamedTuple):
@@ -63,9 +63,9 @@ class Meaning(NamedTuple):
 
     outcome: Outcome
     action: Action
-    reason: Sentence  # what it means; beside every row that has it
-    not_said: Sentence  # what it must not be taken for: completes "it does not say"
-    advice: Sentence | None = None  # what to do, where there is more to it than the action says
+    reason: Sentence  # the meaning, shown in every row that has the code
+    not_said: Sentence  # the wrong conclusion to avoid: completes "it does not say"
+    advice: Sentence | None = None  # what to do, if the action does not say it all
 
 
 class RouteReason(StrEnum):
@@ -77,14 +77,14 @@ class RouteReason(StrEnum):
 
 
 UK_ROUTES = frozenset({RouteReason.GB_IBAN, RouteReason.SORT_CODE})
-"""The reasons that a payment to a UK account has; it is asked about by 14 digits, whichever API checks it."""
+"""The reasons of payments to UK accounts, which are asked about by 14 digits in every API."""
 
 
 class BicSource(StrEnum):
     """The source of a responder's BIC."""
 
     FILE = "file"
-    TABLE = "table"  # the user's own
+    TABLE = "table"  # the user's directory
     REGISTRY = "registry"
 
 
@@ -94,7 +94,7 @@ NOTE = "Note: "
 Schema = dict[str, pl.DataType]
 
 MONEY = pl.Decimal(precision=38, scale=3)
-"""Amounts, exact, in the currency's main unit: no currency has more than three decimals in use."""
+"""Exact amounts in the currency's main unit: no currency in use has more than three decimals."""
 
 API = pl.Enum(ApiName)
 STATE = pl.Enum(AnswerState)
@@ -103,7 +103,7 @@ ACTION = pl.Enum(Action)
 
 PAYMENTS: Schema = {
     "row": pl.UInt32(),  # 1-based data row of the file; the header is not counted
-    "defect": pl.String(),  # what the reader found wrong with the row as a whole; null if nothing
+    "defect": pl.String(),  # the reader's finding about the row as a whole; null if none
     **{field: pl.String() for field in FIELDS},
 }
 
@@ -112,38 +112,40 @@ FINDINGS: Schema = {
     "field": pl.String(),
     "code": pl.String(),
     "message": pl.String(),  # for a person, in English; never quotes a name or an account number
-    "said": pl.String(),  # the same as `Sentence.as_text`
+    "said": pl.String(),  # the message as `Sentence.as_text`
 }
 REJECTS = FINDINGS
 WARNINGS = FINDINGS
 
 PAYEES: Schema = {
     "row": pl.UInt32(),
-    "payee_id": pl.String(),  # what the payer knows the payee by, or an identification; null if neither
-    "name": pl.String(),  # null if the payee is asked for by identification
-    "account": pl.String(),  # one text for one account, however the file writes it
+    "payee_id": pl.String(),  # the payer's id of the payee, or an identification; null if neither
+    "name": pl.String(),  # null if the payee is identified without a name
+    "account": pl.String(),  # one spelling per account, however the file writes it
     "secondary_reference": pl.String(),
 }
 """Payees and their accounts, normalised for comparing two files: one row per accepted payment."""
 
 PAYEE_KEYS: Schema = {
-    "row": pl.UInt32(),  # the last payment that says the same
-    "payee_id": pl.UInt64(),  # a keyed hash, as are the next two
+    "row": pl.UInt32(),  # the last payment with the same values
+    "payee_id": pl.UInt64(),  # a keyed hash, like the next two
     "name": pl.UInt64(),
     "account": pl.UInt64(),
     "account_shown": pl.String(),  # masked
 }
-"""Keys of the `Payees` of a run, under the key of its folder."""
+"""Keys of the `Payees` of a run, hashed with the key of its folder."""
 
 KEPT_PAYEES: Schema = {
     **PAYEE_KEYS,
     "known": pl.String(),  # rules.known_payees.PayeeStatus
-    # Of what is carried: the folder of the run that knew it, when that ended, and the key of its hashes.
+    # For carried rows: the folder of the run that had them, its end, and the key of its hashes.
     "folder": pl.String(),
     "finished": pl.String(),
     "payee_key": pl.String(),  # in hexadecimal digits
 }
-"""What a run keeps for the next one to compare with: its own `PayeeKeys`, and what it carries of others."""
+"""The payees that a run keeps for comparison with the next one: its own `PayeeKeys`, and those carried from
+earlier runs.
+"""
 
 CHANGES: Schema = {
     "row": pl.UInt32(),
@@ -156,8 +158,8 @@ CHANGES: Schema = {
 
 QUESTION: Schema = {
     "api": API,
-    "account": pl.String(),  # in the UK: sort code and account number, 14 digits; elsewhere: the IBAN
-    "name": pl.String(),  # null if the payee is asked for by identification
+    "account": pl.String(),  # in the UK sort code and account number, 14 digits; elsewhere the IBAN
+    "name": pl.String(),  # null if the payee is identified without a name
     "account_type": pl.Enum(AccountType),  # cop only
     "secondary_reference": pl.String(),  # cop only
     "lei": pl.String(),
@@ -166,16 +168,16 @@ QUESTION: Schema = {
     "organisation_id_scheme": pl.String(),
     "organisation_id_issuer": pl.String(),
     "responder_bic": pl.String(),  # vop_standard only: BIC11
-    "remittance": pl.String(),  # vop_standard only, where the profile sends it
+    "remittance": pl.String(),  # vop_standard only, if the profile sends it
 }
-"""What makes two payments one question: equal in all of these."""
+"""The fields of a question: payments that are equal in all of them share one."""
 
 ACCEPTED: Schema = {
     "row": pl.UInt32(),
     **QUESTION,
     "route_reason": pl.Enum(RouteReason),
     "bic_source": pl.Enum(BicSource),  # vop_standard only
-    "amount": MONEY,  # null if the file gives none
+    "amount": MONEY,  # null if the file has none
     "currency": pl.String(),
 }
 
@@ -189,15 +191,15 @@ BASES: Schema = {
     "api": API,
     "by_name": pl.Boolean(),  # otherwise by an identification
 }
-"""Per question, the columns that its answer is read with once asking has ended."""
+"""For each question, the columns needed to read its answer at the end."""
 
 ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}
-"""Which question answers which payment: one row per accepted payment."""
+"""The question that answers each payment: one row per accepted payment."""
 
 ANSWERS: Schema = {
     "check": pl.UInt32(),
     "state": STATE,
-    "code": pl.String(),  # verbatim: a reason code, a problem code, or one of our own
+    "code": pl.String(),  # verbatim: a reason code, a problem code, or one of ours
     "matched_name": pl.String(),
     "request_id": pl.String(),  # correlation id of the accepted answer
     "time": pl.String(),  # UTC, milliseconds, Z
@@ -216,17 +218,17 @@ OUTCOMES: Schema = {
 
 REASONS: Schema = {
     "reason": pl.String(),  # as in `check_reason`
-    "said": pl.String(),  # the sentences that it is made of: a JSON list of what `Sentence.as_data` gives
+    "said": pl.String(),  # its sentences: a JSON list of `Sentence.as_data`
 }
-"""What stands behind each distinct reason of the outcomes, for pages in other languages."""
+"""The sentences of each distinct reason of the outcomes, for pages in other languages."""
 
 CORRECTIONS: Schema = {
     "row": pl.UInt32(),
-    "field": pl.String(),  # null if the reason alone says what is wrong
-    "kind": pl.String(),  # the Acceptance that it takes; null if no answer says what is right
-    "header": pl.String(),  # the column to write to; null if there is not exactly one
+    "field": pl.String(),  # null if only the reason says what is wrong
+    "kind": pl.String(),  # the Acceptance that it needs; null if no answer has the right value
+    "header": pl.String(),  # the column to write to; null unless there is exactly one
     "from": pl.String(),
-    "to": pl.String(),  # null where only the payee knows it
+    "to": pl.String(),  # null if only the payee knows it
     "why": pl.String(),
     "obstacle": pl.String(),  # why this program cannot write it, as a sentence; null if it can
 }
@@ -234,34 +236,34 @@ CORRECTIONS: Schema = {
 DECISIONS: Schema = {
     "row": pl.UInt32(),
     "decision": pl.String(),  # a Decision
-    "reason": pl.String(),  # null only if the decision is to hold
+    "reason": pl.String(),  # null only for a hold
     "by": pl.String(),  # who decided
     "time": pl.String(),  # when, UTC, ISO 8601 with Z
     "claimed_by": pl.String(),  # the approver that a workbook names, unverified; null if none
 }
-"""What people decided: at most one row per payment."""
+"""People's decisions: at most one row per payment."""
 
 WARNED: Schema = {
     "row": pl.UInt32(),
     "code": pl.String(),  # a WarningCode
 }
-"""Which payments carry which warning: at most one row per payment and code."""
+"""The warnings of payments: at most one row per payment and code."""
 
 PLACEMENTS: Schema = {
     "row": pl.UInt32(),
     "place": pl.String(),  # release or hold
-    "why": pl.String(),  # the key of the sentence that says why it is held; null if it is not
-    "why_of": pl.String(),  # what that sentence names
-    "decided": pl.Boolean(),  # whether a person decided so
+    "why": pl.String(),  # the key of the sentence that says why it is held; null if released
+    "why_of": pl.String(),  # the values of that sentence
+    "decided": pl.Boolean(),  # whether a person decided it
 }
 
 
-# Each frame has a type of its own, so that two that are swapped do not pass the type checker. To take
-# rows out of one, or to change its columns, gives a plain frame; who calls it one has checked its schema.
+# Each frame has its own type, so that swapped frames do not type-check. Removing rows or changing columns
+# gives a plain frame; the caller that casts it back has checked its schema.
 
 Payments = NewType("Payments", pl.DataFrame)
 Original = NewType("Original", pl.DataFrame)
-"""The columns of the file, untouched; a row for each of `Payments`."""
+"""The columns of the file, unchanged; one row for each of `Payments`."""
 Accepted = NewType("Accepted", pl.DataFrame)
 Rejects = NewType("Rejects", pl.DataFrame)
 Warnings = NewType("Warnings", pl.DataFrame)
@@ -286,19 +288,19 @@ class Findings(NamedTuple):
     warnings: Warnings
 
     def and_warnings(self, more: Warnings) -> "Findings":
-        """The same, with warnings that came later."""
+        """Add later warnings."""
         return Findings(self.rejects, Warnings(pl.concat([self.warnings, more])))
 
 
 class Questions(NamedTuple):
-    """The questions, and the payments they are for."""
+    """The questions, and the payments that each answers."""
 
     bases: Bases
     assignments: Assignments
 
 
 class Check(NamedTuple):
-    """One question, as a row of `Checks`, for the one hop that is truly one at a time."""
+    """One question, as a row of `Checks`, for the one step that handles questions singly."""
 
     check: int
     api: ApiName
@@ -335,16 +337,16 @@ def recurring(numbers: pl.Series) -> pl.Series:
 
 
 def slim(*frames: pl.DataFrame) -> pl.DataFrame:
-    """The rows of all frames in one, in as little memory as they need; what was given is empty afterwards.
+    """The rows of all frames in one, in as little memory as possible; the given frames are emptied.
 
-    Columns that are cut in different places are copied, all of them, whenever they are used together. Here
-    each is put into one piece by itself, so that a large frame is never there twice. A column without any
-    value becomes a constant, which takes nothing, also in what is made of the frame.
+    polars copies all columns of a frame whose chunks differ, whenever they are used together. Here each
+    column is joined separately, so a large frame is never held twice. A column without values becomes a
+    constant, which takes no memory, in derived frames too.
     """
     schema, height = frames[0].schema, sum(frame.height for frame in frames)
     present, absent = [], []
     for name, kind in schema.items():
-        # Not by concat's own rechunk, which keeps the buffers that the pieces are cut from.
+        # Not by concat's own rechunk, which keeps the source buffers.
         column = pl.concat([frame.drop_in_place(name) for frame in frames]).rechunk()
         if column.count():
             present.append(column)

@@ -1,7 +1,7 @@
 """The name-check APIs, each a module of pure functions: build a request, read a response, know the codes.
 
-Nothing here touches a network, a clock or chance. A module gives in its `ApiDeclaration` all that the program
-has to know of its API; `registry` has all of them. An `Api` builds the requests and reads the answers.
+Nothing here touches a network, a clock or chance. Each module's `ApiDeclaration` holds all that the program
+needs to know about its API; `registry` lists them. An `Api` builds the requests and reads the answers.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pipeline.sections.servers import Server
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
-if TYPE_CHECKING:  # imported where something is asked: it is slow, and most commands ask nothing
+if TYPE_CHECKING:  # imported only to ask questions: it is slow, and most commands ask none
     import httpx
 
 MATCH_CODE = "MTCH"
-"""The code of a full match, for every API: CoP has none of its own."""
+"""The code of a full match in every API: CoP itself has no code for it."""
 IDENTIFICATION = frozenset(
     {"lei", "organisation_bic", "organisation_id", "organisation_id_scheme", "organisation_id_issuer"}
 )
-"""The fields of a question that asks for a payee by identification."""
+"""The fields of a question that identify a payee without a name."""
 
 
 class Basis(StrEnum):
@@ -44,9 +44,9 @@ class ParsedAnswer(NamedTuple):
 
 
 RETRY_HERE = Sentence("todo.run_again_later")
-"""For a question without an answer."""
+"""Advice for a question without an answer."""
 RETRY_ELSEWHERE = Sentence("todo.ask_anew")
-"""For a question whose answer may be another one later."""
+"""Advice for a question that may get another answer later."""
 
 
 class ContractBreachError(Exception):
@@ -62,7 +62,7 @@ class MisdirectedError(ContractBreachError):
 
 
 class Api(NamedTuple):
-    """One name-check API, as one requester asks it."""
+    """One name-check API, as one requester uses it."""
 
     name: ApiName
     responder_wait_s: float
@@ -72,19 +72,20 @@ class Api(NamedTuple):
     read: Callable[[httpx.Response, Check, str], ParsedAnswer]
     """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
     meanings: Mapping[tuple[Basis, str], Meaning]
-    """Every code that `read` can return, and what it means. A code that is not here does not exist."""
+    """The meaning of every code that `read` can return; other codes do not exist."""
     responder: Callable[[Check], str]
-    """The bank that answers for an account. It decides only which questions share a bulkhead and a breaker,
-    so a wrong guess costs nothing."""
+    """The bank that answers for an account. It only decides which questions share a bulkhead and a breaker,
+    so a wrong guess costs nothing.
+    """
 
 
 class Route(NamedTuple):
     """A route: the payments that can go to an API, and the kind of question it is asked."""
 
     account: pl.Expr
-    """The account, as the API writes it, of a cleaned payment (stages/validate.py)."""
+    """The account of a cleaned payment (stages/validate.py), as the API writes it."""
     only: pl.Expr | None = None
-    """Which of the kind; None: all. An API that takes some of a kind comes before one that takes all."""
+    """A condition on the payment; None: none. An API with a condition is listed before one without."""
 
 
 class ApiDeclaration(NamedTuple):
@@ -97,30 +98,30 @@ class ApiDeclaration(NamedTuple):
     """The `api` of its section, which distinguishes APIs with the same key."""
     section: type[Server]
     api: Callable[[Server], Api]
-    """The API as the requester asks it that such a section is about."""
+    """The API for the requester that such a section describes."""
     takes: frozenset[str]
-    """The fields of a question that it is sent, beside the account; a bank's BIC, if at all, is required."""
+    """The fields that its questions carry besides the account. If `responder_bic` is one, it is required."""
     routes: Mapping[RouteReason, Route]
-    """By what its payments say where the money goes: only UK accounts, or none of them."""
+    """Its routes by the account details that a payment has: only those of UK accounts, or none of them."""
     meanings: Mapping[tuple[Basis, str], Meaning]
-    """The settings of its `Api`, the same for every caller."""
+    """The meanings of its `Api`, the same for every requester."""
     asked: Mapping[Basis, str]
-    """Name of the API for people, by what it is asked by."""
+    """The API's name for users, for each basis of a question."""
 
     @property
     def takes_uk(self) -> bool:
-        """True if it is asked about UK accounts."""
+        """True if it checks UK accounts."""
         return self.routes.keys() <= UK_ROUTES
 
     def check(self) -> None:
-        """Refuse a declaration that contradicts itself: a mistake of ours."""
+        """Assert that the declaration does not contradict itself."""
         assert self.takes <= QUESTION.keys() - {"api", "account"}, f"{self.name}: takes what no question has"
         assert self.takes_uk or not self.routes.keys() & UK_ROUTES, f"{self.name}: two kinds of accounts"
         assert {basis for basis, _ in self.meanings} == self.asked.keys(), f"{self.name}: asked by what?"
 
 
 class ReportDeclaration(NamedTuple):
-    """The same of a bank's report, which is not asked: it says of each payment what an API would have."""
+    """The declaration of a bank's report, which holds the answers that an API would have given."""
 
     name: ApiName
     takes: frozenset[str]
@@ -134,9 +135,9 @@ def basis_of(check: Check) -> Basis:
 
 
 def post(path: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
-    """The request of a question: its path in place of an address, which the client knows.
+    """The request of a question, with a path only: the client knows the server's address.
 
-    Its body is handed over as a stream, because httpx looks twice at the headers of any other.
+    The body is a stream because httpx parses the headers of any other body twice.
     """
     from httpx import ByteStream, Request
 
@@ -152,12 +153,12 @@ def _address(path: str) -> httpx.URL:
 
 
 def name_in(member: str | None) -> str | None:
-    """The matched name in a member of an answer: an empty one is no name."""
+    """The matched name in a member of an answer; an empty string counts as no name."""
     return member or None
 
 
 def require_json(response: httpx.Response) -> None:
-    """Refuse a response that is not declared to be JSON, such as a login page (ContractBreachError)."""
+    """Refuse a response without the content type of JSON, such as a login page (ContractBreachError)."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise ContractBreachError(Sentence("apis.not_json"))
@@ -170,7 +171,7 @@ def require_echo(response: httpx.Response, header: str, request_id: str) -> None
 
 
 class Echo(Enum):
-    """The correlation id of a response."""
+    """Whether a response carries the correlation id of its request."""
 
     OURS = auto()
     MISSING = auto()
@@ -178,7 +179,7 @@ class Echo(Enum):
 
 
 def echo_of(response: httpx.Response, header: str, request_id: str) -> Echo:
-    """Whose correlation id a response carries; the same id sent twice is one echo."""
+    """Compare a response's correlation id with the request's; the same id sent twice counts as one."""
     values = response.headers.get_list(header, split_commas=True)
     echoed = {value.strip().lower() for value in values} - {""}
     if not echoed:

@@ -60,7 +60,13 @@ class Cop(Oauth):
 
 
 def request(check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check: UUID v4 in lower case, UTC with milliseconds."""
+    """Build the request of one check (API reference, section "Headers").
+
+    Args:
+        check: a check with a name and an account type.
+        request_id: a UUID v4 in lower case.
+        time: the time of the request in UTC, as `YYYY-MM-DDThh:mm:ss.sssZ`.
+    """
     if check.name is None or check.account_type is None:
         raise AssertionError("a CoP check has a name and an account type")
     body = NameVerificationRequest(
@@ -195,7 +201,7 @@ _MEANINGS: dict[str, Meaning] = {
 
 
 def responder(check: Check) -> str:
-    """The bank's sort code."""
+    """The bank's sort code, the first six digits of the account."""
     return check.account[:6]
 
 

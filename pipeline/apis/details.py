@@ -1,7 +1,7 @@
-"""A server's own description of a problem, made fit for a log line, the ledger and the terminal.
+"""A server's description of a problem, without personal data, for a log line, the ledger and the terminal.
 
-Source: API reference, "Problem details": `detail` is a sentence for people. It is the server's text, so it
-may quote what was asked: names and numbers of the question, other numbers and tokens are removed from it.
+Source: API reference, "Problem details": `detail` is a sentence for people. The server's text may quote the
+request, so names and numbers of the question, other numbers and tokens are removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import httpx
 
 _WORD_CHARS_MIN = 2
-"""A name is removed word by word as well: a server may quote a part of it, or reverse it."""
+"""Names are also removed word by word: a server may quote a part of a name, or reverse it."""
 
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
@@ -29,7 +29,7 @@ def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
         return ""
     text = problem.detail or problem.title
     if not text:
-        return ""  # nothing to search, and each question is searched for by patterns of its own
+        return ""  # the search below builds patterns for each question, so skip it for an empty text
     return masked(text, [] if check is None else _said_of(check))
 
 

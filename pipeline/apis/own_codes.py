@@ -1,4 +1,4 @@
-"""The meaning of payments without an answer: by our own code, or by the code of the service's error.
+"""What it means that a payment has no answer, by our own code or by the service's error code.
 
 The codes of problems are those of the API reference, "Errors"; others that a server may send are explained by
 the state of the question alone.
@@ -67,7 +67,7 @@ BY_STATE: Mapping[AnswerState, Meaning] = {
     AnswerState.UNANSWERED: _unanswered(Sentence("answer.unanswered")),
     AnswerState.DEFERRED: _deferred(Sentence("answer.deferred")),
 }
-"""The meaning where the code has none of its own."""
+"""The meaning if the code has none of its own."""
 
 _NEXT_REPORT = Sentence("explain.import_next_report")
 _ASK_BANK = Sentence("explain.ask_bank_or_run")
@@ -87,7 +87,7 @@ OF_REPORTS: Mapping[OwnCode, Meaning] = {
     OwnCode.PDNG: _unanswered(Sentence("answer.pdng"), Sentence("explain.not_reported"), _NEXT_REPORT),
     OwnCode.RVNC: _unanswered(Sentence("answer.rvnc"), Sentence("explain.not_reported"), _ASK_BANK),
 }
-"""The meaning of what a report of the bank does not answer."""
+"""The meaning of payments that the bank's report does not answer."""
 
 MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.DEFERRED, OwnCode.DAILY_CAP): _deferred(
@@ -126,7 +126,7 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.REFUSED, TOO_LARGE): _not_the_row(Sentence("answer.http_413")),
     (AnswerState.REFUSED, WRONG_FORM): _not_the_row(Sentence("answer.http_415")),
 }
-"""The meaning of a code in a state; the same word means nothing in another state."""
+"""The meaning of a code in a state; the same code in another state is unknown."""
 
 
 def meaning_of(

@@ -1,4 +1,4 @@
-"""The codes of error responses that are neither our own nor those of answers."""
+"""The codes of error responses that are neither our own codes nor answer codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TAKEN = frozenset(
 
 
 def problem_code(response: httpx.Response) -> str:
-    """The error code of a response if it looks like one and means nothing else, or `HTTP_` and status."""
+    """The error code of a response; `HTTP_` and the status if it has none, or one with another meaning."""
     try:
         code = parse(Problem, response.content).code
     except ValueError:

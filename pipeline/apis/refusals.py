@@ -1,8 +1,8 @@
-"""Tell whether an error response is the API's own, or from something between us and the API.
+"""Decide whether an error response comes from the API, or from something between us and the API.
 
 Source: API reference, "Problem details" and "Errors": every error is problem details in JSON, whose `status`
 equals the HTTP status, and every response echoes the correlation id. Load balancers, firewalls and proxies
-answer in other forms. Some gateways echo the id on 200 alone.
+answer in other forms. Some gateways echo the id only with status 200.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ DECLARED: Mapping[ApiName, ApiDeclaration | ReportDeclaration] = {
     **APIS,
     ApiName.BANK_REPORT: vop.BANK_REPORT,
 }
-"""All that answers can come from: those, and the report of a bank."""
+"""All sources of answers: the APIs, and a bank's report."""
 UK_APIS = tuple(name for name, declared in APIS.items() if declared.takes_uk)
-"""Those that are asked about UK accounts."""
+"""The APIs that check UK accounts."""
 
 
 def about_uk_accounts(questions: pl.DataFrame) -> pl.DataFrame:
@@ -34,7 +34,7 @@ def _forms() -> Iterator[tuple[str, dict[str, type[Server]]]]:
 
 
 SECTIONS: Mapping[str, Mapping[str, type[Server]]] = dict(_forms())
-"""Key of a profile -> form -> the section of an API: one for each form that a key can have."""
+"""Key of a profile -> form -> the section of an API: one for each form of a key."""
 
 assert DECLARED.keys() == set(ApiName), "an API without a declaration"
 assert sum(map(len, SECTIONS.values())) == len(APIS), "two APIs with the same section"

@@ -1,7 +1,7 @@
 """Verification of Payee: the European name check by IBAN, in its two forms.
 
-The gateway form is light: party and IBAN. The standard form names both banks as well. Answers and
-their meaning are the same. Source: API reference, VoP Gateway 1.0.2 and VoP Standard 1.0.0.
+A request in the gateway form holds the party and the IBAN; in the standard form also both banks. Answers and
+their meanings are the same. Source: API reference, VoP Gateway 1.0.2 and VoP Standard 1.0.0.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class VopStandard(MutualTls):
 
     @property
     def client(self) -> str:
-        """The client that the server knows us as."""
+        """The client id by which the server knows us."""
         return self.requesting_bic
 
     @property
@@ -98,13 +98,22 @@ class VopStandard(MutualTls):
 
 
 def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check in the gateway form."""
+    """Build the request of one check in the gateway form.
+
+    Args:
+        check: a check with a name or an identification.
+        request_id: a UUID v4 in lower case.
+        time: the time of the request in UTC, as `YYYY-MM-DDThh:mm:ss.sssZ`.
+    """
     body = GatewayRequest(party=_party(check), party_account=PartyAccount(iban=check.account))
     return post(GATEWAY_PATH, _headers(request_id, time), body.to_json())
 
 
 def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check in the standard form, which names both banks by their BIC11."""
+    """Build the request of one check in the standard form, which names both banks by their BIC11.
+
+    The other arguments are those of `gateway_request`.
+    """
     if check.responder_bic is None:
         raise AssertionError("a VoP Standard check has the responder's BIC")
     body = StandardRequest(
@@ -120,8 +129,8 @@ def standard_request(requesting_bic: str, check: Check, request_id: str, time: s
 def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswer:
     """Read a response with status 200.
 
-    The answer to what was asked counts: `partyNameMatch` for a name, `partyIdMatch` for an
-    identification. The other member was not asked for and may only be absent or NOAP.
+    The answer to a name is `partyNameMatch`, to an identification `partyIdMatch`. The other member must be
+    absent or NOAP.
 
     Raises:
         ContractBreachError: the response contradicts itself or the API reference in any way.
@@ -222,7 +231,7 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
 
 
 def responder(check: Check) -> str:
-    """The bank's BIC, or the bank code of the IBAN: the gateway does not say which bank it asks."""
+    """The bank's BIC, else country and bank code of the IBAN: the gateway does not say which bank it asks."""
     return check.responder_bic or check.account[:2] + check.account[4:8]
 
 
@@ -277,4 +286,4 @@ BANK_REPORT = ReportDeclaration(
     },
     meanings=_MEANINGS,
 )
-"""What the payer's own bank reports: a verification by the codes of the scheme, also of UK accounts."""
+"""A report of the payer's own bank: it uses the codes of VoP, for UK accounts too."""

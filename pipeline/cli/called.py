@@ -15,7 +15,7 @@ from pipeline.wording import ENGLISH, SurfaceKind, speaking, words
 
 
 def answer() -> None:
-    """Read the arguments, a JSON list; print how the command ended and what it printed, a JSON document."""
+    """Read the arguments as a JSON list; print the exit status and all output as a JSON document."""
     arguments = json.load(sys.stdin)
     exit_code = 0
     with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):

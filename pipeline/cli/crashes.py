@@ -1,7 +1,6 @@
 """Crash reports: a bug of this program, recorded for its maintainers.
 
-The record has places in the program and nothing else: the message of an error, or the value of a variable,
-may be personal data.
+The record holds only positions in the program: error messages and values of variables may be personal data.
 """
 
 import errno
@@ -23,7 +22,7 @@ from pipeline.wording import Sentence
 
 
 def is_mistake(end: BaseException) -> bool:
-    """True if this end is a crash: expected neither by the program nor by click."""
+    """True if this end is a crash: an error that neither the program nor click expects."""
     if isinstance(end, (click.ClickException, click.Abort, click.exceptions.Exit)):
         return False
     from pipeline.files.disk_errors import is_expected_end
@@ -87,11 +86,11 @@ def _frames(error: BaseException) -> Iterator[str]:
 
 
 def _kept(text: str) -> Path | None:
-    """The new file, readable by its owner only; None if it cannot be written."""
+    """Write the text to a new file, readable by its owner only; None if that fails."""
     from platformdirs import user_state_path
 
     folders = [Path(tempfile.gettempdir())]
-    with suppress(RuntimeError):  # a user may have no home
+    with suppress(RuntimeError):  # the user may have no home
         folders.insert(0, user_state_path("payee-precheck") / "mistakes")
     for folder in folders:
         with suppress(OSError):

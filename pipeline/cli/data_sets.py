@@ -1,4 +1,4 @@
-"""Data sets on the command line: when FILE is one, and which options apply to it."""
+"""Data sets on the command line: when FILE is one, and the options for it."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def how_to_check(
     given: Given, stack: ExitStack
 ) -> "tuple[Callable[[CheckJob, Surface], RunResult], KeptOpen | None]":
-    """The function that checks the files, one by one or as a data set; and what they share.
+    """The function that checks the files, one by one or as a data set, and the resources they share.
 
-    That is open until the stack is closed.
+    The resources stay open until the stack is closed.
 
     Raises:
-        UsageError: what is said of a data set is said of files.
+        UsageError: an option for data sets is given with files.
     """
     from pipeline.executors.kept_open import KeptOpen
     from pipeline.jobs.check import check

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 _OPENING = "open.html"
 _ADDRESS = "address"
-"""Port and secret part of the address of the desk that runs."""
+"""Port and secret path of the address of the running desk."""
 _ALLOCATOR = "_RJEM_MALLOC_CONF"
 _GIVES_BACK = "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2"
-"""That what polars frees goes back to the system at once: it obeys this when it is imported."""
+"""Make polars return freed memory to the system at once; it reads this when imported."""
 _COLLECTED_AFTER = 2_000
-"""New objects after which cycles are looked for."""
+"""The garbage collector runs after this many new objects."""
 
 
 @click.command(cls=Command)
@@ -95,7 +95,7 @@ def desk(given: Given) -> None:
 
 
 def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_browser: bool) -> None:
-    """One's own desk, on the loopback address."""
+    """Serve one user's desk on the loopback address."""
     from pipeline.desk.access import LocalAccess
     from pipeline.desk.peers import system_tells
     from pipeline.desk.server import loopback
@@ -128,7 +128,7 @@ def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_br
 
 
 def _serve_demo(given: Given, settings: "DeskSection") -> None:
-    """One's own desk in a temporary folder, with something in it."""
+    """Serve one user's desk with sample files, in a temporary folder."""
     import tempfile
 
     from pipeline.desk import demo
@@ -155,7 +155,7 @@ def _environment() -> dict[str, str]:
 
 
 def _serve_team(home: "DeskHome", settings: "DeskSection", path: Path) -> None:
-    """The desk of a team, on a Unix socket."""
+    """Serve the desk of a team on a Unix socket."""
     from pipeline.desk.access import ProxyAccess, uid_of
     from pipeline.desk.server import unix_socket
 
@@ -194,7 +194,7 @@ def _serve(
         child_environment=_environment(),
     )
 
-    # It lives for weeks, which a run does not: what stays in a cycle, or with a thread, would stay in memory.
+    # The desk runs for weeks, unlike a run: memory held by cycles and threads would never be freed.
     give_freed_memory_back()
     gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)
@@ -236,7 +236,7 @@ def _running(home: "DeskHome") -> str:
 
 
 def _opening_page(home: "DeskHome", link: str) -> Path:
-    """A file that leads a browser to the link, which everybody here could read on a command line."""
+    """A file that opens the link in a browser: command lines are visible to all users of the computer."""
     from pipeline.files.atomic import write_atomically
 
     path = home.path / _OPENING

@@ -1,4 +1,4 @@
-"""`precheck desk-check`: what the desk starts for each check; not for people."""
+"""`precheck desk-check`: the desk starts it for each check; users do not."""
 
 import os
 import signal

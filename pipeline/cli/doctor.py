@@ -1,4 +1,4 @@
-"""`precheck doctor`: try a profile without asking about a payee."""
+"""`precheck doctor`: test a profile without checking a payee."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How a command ends: an error of the program is one sentence and an exit status, and so is a signal."""
+"""How a command ends: each error, and each signal, becomes one sentence and an exit status."""
 
 import os
 import select
@@ -49,11 +49,11 @@ ENDINGS = {
 _interrupts: list[int] = []
 """The signals that interrupted the command."""
 _REPEATED = (signal.SIGHUP, signal.SIGXCPU)
-"""Sent more than once for one reason: by the terminal and by the shell, or for every further second."""
+"""Sent more than once for one cause: SIGHUP by terminal and shell, SIGXCPU every further second."""
 
 
 class CommandGroup(Group):
-    """Turns whatever ends a command into one sentence and an exit status."""
+    """Turns any error or signal into one sentence and an exit status."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 (click's own signature)
         """Parse the arguments before the command's name."""
@@ -62,7 +62,7 @@ class CommandGroup(Group):
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
-        """Run the command that was named."""
+        """Run the given command."""
         _interrupts.clear()
         reported.clear()
         before = _on_signal(_leave)  # before anything heavy is imported
@@ -76,7 +76,7 @@ class CommandGroup(Group):
 
 @contextmanager
 def _reported_and_ended() -> Iterator[None]:
-    """Report what ends the block, and exit with its status; 1 is reserved for --fail-on."""
+    """Report the error that ends the block, and exit with its status; 1 is reserved for --fail-on."""
     try:
         yield
     except click.ClickException as error:
@@ -88,7 +88,7 @@ def _reported_and_ended() -> Iterator[None]:
         [number] = interrupt.args or [signal.SIGINT]
         _exit_by_signal(number)
     except BrokenPipeError:
-        # A reader of the answer, such as `head`, may have enough; what standard error cannot take is lost.
+        # A reader such as `head` may close the pipe early; a failure of standard error loses output.
         sys.exit(DiskError.exit_code if _has_reader(sys.stdout) else 0)
     except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to report it)
         if (stopped := _interrupt_behind(end)) is not None:
@@ -102,11 +102,11 @@ def _reported_and_ended() -> Iterator[None]:
 
 
 def _has_reader(stream: TextIO) -> bool:
-    """True if what is written to a pipe can still be read."""
+    """True if a pipe still has a reader."""
     poll = select.poll()
     with suppress(OSError, ValueError):
         poll.register(stream.fileno(), 0)
-    return not poll.poll(0)  # an error or a hang-up, as nothing else is asked for
+    return not poll.poll(0)  # only errors and hang-ups are reported, as nothing else is requested
 
 
 def _exit_by_signal(number: int) -> NoReturn:
@@ -115,12 +115,12 @@ def _exit_by_signal(number: int) -> NoReturn:
 
 
 def _interrupt_behind(end: BaseException) -> int | None:
-    """The signal that a mistake came of: compiled code makes errors of its own of an interrupt within it."""
+    """The signal that caused an error: compiled code turns an interrupt into errors of its own."""
     return _interrupts[-1] if _interrupts and is_mistake(end) else None
 
 
 def _error_of(end: BaseException) -> PrecheckError:
-    """The error to report for what ended a command; an exit, as by --help, is raised again."""
+    """The error to report for an exception; an exit, as by --help, is raised again."""
     if is_mistake(end):
         return _unexpected(end)
     if isinstance(end, OSError):
@@ -133,7 +133,7 @@ def _error_of(end: BaseException) -> PrecheckError:
 
 
 def about_one_file(end: BaseException, name: str) -> PrecheckError:
-    """The error to report for an end that concerns one file of several; one that concerns all is raised."""
+    """The error to report if an exception concerns one of several files; others are raised."""
     if (stopped := _interrupt_behind(end)) is not None:
         raise KeyboardInterrupt(stopped)
     if not isinstance(end, CONCERN_ONE_FILE) and not is_mistake(end):
@@ -144,7 +144,7 @@ def about_one_file(end: BaseException, name: str) -> PrecheckError:
 
 
 def _unexpected(end: BaseException, *, where: str | None = None) -> PrecheckError:
-    """A mistake of ours; or a place that this user may not enter, such as a folder in a container."""
+    """A bug of this program, or a folder that this user may not enter, as in a container."""
     if isinstance(end, PermissionError) and isinstance(end.filename, str):
         path = os.path.abspath(end.filename)  # noqa: PTH100 (a folder that may not be entered is not resolved)
         return OutputError(Sentence("cli.no_permission", path=path, user=os.geteuid(), reason=end))
@@ -157,7 +157,7 @@ def _report(*messages: Sentence, status: int) -> None:
 
 
 def _let_go() -> None:
-    """Discard output that can never be written: Python would try again at its end, and exit with 120."""
+    """Discard output that can never be written: Python would retry at exit, and end with status 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -167,12 +167,12 @@ def _let_go() -> None:
 
 
 def interruptible() -> None:
-    """Let signals end a command that has things to close."""
+    """Let signals end a command that has resources to close."""
     _on_signal(_interrupt)
 
 
 def stoppable() -> "StopSwitch":
-    """Let signals request a stop while a job watches for it, and else end the command."""
+    """Let signals request a stop while a job watches for one, and otherwise end the command."""
     from pipeline.runs.request import StopRequest, StopSwitch
 
     stop = StopSwitch()
@@ -182,7 +182,7 @@ def stoppable() -> "StopSwitch":
             _take_once(number)
             if stop.first is not None:
                 return
-        # First, as compiled code can lose the interrupt: then what is asked next stops at once.
+        # Before all else: compiled code can lose the interrupt, but then the next question stops at once.
         stop.request(StopRequest(stopped_by(number), 128 + number))
         if not stop.is_watched:
             _interrupt(number, _frame)
@@ -237,7 +237,7 @@ def _on_signal(handler: Callable[[int, object], None]) -> dict[signal.Signals, A
 
 
 def _take_once(number: int) -> None:
-    """Ignore a signal from now on, and write no more to a terminal that is gone: that would end the run."""
+    """Ignore a signal from now on, and write no more to a closed terminal: that would end the run."""
     signal.signal(number, signal.SIG_IGN)
     gone = select.poll()
     for descriptor in (1, 2):
@@ -247,11 +247,11 @@ def _take_once(number: int) -> None:
 
 
 def _leave(number: int, _frame: object) -> NoReturn:
-    """End a command at once, while there is nothing to close.
+    """End a command at once, while it has no resources to close.
 
-    An exception would not do: Python drops those that are raised in the callbacks of its imports, and
-    the command would go on as if it had not been asked to stop. The signal may come in the middle of an
-    import that the sentence itself needs; then the name of the signal has to do.
+    Raising an exception would fail: Python drops exceptions raised in import callbacks, and the command would
+    continue. The signal may interrupt an import that the sentence itself needs; then only the signal's name
+    is printed.
     """
     try:
         reason = in_words(stopped_by(number))
@@ -262,7 +262,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
-    """End a command that has things to close, wherever it is."""
+    """End a command that has resources to close, at any point."""
     if number in _REPEATED:
         _take_once(number)
     _interrupts.append(number)

@@ -1,4 +1,4 @@
-"""How commands explain themselves: options in groups, an example for each command, versions."""
+"""Help of commands: options in groups, examples, versions."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -23,7 +23,7 @@ GROUPS = {
 }
 """Heading -> options; all others are under "Output"."""
 GROUPED_FROM = 12
-"""Options that a command must have before its help is divided."""
+"""Commands with fewer options have a help without groups."""
 EXAMPLES = {
     "run": (
         "precheck run payroll.csv --profile production",
@@ -67,13 +67,13 @@ class _Formatter(click.HelpFormatter):
         super().write_text("\n\n".join(map(_translated, text.split("\n\n"))))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        parts = [(key, *text.partition("  [")) for key, text in rows]  # in brackets is what click says
+        parts = [(key, *text.partition("  [")) for key, text in rows]  # click adds the text in brackets
         spoken = [(key, translated(text) + gap + more) for key, text, gap, more in parts]
         super().write_dl(spoken, col_max, col_spacing)
 
 
 def _translated(paragraph: str) -> str:
-    """A paragraph, with its lines as they are if click does not wrap it."""
+    """A paragraph; its line breaks are kept if click does not wrap it."""
     mark, kept = paragraph[:2], paragraph[2:]
     return mark + translated(kept) if mark == "\b\n" else translated(" ".join(paragraph.split()))
 
@@ -83,7 +83,7 @@ class _Context(click.Context):
 
 
 class Group(click.Group):
-    """Commands, each listed with the first paragraph of its help."""
+    """A group whose commands are listed with the first paragraph of their help."""
 
     context_class = _Context
 
@@ -95,7 +95,7 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """A command whose help ends with examples, and has its options in groups if they are many."""
+    """A command whose help ends with examples; many options are shown in groups."""
 
     context_class = _Context
 
@@ -112,7 +112,7 @@ class Command(click.Command):
                     formatter.write_dl(found)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, and what the command ends with."""
+        """Write the examples and the closing text."""
         if examples := examples_of(ctx.command_path):
             with formatter.section("Examples" if len(examples) > 1 else "Example"):
                 formatter.write("".join(f"  {example}\n" for example in examples))
@@ -131,7 +131,7 @@ def _heading(param: click.Parameter) -> str:
 
 
 def completed(words: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    """Shell completion: the words that begin like the value."""
+    """Shell completion: the words that begin with the typed value."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
         return [word for word in words() if word.casefold().startswith(incomplete.casefold())]
@@ -140,7 +140,7 @@ def completed(words: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 
 
 class Word(click.Choice[str]):
-    """One of many words; a mistaken one is answered with the nearest."""
+    """One of many words; the refusal of another suggests the nearest."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Take the word."""
@@ -154,7 +154,7 @@ class Word(click.Choice[str]):
 
 
 def print_versions(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
-    """Print the version, and those of what matters to a report of a mistake."""
+    """Print this program's version and those that a bug report needs."""
     if asked:
         import platform
         import ssl

@@ -1,4 +1,4 @@
-"""`precheck import`: read a bank's report on a payment file instead of asking."""
+"""`precheck import`: read a bank's report on a payment file instead of sending checks."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The language of a terminal: `--lang`, before the command or after it, then what the environment says.
+"""The language of a terminal: `--lang`, before or after the command, else that of the environment.
 
-Helps, and the messages of click, are in English in the code; that is their key in `helps.po`.
+Help texts and click's messages are English in the code; the English text is the key in `helps.po`.
 """
 
 import os
@@ -20,13 +20,13 @@ _GIVEN = f"{__name__}.given"
 
 
 def speak_as_called(arguments: Sequence[str]) -> None:
-    """Speak the language of a command line that is not parsed yet: a help or a mistake ends parsing."""
+    """Set the language of a command line before it is parsed: --help and usage errors end the parsing."""
     named = re.findall(r"\0--lang[=\0](\w+)", "\0".join(["", *arguments]).lower())
     speak(next((code for code in reversed(named) if code in LANGUAGES), language_of(os.environ)))
 
 
 def _terminal_language() -> str:
-    """The language of the user; English if a program reads what is printed."""
+    """The user's language; English if a program reads the output."""
     context = click.get_current_context(silent=True)
     return ENGLISH if context and context.find_root().obj in {"json", CALLED} else language()
 
@@ -45,7 +45,7 @@ def translated(one: str, several: str = "", count: int = 1) -> str:
 for _module in (core, exceptions, formatting, parser, types):
     vars(_module).update(
         _=translated, ngettext=translated
-    )  # instead of gettext, which reads compiled files only
+    )  # instead of gettext, which reads only compiled catalogues
 
 
 def _spoken(context: click.Context, _option: click.Parameter, chosen: str | None) -> None:
@@ -57,7 +57,7 @@ def _spoken(context: click.Context, _option: click.Parameter, chosen: str | None
 language_option = click.option(
     "--lang",
     type=click.Choice(list(LANGUAGES), case_sensitive=False),
-    is_eager=True,  # so that a mistake in other options is reported in this language
+    is_eager=True,  # so that errors in other options are reported in this language
     expose_value=False,
     callback=_spoken,
     help="Language of the terminal, the page and the workbook. Default: PRECHECK_LANG, then the locale; page "
@@ -72,7 +72,7 @@ def given_language(context: click.Context) -> str | None:
 
 
 def in_any_language(command: click.Command) -> None:
-    """Give a command that people call, and those of its group, the option."""
+    """Add `--lang` to a command for users and, if it is a group, to its commands."""
     if not command.hidden:
         language_option(command)
     for within in getattr(command, "commands", dict[str, Any]()).values():

@@ -1,7 +1,7 @@
 """Log lines on standard error, as text for a person or as JSON for a machine.
 
-They are events of the run: never names, accounts or secrets. With JSON, everything on standard error is one
-document a line, once the command line is parsed.
+Log lines are events of the run and never hold names, accounts or secrets. With JSON, once the command line is
+parsed, each line on standard error is one document.
 """
 
 import sys
@@ -37,18 +37,19 @@ TRACES_FAILED = "traces are lost"
 _NEVER_MISSED = frozenset(
     {FINISHED, METRICS_FAILED, METRICS_NOT_SERVED, NOTIFY_FAILED, PING_FAILED, RUN_ENDED, TRACES_FAILED}
 )
-"""Events that are logged with --quiet too, beside errors."""
+"""Events that are logged with --quiet too, besides errors."""
 _VITAL = "vital"
-"""The key of an event that is logged with --quiet too: a person must do something about it, or what is theirs
-has another name now, and neither the exit status nor the outcome file says so."""
+"""Key of an event that is logged even with --quiet: a person must act on it, or a file of theirs has been
+renamed, and neither the exit status nor the outcome file shows that.
+"""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 def log_to_stderr(form: Form, *, quiet: bool) -> None:
-    """Set up the log: as text only what a person must know, as JSON also how a run went.
+    """Set up the log: text has only what a user must know, JSON also the course of the run.
 
-    With `quiet` only how a run went, errors, failures of monitoring, and what is vital are left.
+    `quiet` keeps the result of the run, errors, failures of monitoring, and vital events.
     """
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
     in_json: list[Processor] = [
@@ -62,7 +63,7 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
     structlog.configure(
         processors=[partial(_without_what_may_be_missed, quiet=quiet), *written],
         wrapper_class=structlog.make_filtering_bound_logger("info" if form == "json" else "warning"),
-        # Looked up at each line: a progress bar may replace standard error.
+        # The stream is looked up for each line: a progress bar may replace standard error.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
 
@@ -82,7 +83,7 @@ def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str
 
 
 def _sentence(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-    """One event for a person at a terminal, who sees when it happens: `precheck: what (key: value)`."""
+    """One event for a person at a terminal, without the time: `precheck: what (key: value)`."""
     return f"precheck: {_event_text(event, translated)}"
 
 
@@ -98,7 +99,7 @@ def _event_text(event: MutableMapping[str, Any], translated: Callable[[str], str
 
 
 def log_file(name: str | None) -> None:
-    """Set the file that JSON lines name from now on; None: none."""
+    """Set the file that JSON lines name from now on, or None."""
     structlog.contextvars.clear_contextvars()
     if name is not None:
         structlog.contextvars.bind_contextvars(file=name)
@@ -112,7 +113,7 @@ class ProgressEvents(RunObserver):
         self._last_line = clock()
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
-        """Log how far a data set is, unless something was logged just now."""
+        """Log the progress of a data set, at most every ten seconds."""
         now = self._clock()
         if now - self._last_line >= PROGRESS_INTERVAL_S:
             self._last_line = now
@@ -123,7 +124,7 @@ class ProgressEvents(RunObserver):
         log.warning("waiting for another run", server=holder.server, pid=holder.pid, since=holder.since)
 
     def update(self, so_far: RunProgress) -> None:
-        """Log how far the run is, unless it was logged just now."""
+        """Log the progress of the run, at most every ten seconds."""
         now = self._clock()
         if so_far.check_count and now - self._last_line >= PROGRESS_INTERVAL_S:
             self._last_line = now
@@ -138,7 +139,7 @@ class ProgressEvents(RunObserver):
             )
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Log what a run waits for before it stops."""
+        """Log what a stopping run waits for."""
         log.warning("stopping", requests_in_flight=in_flight_count, wait_max_s=wait_max_s)
 
 
@@ -148,7 +149,7 @@ def log_notice(notice: Notice) -> None:
 
 
 def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) -> list[str]:
-    """Warnings about the file as a whole, which no row shows."""
+    """Warnings about the whole file, which no row shows."""
     warnings = [f"{TOTALS_DIFFER}: {say(difference)}" for difference in summary.input.differences]
     if summary.modulus is not None and summary.modulus.is_old:
         warnings.append(say(Sentence("terminal.old_modulus_tables")))

@@ -1,7 +1,7 @@
 """The `precheck` command: a group of the commands in `pipeline.cli`, each in the module of its name.
 
-They parse, call, print and exit; no decision lives there. Heavy imports stand inside them, so that
-`precheck --help` answers at once.
+They parse, call, print and exit, and decide nothing. Heavy imports are inside them, so that `precheck --help`
+answers at once.
 """
 
 import click

@@ -1,7 +1,7 @@
-"""Monitoring of a command from outside: a metrics file, pings, and `[notify]`.
+"""External monitoring of a command: a metrics file, pings, and `[notify]`.
 
-None changes how the command ends: a failure here is a warning. A process that is killed reports nothing,
-and the monitor has to notice the missing ping.
+A failure here is a warning and does not change the exit status. A killed process reports nothing; the monitor
+must notice the missing ping.
 """
 
 import os
@@ -45,8 +45,8 @@ class MonitoringTargets:
 
     metrics: Path | None = None
     ping_url: str | None = None
-    ping_ca: Path | None = None  # the only authority to trust for the pings; None: the usual ones
-    profile: str | None = None  # people are notified of runs that name one
+    ping_ca: Path | None = None  # the only authority that pings trust; None: the usual ones
+    profile: str | None = None  # only runs with a named profile notify people
     config: Path | None = None
     log_form: Form = "text"
 
@@ -56,17 +56,17 @@ class MonitoredRun:
     """The state of a command, for its report."""
 
     ends: Mapping[Path, FileEnd] = field(default_factory=dict)
-    folders: Mapping[Path, Path] = field(default_factory=dict)  # file -> where its results go
+    folders: Mapping[Path, Path] = field(default_factory=dict)  # file -> folder of its results
 
     @property
     def summaries(self) -> list[Summary]:
-        """One for each file that has an outcome file."""
+        """The summaries of all files that have an outcome file."""
         return [end.summary for end in self.ends.values() if end.summary is not None]
 
 
 @contextmanager
 def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
-    """Report when the block begins and how it ends; what it raises is passed on."""
+    """Report the start and the end of the block; its exceptions are passed on."""
     started, run = now(), MonitoredRun()
     _ping(watchers, "start")
     status, ended_by = 0, None
@@ -97,12 +97,12 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
         if status and watchers.profile not in {None, REHEARSAL}:
             _notify(watchers, notification)
         if watchers.log_form == "json":
-            # After what the end itself logs: the last line has all of it.
+            # After the log lines of the end itself: the last line is a complete summary.
             click.get_current_context().find_root().call_on_close(partial(_log_end, notification))
 
 
 def _reason(status: int, run: MonitoredRun, ended_by: BaseException | None) -> str:
-    """Why a run ended with a status, and what to do: the sentence of its error, or its next step."""
+    """The reason for an exit status, and the advice: the sentence of the error, or the next step."""
     errors = [error for error in (ended_by, *reported) if isinstance(error, PrecheckError)]
     sentences = [error.sentence() for error in errors if error.exit_code == status]
     left = [summary.next_step for summary in run.summaries if summary.next_step and status == _INCOMPLETE]
@@ -110,7 +110,7 @@ def _reason(status: int, run: MonitoredRun, ended_by: BaseException | None) -> s
 
 
 def _notify(watchers: MonitoringTargets, notification: Notification) -> None:
-    """Send a notification; a signal meanwhile ends the sending alone, as the run is over."""
+    """Send a notification; the run is over, so a signal only ends the sending."""
     try:
         failed = anyio.run(notify_people, watchers.config, notification)
     except KeyboardInterrupt:
@@ -127,7 +127,7 @@ def _log_end(notification: Notification) -> None:
 
 
 def status_of(end: BaseException) -> int:
-    """The exit status of a command that ends like this."""
+    """The exit status for an exception."""
     match end:
         case SystemExit(code=int(status)) | PrecheckError(exit_code=status):
             return status
@@ -144,7 +144,7 @@ def _quotas() -> list[QuotaFigures]:
     try:
         return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage(now())]
     except PrecheckError:
-        return []  # the command itself has reported it, or had no cap to count
+        return []  # the command has reported the error, or had no cap to count
 
 
 def write_or_warn(path: Path, text: bytes, *, warn: bool = True) -> bool:

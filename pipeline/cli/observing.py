@@ -1,4 +1,4 @@
-"""What a process reports while it works: metrics, in a file or on a port, and traces.
+"""Metrics, in a file or on a port, and traces of a running process.
 
 As with `monitoring`, a failure here is a warning and changes nothing else.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.stages.ask import AskingObserver
 
 EMBEDDED = "sandbox"
-"""The profile of a run without one."""
+"""The profile label of a run without a profile."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -34,7 +34,7 @@ class ObservingTargets:
     """Where to report metrics and traces of a running process."""
 
     profile: str | None
-    file: Path | None = None  # for a textfile collector; rewritten again and again
+    file: Path | None = None  # for a textfile collector; rewritten at intervals
     file_interval_s: float = 10.0
     metrics_listen: ListenAddress | None = None
     traces: bool = False
@@ -42,7 +42,7 @@ class ObservingTargets:
 
 @contextmanager
 def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
-    """An observer of the questions that are asked in this block; None if there is nothing to report.
+    """An observer of the questions in this block; None if no report was requested.
 
     Raises:
         ConfigurationError: a library for it is not installed, or the environment cannot be used.
@@ -72,7 +72,7 @@ def _metrics(targets: ObservingTargets, labels: dict[str, str]) -> "Iterator[Liv
         from pipeline.executors.live_metrics import LiveMetrics
     with ExitStack() as stack:
         if targets.file is not None:
-            # Two processes of one host need two names: a textfile collector takes no metric twice.
+            # Two processes of one host need different labels: a textfile collector refuses duplicate metrics.
             labels["process"] = targets.file.stem
         metrics = LiveMetrics(labels)
         if targets.file is not None:
@@ -84,7 +84,7 @@ def _metrics(targets: ObservingTargets, labels: dict[str, str]) -> "Iterator[Liv
 
 @contextmanager
 def _needing(extra: str, option: str) -> Iterator[None]:
-    """Where the libraries of an extra are imported."""
+    """Turn a failed import in the block into the advice to install an extra."""
     try:
         yield
     except ImportError as missing:
@@ -97,13 +97,13 @@ def _needing(extra: str, option: str) -> Iterator[None]:
 
 @contextmanager
 def _written(metrics: "LiveMetrics", path: Path, interval_s: float) -> Iterator[None]:
-    """The file, now and again until the block ends, and then once more."""
+    """Write the file at intervals until the block ends, and once more at the end."""
     ended = threading.Event()
 
     def keep_writing() -> None:
         is_well = write_or_warn(path, metrics.text())
         while not ended.wait(interval_s):
-            is_well = write_or_warn(path, metrics.text(), warn=is_well)  # once, as long as it fails
+            is_well = write_or_warn(path, metrics.text(), warn=is_well)  # warns once while it fails
         write_or_warn(path, metrics.text(), warn=is_well)
 
     writer = threading.Thread(target=keep_writing, name="precheck-metrics", daemon=True)
@@ -117,7 +117,7 @@ def _written(metrics: "LiveMetrics", path: Path, interval_s: float) -> Iterator[
 
 @contextmanager
 def _served(metrics: "LiveMetrics", address: ListenAddress) -> Iterator[None]:
-    """The port, until the block ends."""
+    """Serve the metrics on a port until the block ends."""
     with ExitStack() as stack:
         try:
             stack.enter_context(metrics.served(address.host, address.port))

@@ -22,12 +22,12 @@ Made = TypeVar("Made")
 
 
 class NamedPath(click.Path):
-    """A path that is not empty: an empty one would be the working folder."""
+    """A path that is not empty: an empty one would mean the working folder."""
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:  # noqa: ANN401 (click's own signature)
-        """Read it."""
+        """Parse the path."""
         if value == "":
             key = "cli.empty_option" if isinstance(param, click.Option) else "cli.empty_name"
             self.fail(in_words(Sentence(key)), param, ctx)
@@ -35,17 +35,17 @@ class NamedPath(click.Path):
 
 
 PATH = NamedPath(path_type=Path, readable=False)
-"""A path; commands check it where they use it."""
+"""A path; each command checks it when it uses it."""
 
 
 class OutcomeFormats(click.Choice[str]):
-    """The formats of outcome files; their table is imported once a format is named or listed."""
+    """The formats of outcome files; their table is imported only when a format is named or listed."""
 
     def __init__(self) -> None:
         self.case_sensitive = True
 
     def __getattr__(self, name: str) -> tuple[str, ...]:
-        """Their names, as `choices`."""
+        """The names of the formats, as `choices`."""
         if name != "choices":
             raise AttributeError(name)
         from pipeline.formats import NAMES
@@ -54,12 +54,12 @@ class OutcomeFormats(click.Choice[str]):
 
 
 class Country(click.ParamType[str]):
-    """A country by its two letters."""
+    """A country code of two letters."""
 
     name = "country"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Read it."""
+        """Parse the country."""
         from pipeline.rules.identifiers import countries
 
         if value.upper() not in countries():
@@ -76,13 +76,13 @@ class Duration(click.ParamType[timedelta]):
     name = "duration"
 
     def __init__(self, units: str, refusal: str) -> None:
-        """Take only these units; all else is refused with the sentence of a key."""
+        """Accept only these units; the sentence of the key refuses all others."""
         self._units, self._refusal = units, refusal
 
     def convert(
         self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
     ) -> timedelta:
-        """Read it."""
+        """Parse the duration."""
         if isinstance(value, timedelta):
             return value
         if not re.fullmatch(f"[0-9]{{1,5}}[{self._units}]", value):
@@ -110,7 +110,7 @@ class Listen(click.ParamType[ListenAddress]):
     def convert(
         self, value: str | ListenAddress, param: click.Parameter | None, ctx: click.Context | None
     ) -> ListenAddress:
-        """Read it."""
+        """Parse the address."""
         if isinstance(value, ListenAddress):
             return value
         parts = re.fullmatch(r"(\[[0-9a-f:.]+\]|[0-9.]+):([0-9]{1,5})", value, re.IGNORECASE)
@@ -259,15 +259,15 @@ edited_input_option = click.option(
 
 
 def name_or_login(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """The name given, else the login name; None if this user has none."""
+    """The given name, else the login name; None if the user has none."""
     return name if name is not None and name.strip() else login_name()
 
 
 def login_name() -> str | None:
-    """The name under which this user has logged in; None if the system knows none."""
+    """The user's login name; None if the system knows none."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # before Python 3.13, what the missing part of the system raises
+    except (OSError, KeyError, ImportError):  # before Python 3.13, raised if a part of the system is missing
         return None
 
 
@@ -342,13 +342,13 @@ class Given(SimpleNamespace):
     """The values of all arguments and options, by their names in click."""
 
     def make(self, kind: Callable[..., Made], **others: object) -> Made:
-        """Make the arguments of a job: a field that is not among `others` has the option of its name."""
+        """Make the arguments of a job from the options of the same names; `others` has the other fields."""
         fields = signature(kind).parameters
         return kind(**{name: value for name, value in vars(self).items() if name in fields} | others)
 
 
 def as_given(command: Callable[[Given], None]) -> Callable[..., None]:
-    """Let click call a command with all that the user gave as one value."""
+    """Pass all arguments and options to the command as one value."""
 
     @wraps(command)
     def call(**values: object) -> None:

@@ -1,7 +1,7 @@
 """Import structlog as if Rich were not installed.
 
-It would import Rich for tracebacks that we do not use: they show the values of variables, and take a tenth
-of the start. A terminal that is written to gets Rich all the same, from the code that writes to it.
+structlog imports Rich for tracebacks, which we do not use: they show the values of variables, and take a
+tenth of the start. Our code that writes to a terminal still imports Rich.
 """
 
 import sys

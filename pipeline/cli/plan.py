@@ -1,4 +1,4 @@
-"""`precheck plan`: what a run would take."""
+"""`precheck plan`: forecast a run."""
 
 import click
 

@@ -22,7 +22,7 @@ from schemas.outcomes import Outcome
 LINE_INTERVAL_S = 10.0
 NAME_WIDTH_MAX = 30
 SLOW_PER_S = 10
-"""Below this rate its tenths are shown."""
+"""Lower rates are shown with one decimal."""
 
 
 _PHASES = {
@@ -37,7 +37,7 @@ _COUNTED = {
 
 
 class ProgressBar(RunObserver):
-    """A progress bar with rate and time left, and below it what became of the questions so far."""
+    """A progress bar with rate and remaining time, and below it the answers so far."""
 
     def __init__(self, display: "_Display", file_name: str) -> None:
         self._display = display
@@ -47,17 +47,17 @@ class ProgressBar(RunObserver):
         )
 
     def enter(self, phase: Phase) -> None:
-        """Show the phase, before there are numbers."""
+        """Show the phase, while there are no numbers yet."""
         if phase in _PHASES:
             self._display.update(self._task, stand=in_words(_PHASES[phase]))
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
-        """Show how far a data set is."""
+        """Show the progress of a data set."""
         stand = in_words(_counted(step, done_count, all_count))
         self._display.update(self._task, completed=done_count, total=all_count, stand=stand)
 
     def begin(self, *, simulated: bool) -> None:
-        """Show on the bar whether a sandbox answers."""
+        """Show on the bar if a sandbox answers."""
         self._display.update(self._task, simulated=_simulated(simulated=simulated))
 
     def wait(self, holder: LeaseHolder) -> None:
@@ -66,7 +66,7 @@ class ProgressBar(RunObserver):
         self._display.update(self._task, stand=in_words(Sentence("progress.waiting")))
 
     def update(self, so_far: RunProgress) -> None:
-        """Show how far the run is."""
+        """Show the progress of the run."""
         if not so_far.check_count:
             return
         done_count, check_count = so_far.done_count, so_far.check_count
@@ -75,7 +75,7 @@ class ProgressBar(RunObserver):
         self._display.update(self._task, completed=done_count, total=check_count, stand=stand)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Announce above the bar that the run ends, and what it waits for."""
+        """Announce above the bar that the run is ending, and what it waits for."""
         stopping = _stopping(in_flight_count, wait_max_s)
         message = Sentence("progress.stop_at_once", name=self._name, stopping=stopping)
         self._display.console.print(text_line(message))
@@ -95,27 +95,27 @@ class ProgressLines(RunObserver):
         self._started = self._last_line = clock()
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
-        """Report how far a data set is, unless something was reported just now."""
+        """Report the progress of a data set, at most every ten seconds."""
         now = self._clock()
         if now - self._last_line >= LINE_INTERVAL_S:
             self._last_line = now
             self._say(_counted(step, done_count, all_count))
 
     def begin(self, *, simulated: bool) -> None:
-        """State in every line whether a sandbox answers."""
+        """State in every line if a sandbox answers."""
         self._simulated = f" {_simulated(simulated=simulated)}".rstrip()
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Report at once which run is waited for, and every ten seconds that it still is."""
+        """Report which run this one waits for, at once and then every ten seconds."""
         self._waiting = holder.waited_for
         self._last_line = self._clock()
         self._say(self._waiting)
 
     def update(self, so_far: RunProgress) -> None:
-        """Report how far the run is, unless it was reported just now."""
+        """Report the progress of the run, at most every ten seconds."""
         now = self._clock()
         if so_far.check_count == 0:
-            self._started = now  # nothing is asked yet
+            self._started = now  # no question was asked yet
         if (so_far.check_count == 0 and self._waiting is None) or now - self._last_line < LINE_INTERVAL_S:
             return
         self._last_line = now
@@ -133,7 +133,7 @@ class ProgressLines(RunObserver):
         self._say(Sentence("progress.became", became=[first, *_became(so_far)]))
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Report that the run ends, and what it waits for."""
+        """Report that the run is ending, and what it waits for."""
         self._say(_stopping(in_flight_count, wait_max_s))
 
     def _say(self, sentence: Sentence) -> None:
@@ -154,7 +154,7 @@ def progress(console: Console, file_name: str) -> Iterator[ProgressBar | Progres
 
 
 def _counted(step: SetStep, done_count: int, all_count: int) -> Sentence:
-    """How far a data set is."""
+    """The progress of a data set as text."""
     return Sentence(_COUNTED[step], done_count=done_count, all_count=all_count)
 
 
@@ -163,7 +163,7 @@ def _simulated(*, simulated: bool) -> str:
 
 
 def _became(so_far: RunProgress) -> list[Sentence]:
-    """What became of the questions, in the order of the documentation, and where servers want fewer."""
+    """The results of the questions so far, in the order of the documentation, and the reduced limits."""
     outcomes = [
         Sentence("progress.outcome", outcome=Sentence(f"outcome.{outcome}"), count=count)
         for outcome in Outcome
@@ -174,7 +174,7 @@ def _became(so_far: RunProgress) -> list[Sentence]:
 
 
 def _slowed(window: float) -> Sentence:
-    """The lower limit that the server asks for: requests in flight from 1 on, else a share of the rate."""
+    """The reduced limit as text: at least 1, it is requests in flight; below 1, a share of the rate."""
     if window >= 1:
         return Sentence("progress.fewer_in_flight", most=int(window))
     if window < 0.01:
@@ -226,10 +226,10 @@ class _Display(Progress):
         )
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """The bar, and what became of the questions.
+        """The bar, and the results of the questions.
 
-        A terminal echoes ^C where the cursor is. At the end of a full line that would begin a new one, and
-        the bar above it would stay.
+        A terminal echoes ^C at the cursor. At the end of a full line that would begin a new line, and leave a
+        copy of the bar above it.
         """
         width = self._output.width - len("^C") - 1
         yield Constrain(self.make_tasks_table(self.tasks), width)

@@ -1,4 +1,4 @@
-"""`precheck report`: write the reports of a run again."""
+"""`precheck report`: rewrite the reports of a run."""
 
 import click
 

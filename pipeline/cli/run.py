@@ -195,7 +195,7 @@ def run(given: Given) -> None:
         if len(given.files) > 1 and answers is not None:
             from pipeline.reports.listings import print_files
 
-            # Also if an error ends the command: the files before it are listed.
+            # Also if an error ends the command: the earlier files are listed.
             stack.callback(print_files, ends.values(), answers)
         observer = stack.enter_context(observed(given.make(ObservingTargets)))
         for job, result, end in check_files([*starmap(job_of, outputs.items())], surfaces, how, kept):
@@ -225,8 +225,8 @@ def run(given: Given) -> None:
 
 
 def spare_threads(files: Collection[Path]) -> None:
-    """Have polars work in one thread if all files are small: waking more takes longer than their work."""
-    with suppress(OSError):  # the reading says what is wrong with a file
+    """Let polars use one thread if all files are small: starting more takes longer than the work."""
+    with suppress(OSError):  # an unusable file is reported when it is read
         if "polars" not in sys.modules and all(
             file.is_file() and file.stat().st_size <= SMALL_BYTES for file in files
         ):
@@ -234,7 +234,7 @@ def spare_threads(files: Collection[Path]) -> None:
 
 
 def _output_folders(given: Given) -> dict[Path, Path]:
-    """Where the results of each file go."""
+    """The folder of results for each file."""
     from pipeline.runs.starting import folders
 
     if STANDARD_INPUT in given.files and given.out is None:
@@ -243,7 +243,7 @@ def _output_folders(given: Given) -> dict[Path, Path]:
 
 
 def _names(outputs: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
-    """The name of each file: its path where two have the same name."""
+    """The name of each file: its path if two files have the same name."""
     from pipeline.runs.starting import renamed_folders
 
     apart = renamed_folders(outputs)
@@ -253,13 +253,13 @@ def _names(outputs: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
 
 
 def _raise_what_ended(end: BaseException | None) -> None:
-    """Raise what ended the check of a file, once its result is reported."""
+    """Raise the error that ended the check of a file, once its result is reported."""
     if end is not None:
         raise end
 
 
 def _consoles(given: Given) -> "tuple[Console | None, Console | None]":
-    """Where progress goes, and where the answer goes; they import Rich, which a quiet run does without."""
+    """The consoles for progress and for the answer; they import Rich, so a quiet run creates none."""
     if given.quiet or given.log_form == "json":
         return None, None
     from pipeline.reports.terminal import answers, console
@@ -282,7 +282,7 @@ def _watch(
 
 
 def _report(name: str, result: "RunResult", folder: Path, answers: "Console | None") -> None:
-    """Report how one file went, for a person; without a console, no more than necessary."""
+    """Report the result of one file to the user; without a console, only what is necessary."""
     if answers is None:
         _say_in_quiet(name, result)
     else:
@@ -290,7 +290,7 @@ def _report(name: str, result: "RunResult", folder: Path, answers: "Console | No
 
 
 def print_result(result: "RunResult", folder: Path, console: "Console") -> None:
-    """Print what a run found changed, and its summary."""
+    """Print the changes that a run found, and its summary."""
     from pipeline.reports.listings import print_changes
     from pipeline.reports.terminal import print_summary
     from pipeline.runs.ended import reasons_in
@@ -307,7 +307,7 @@ def print_result(result: "RunResult", folder: Path, console: "Console") -> None:
 
 
 def _say_in_quiet(name: str, result: "RunResult") -> None:
-    """The warnings that are printed even with `--quiet`."""
+    """Print the warnings that `--quiet` keeps."""
     from pipeline.cli.logs import file_warnings
     from pipeline.reports.wording import SIMULATED
 

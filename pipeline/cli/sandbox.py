@@ -223,11 +223,11 @@ def sandbox(given: Given) -> None:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     serve(settings, announce=announce, conclude=conclude)
     if given.while_stdin_is_open:
-        # The folder was made for this sandbox alone, by a process that may be dead.
+        # The folder was made for this sandbox, by a process that may be dead.
         shutil.rmtree(given.folder, ignore_errors=True)
 
 
 def _end_with_stdin() -> None:
-    """End with the process that started this one: it alone holds the other end of standard input."""
+    """End when the parent process does: only the parent holds the other end of standard input."""
     sys.stdin.buffer.read()
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`precheck schema`: what the documents look like."""
+"""`precheck schema`: print the JSON Schema of a document."""
 
 from difflib import get_close_matches
 

@@ -1,4 +1,4 @@
-"""`precheck split`: from the answers to the payments to release and to hold."""
+"""`precheck split`: write the payments to release and to hold."""
 
 import click
 

@@ -16,11 +16,11 @@ STANDARD_INPUT = Path("-")
 
 
 def payment_file(named: Path) -> Path:
-    """The file that an argument names: `-` is standard input, in a private file until the command ends."""
+    """The file of an argument; `-` is standard input, in a private file until the command ends."""
     if named != STANDARD_INPUT:
         return named
     private = click.get_current_context().with_resource(TemporaryDirectory(prefix="precheck-"))
-    # A format that its first bytes do not show is text, as a pipe's mostly is.
+    # Text unless its first bytes show another format, as most pipes carry text.
     file = Path(private) / "standard-input.csv"
     with file.open("xb") as spool:
         shutil.copyfileobj(sys.stdin.buffer, spool)
@@ -28,6 +28,6 @@ def payment_file(named: Path) -> Path:
 
 
 def print_document(document: "BaseModel") -> None:
-    """Print a JSON document; a reader that goes away ends the printing, not the command."""
+    """Print a JSON document; if the reader closes the pipe, only the printing ends."""
     with suppress(BrokenPipeError):
         click.echo(document.model_dump_json())

@@ -1,4 +1,4 @@
-"""`precheck verify`: whether a folder is as its run left it."""
+"""`precheck verify`: check that a run's folder is unchanged."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`precheck worker`: help with the runs of other processes."""
+"""`precheck worker`: ask questions for other processes' runs."""
 
 import sys
 

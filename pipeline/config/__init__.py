@@ -1,8 +1,8 @@
-"""Profiles: which servers to ask, with which credentials, under which limits.
+"""Profiles: servers, credentials and limits.
 
-The configuration is a TOML file, described in docs/configuration.md. Unknown keys are errors, only
-https is spoken, and a secret is never in the file: it is named there, and read when it is needed.
-Only `cli`, `jobs` and `connections` read it; stages get plain values.
+The configuration is a TOML file, described in docs/configuration.md. Unknown keys are errors, and only https
+is allowed. The file names secrets without containing them; they are read when needed. Only `cli`, `jobs` and
+`connections` read it; stages get plain values.
 """
 
 from pipeline.config.file import (

@@ -1,4 +1,4 @@
-"""The section `[desk]` of the configuration: who may do what at the desk of a team, and what it keeps."""
+"""The section `[desk]` of the configuration: roles, limits and retention for the desk of a team."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]*$"
 
 
 class DeskRoles(Section):
-    """The roles of users, by their identities at the proxy."""
+    """The users of each role, by their identities at the proxy."""
 
     uploader: list[Words] = Field(default_factory=list)
     reviewer: list[Words] = Field(default_factory=list)
@@ -22,7 +22,7 @@ class DeskSection(Section):
     """The section `desk` of the configuration."""
 
     host: Words | None = None
-    """The host name of the desk of a team in browsers, with a port if it is not 443."""
+    """The host name that browsers use for the desk of a team, with a port if it is not 443."""
     proxy_user: Words | None = None
     """The user that the proxy runs as; only this user may connect to the socket."""
     identity_header: HeaderName = "X-Forwarded-Email"
@@ -34,7 +34,7 @@ class DeskSection(Section):
     idle_minutes_max: Annotated[int, Field(ge=1, le=1_000_000)] = 240
     """How long an idle session lasts."""
     session_hours_max: Annotated[int, Field(ge=1, le=1_000_000)] = 12
-    """How long a session lasts whatever is asked for."""
+    """How long a session lasts, even with activity."""
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
-    """How long names and files are kept after the last check; None: until they are deleted by hand."""
+    """How long names and files are kept after the last check; None: until a user deletes them."""
     roles: DeskRoles = Field(default_factory=DeskRoles)

@@ -1,4 +1,4 @@
-"""The configuration file: where it is looked for, and how it is read."""
+"""The configuration file: how it is found and read."""
 
 import os
 import re
@@ -35,8 +35,9 @@ EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
 LAYOUT_NAME = "^[a-z0-9][a-z0-9-]{0,39}$"
 IMPORTED = ApiName.BANK_REPORT.value
 BUILT_IN = ("sandbox", "sandbox-standard", REHEARSAL, IMPORTED)
-"""The profiles that need no configuration: CoP with the VoP Gateway, VoP Standard, a rehearsal; and that of a
-bank's report, which asks nobody."""
+"""The profiles that need no configuration: CoP with the VoP Gateway, VoP Standard, a rehearsal, and a bank's
+report, which needs no server.
+"""
 
 
 class Configuration(Section):
@@ -59,7 +60,7 @@ class Configuration(Section):
     @field_validator("profiles")
     @classmethod
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
-        """A file may hold other sections alone."""
+        """Accept a file that has only other sections."""
         others = [info.data.get(key, "a mistake") for key in ("layouts", "inputs", "desk", "notify")]
         if not profiles and not any(others):
             raise WrongValueError(Sentence("config.no_profiles"))
@@ -81,13 +82,13 @@ class Configuration(Section):
 
 
 def find(explicit: Path | None) -> Path:
-    """Find the configuration file that is meant.
+    """Find the configuration file.
 
-    Without an explicit one PRECHECK_CONFIG, the working directory and the user's configuration folder are
-    looked at, in this order.
+    Without an explicit path, PRECHECK_CONFIG, the working directory and the user's configuration folder are
+    searched in this order.
 
     Raises:
-        ConfigurationError: there is no such file.
+        ConfigurationError: the file does not exist.
     """
     named = explicit or (Path(os.environ["PRECHECK_CONFIG"]) if os.environ.get("PRECHECK_CONFIG") else None)
     candidates = [named or Path(FILE_NAME)]
@@ -115,7 +116,7 @@ class ConfigurationFile:
     """A configuration file, read once at most: an edit while a command runs changes nothing for it."""
 
     def __init__(self, explicit: Path | None = None) -> None:
-        """Take the file that the user named, or look for the usual one once something of it is needed."""
+        """Use the file that the user named, or search for the usual one when it is first needed."""
         self.explicit = explicit
 
     @cached_property
@@ -125,7 +126,7 @@ class ConfigurationFile:
 
     @cached_property
     def is_there(self) -> bool:
-        """True if there is one, or one was named."""
+        """True if the file exists, or the user named one."""
         return self.explicit is not None or usual() is not None
 
     @cached_property
@@ -145,7 +146,7 @@ class ConfigurationFile:
 
     @cached_property
     def _tables(self) -> dict[str, Any]:
-        """Its tables, before they are understood."""
+        """The parsed TOML, before validation."""
         try:
             return tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
@@ -159,11 +160,11 @@ class ConfigurationFile:
 
     @cached_property
     def whole(self) -> Configuration:
-        """All of it; raises as `profile`."""
+        """The whole configuration; raises as `profile`."""
         return self._understood(self._tables)
 
     def for_profile(self, name: str | None) -> tuple["ConfigurationFile", Sentence | None]:
-        """This file; or none, and why, if it has a mistake and a built-in profile does not need it."""
+        """This file; or None and the error, if it has a mistake and a built-in profile does not need it."""
         wanted = name or BUILT_IN[0]
         if wanted not in BUILT_IN or self.explicit is not None or not self.is_there:
             return self, None
@@ -180,7 +181,7 @@ class ConfigurationFile:
 
     @property
     def notify(self) -> NotifySection | None:
-        """Whom to notify, whatever else is wrong with the file; raises as `profile`."""
+        """The section `[notify]`, even if other sections have mistakes; raises as `profile`."""
         section = self._tables.get("notify") if self.is_there else None
         return None if section is None else self._understood({"notify": section}).notify
 
@@ -215,10 +216,10 @@ class ConfigurationFile:
 
     @property
     def inputs(self) -> Mapping[str, InputSection]:
-        """How files are read; what else stands in the file is looked at only if there are some.
+        """The sections `[inputs.NAME]`; if there are none, the rest of the file is not validated.
 
         Raises:
-            ConfigurationError: the file cannot be read, or has inputs and a mistake.
+            ConfigurationError: the file cannot be read, or has such sections and a mistake.
         """
         return self.whole.inputs if self._has("inputs") else {}
 
@@ -247,7 +248,7 @@ def write_example(path: Path, *, force: bool) -> None:
     """Write a commented configuration, readable by its owner only.
 
     Raises:
-        OutputError: there is a file already, or none can be written.
+        OutputError: the file exists already, or cannot be written.
     """
     try:
         with opened(path, os.O_TRUNC if force else os.O_EXCL) as file:

@@ -38,7 +38,7 @@ def _country(code: str) -> str:
 
 
 class InputSection(Section):
-    """How files of a name are read; command options take precedence."""
+    """Reading options for files of a name; command options take precedence."""
 
     match: Annotated[Words, Field(description="Names of the files, such as `payroll-*.csv`.")]
     map: dict[Annotated[str, AfterValidator(_field)], Words] = Field(
@@ -64,10 +64,10 @@ class ReadAs(NamedTuple):
     country: str | None = None
 
     def completed(self, name: str, sections: Mapping[str, InputSection]) -> "ReadAs":
-        """The same, with what the configuration says about files of this name.
+        """Fill in the choices that the configuration makes for files of this name.
 
         Raises:
-            ConfigurationError: two sections are about them.
+            ConfigurationError: two sections match the name.
         """
         found = {key: each for key, each in sections.items() if fnmatchcase(name, each.match)}
         if len(found) > 1:
@@ -83,13 +83,13 @@ class ReadAs(NamedTuple):
         return self
 
     def _merged(self, others: Mapping[str, str]) -> dict[str, str]:
-        """The mapping, and others of columns that it does not name."""
+        """The mapping, extended by the others for columns that it does not name."""
         mine = {*self.mapping.values()}
         theirs = {field: ConfiguredHeader(header) for field, header in others.items() if header not in mine}
         return {**theirs, **self.mapping}
 
     def as_section(self, name: str) -> str:
-        """The section that says this of files of this name."""
+        """The configuration section that makes these choices for files of this name."""
         key = re.sub(r"[^a-z0-9]+", "-", name.rpartition(".")[0].lower()).strip("-") or "file"
         pairs = ", ".join(f"{field} = {_quoted(header)}" for field, header in self.mapping.items())
         settings = {
@@ -105,5 +105,5 @@ class ReadAs(NamedTuple):
 
 
 def _quoted(text: str) -> str:
-    """A text as TOML has it."""
+    """A text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -46,7 +46,7 @@ _PATTERNS: Mapping[str, str] = {
     "requesting_bic": "config.requesting_bic",
     "identity_header": "config.header_name",
 }
-"""The sentence about what must be written for a key whose value has a form of its own."""
+"""The sentence that describes the value of a key, for keys with a special form."""
 QUOTED = (
     *(
         "default_account_type",
@@ -62,18 +62,18 @@ QUOTED = (
     *("cap_window", "attempts_max", "probe_wait_s", "response_margin_s", "requesting_bic", "send_remittance"),
     "price_per_call",
 )
-"""The keys whose wrong value is repeated; any other could hold a secret that was put in the wrong place."""
+"""The keys whose wrong values are quoted; any other value could be a misplaced secret."""
 _QUOTED_LENGTH_MAX = 60
 _LIMITS = ("ge", "gt", "le", "max_length")
-"""What pydantic says of a limit that a sentence names."""
+"""pydantic's message about a limit that a sentence names."""
 
 Mistake = Mapping[str, Any]
-"""As pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`."""
+"""A mistake as pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`."""
 Place = tuple[str, ...]
 
 
 def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[Sentence]:
-    """A sentence for each mistake that pydantic finds in the file; a misspelt key is not missing as well."""
+    """A sentence for each mistake that pydantic finds; a misspelt key is not also reported as missing."""
     listed = _without_consequences(list(found))
     meant = {
         (*_place(mistake)[:-1], near)
@@ -89,7 +89,7 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[Sentence]
 
 
 def _without_consequences(listed: list[Mistake]) -> list[Mistake]:
-    """Without lists that are called too short because of what is wrong in them."""
+    """Drop mistakes about lists that are too short only because of wrong elements."""
     paths = [tuple(mistake["loc"]) for mistake in listed]
     return [
         mistake
@@ -100,7 +100,7 @@ def _without_consequences(listed: list[Mistake]) -> list[Mistake]:
 
 
 def _place(mistake: Mistake) -> Place:
-    """Path of a mistake as the keys stand in the file; double-bracket sections count from 1."""
+    """Path of a mistake in the keys of the file; double-bracket sections count from 1."""
     counted = (part + 1 if isinstance(part, int) else part for part in mistake["loc"])
     parts = [str(part) for part in counted if part != "[key]"]
     has_form = parts[0] == "profiles" and len(parts) > 3 and len(SECTIONS.get(parts[2], {})) > 1
@@ -108,7 +108,7 @@ def _place(mistake: Mistake) -> Place:
 
 
 def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
-    """The section that has a key too many."""
+    """The section that has an unknown key."""
     match [str(part) for part in mistake["loc"]]:
         case ["profiles", _, _]:
             return Profile
@@ -126,7 +126,7 @@ def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
 
 
 def _section_of_a_layout(keys: Sequence[str]) -> type[BaseModel]:
-    """The section of a layout that is reached by these keys and numbers."""
+    """The section of a layout at these keys and numbers."""
     sections: Mapping[tuple[str, ...], type[BaseModel]] = {
         (): BankLayout,
         ("header",): SummaryLine,
@@ -139,7 +139,7 @@ def _section_of_a_layout(keys: Sequence[str]) -> type[BaseModel]:
 
 
 def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:
-    """The key of the same section that was probably meant; None for one of another section."""
+    """The similar key of the same section that the user probably meant; None if there is none."""
     key = str(mistake["loc"][-1])
     if _is_of_a_server(key) or key in Profile.model_fields:
         return None
@@ -183,7 +183,7 @@ def _pattern(mistake: Mistake) -> str:
 
 
 def _value(mistake: Mistake) -> str | None:
-    """The value that is wrong, as the file has it; None for one that is long or could be a secret."""
+    """The wrong value, as in the file; None if it is long or could be a secret."""
     place, value = mistake["loc"], mistake["input"]
     is_quoted = place[-1] in QUOTED or place[2:3] == ("policy",)
     if not is_quoted or place[-1] == "[key]" or mistake["type"] == "extra_forbidden":
@@ -191,16 +191,16 @@ def _value(mistake: Mistake) -> str | None:
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, float):
-        return repr(value)  # also inf and nan, which JSON does not know
+        return repr(value)  # also inf and nan, which JSON lacks
     try:
         written = json.dumps(value, ensure_ascii=False)
-    except TypeError:  # a section, with dates in it
+    except TypeError:  # a section with dates in it
         return None
     return None if isinstance(value, dict) or len(written) > _QUOTED_LENGTH_MAX else written
 
 
 def _unknown(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
-    """The sentence about a key that the section does not have."""
+    """The sentence about an unknown key of a section."""
     key, section = str(mistake["loc"][-1]), _section(mistake, whole)
     if (near := _near(mistake, whole)) is not None:
         return Sentence("config.did_you_mean", near=near)

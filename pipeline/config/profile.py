@@ -1,4 +1,4 @@
-"""A profile: the APIs to ask, how payments are routed to them, and what a policy does with the answers."""
+"""A profile: the APIs to ask, how payments are routed to them, and the release policy."""
 
 import datetime as dt
 import difflib
@@ -70,14 +70,14 @@ class Choices(Section):
     default_country: Annotated[str, AfterValidator(_country)] | None = None
     """Country of accounts without an IBAN, unless the user names another."""
     bank_rules: Literal["sepa", "off"] = "sepa"
-    """Which rules of banks a pain.001 is compared with, for warnings."""
+    """The banks whose rules a pain.001 is checked against, for warnings."""
     gb_iban_to: Literal["cop", "vop"] = "cop"
     ask_by: Literal["name", "identification"] = "name"
     vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
-    """Whose IBANs VoP is asked about. No list of the scheme comes with the tool: the user knows its reach."""
+    """The countries whose IBANs go to VoP. The tool has no list of participants: the user knows them."""
     vop_names: Literal["any", "latin"] = "any"
     ledger: LedgerUrl | None = None
-    """Address of the ledger that several machines share; without it each run keeps its own in its folder."""
+    """Address of the ledger that several machines share; without it, each run keeps its own in its folder."""
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
     sign_with: FilePath | None = None
@@ -85,7 +85,7 @@ class Choices(Section):
     sign_with_password_env: VariableName | None = None
     sign_with_password_file: FilePath | None = None
     compare_with: NewestOf | None = None
-    """Folders of runs; the newest run is the one to compare with."""
+    """Folders of runs; a run is compared with the newest of them."""
     modulus_weights: FilePath | None = None
     modulus_substitutions: FilePath | None = None
     modulus_weights_date: dt.date | None = None
@@ -132,7 +132,7 @@ class Choices(Section):
         return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
 
     def ledger_key(self) -> SecretStr | None:
-        """Read what the names in ledgers are encrypted with, or None; raises as `secret_if_named`."""
+        """Read the key that encrypts names in ledgers, or None; raises as `secret_if_named`."""
         return secret_if_named(self.ledger_key_env, self.ledger_key_file)
 
     def sign_with_password(self) -> SecretStr | None:
@@ -141,7 +141,7 @@ class Choices(Section):
 
 
 def _sections() -> Iterator[tuple[str, Any]]:
-    """A field for each key of a section, of whichever form it has."""
+    """A field for each section key, which accepts every form of that section."""
     for key, forms in SECTIONS.items():
         either: Any = reduce(operator.or_, forms.values())
         if len(forms) > 1:
@@ -158,7 +158,7 @@ else:
 
 
 class Profile(_WithSections):
-    """One way to run: the APIs to ask, a section for each, and how payments are routed to them."""
+    """One way to run: the APIs, a section for each, and the routing of payments to them."""
 
     @model_validator(mode="after")
     def _asks_one_kind_of_server(self) -> Self:
@@ -168,7 +168,7 @@ class Profile(_WithSections):
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """The sections that the profile has; none if its servers are those of the embedded sandbox."""
+        """The sections of the profile's servers; empty if it uses the embedded sandbox."""
         sections = (getattr(self, key) for key in SECTIONS)
         return tuple(section for section in sections if section is not None)
 
@@ -180,7 +180,7 @@ class Profile(_WithSections):
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides which questions are asked, without limits and secrets.
 
-        Modulus tables are not part of it: newer tables must not cost the answers that are there.
+        Modulus tables are excluded: newer tables must not discard existing answers.
         """
         limits = set(Server.model_fields) - {"server", "base_url"}
         secrets = {"client_secret_env", "client_secret_file", "client_key", "client_key_env", "token_method"}
@@ -189,6 +189,6 @@ class Profile(_WithSections):
         secrets_of_ours = ("ledger", "ledger_key_env", "ledger_key_file", *_SIGNING)
         ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", "bank_rules", *_MODULUS), True)
         sections: Mapping[str, Any] = dict.fromkeys(SECTIONS, unsaid)
-        # What is not set does not count: a profile stays the same where the program learns a new key.
+        # Unset settings are left out: a new key in the program does not change a profile's fingerprint.
         settings = self.model_dump(mode="json", exclude={**sections, **ours}, exclude_none=True)
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

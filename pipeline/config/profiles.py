@@ -1,8 +1,7 @@
-"""Which profile a job means, and the embedded sandbox behind those that are built in.
+"""Find the profile of a job; built-in profiles use the embedded sandbox.
 
-The sandbox is a child process that serves simulated answers while a run lasts. It writes a
-configuration for itself into a private folder, and the run reads that like any other: there is one
-road for all answers.
+The sandbox is a child process that serves simulated answers while a run lasts. It writes its own
+configuration into a private folder, and the run reads that like any other.
 """
 
 import os
@@ -35,7 +34,7 @@ from schemas.summary import REHEARSAL
 
 STOP_MAX_S = 5.0
 SIGN_PASSWORD = "PRECHECK_SIGN_PASSWORD"  # noqa: S105 (the name of a variable)
-"""The environment variable with the password of a key that was named on the command line."""
+"""The environment variable with the password of a key that the command line names."""
 
 
 class Chosen(NamedTuple):
@@ -43,21 +42,21 @@ class Chosen(NamedTuple):
 
     name: str
     profile: Profile | None
-    """As it was when it was chosen; None: the embedded sandbox."""
+    """The section as it was when chosen; None: the embedded sandbox."""
     config: Path | None
-    """Its file; None: the embedded sandbox."""
+    """The configuration file; None: the embedded sandbox."""
     fingerprint: str
     environment: Environment
     policy: Mapping[str, Verdict] = MappingProxyType({})
     """What `precheck split` does with its rows."""
     newest_of: str | None = None
-    """The pattern of folders; the newest matching run is the one to compare with."""
+    """The pattern of folders; a run is compared with the newest matching one."""
     default_country: str | None = None
     """Country of accounts without an IBAN."""
     bank_rules: str = "sepa"
-    """Which rules of banks give warnings."""
+    """The banks whose rules give warnings."""
     signer: Signer | None = None
-    """Who signs the manifest of a run."""
+    """The key that signs the manifest of a run."""
     account_type: AccountType | None = None
     """Overrides the account type that the profile assumes."""
 
@@ -69,13 +68,13 @@ class Chosen(NamedTuple):
         return self._replace(account_type=account_type, fingerprint=fingerprint)
 
     def assumed(self, profile: Profile) -> Profile:
-        """A profile of this choice with the account type that it assumes."""
+        """Apply the assumed account type of this choice to a profile."""
         change = {} if self.account_type is None else {"default_account_type": self.account_type}
         return profile.model_copy(update=change)
 
 
 def choose_again(name: str, config: Path | None) -> Chosen:
-    """The profile that a run was made with, by its name; raises as `choose`, with advice that fits."""
+    """The profile of an earlier run, by its name; raises as `choose`, with fitting advice."""
     file = ConfigurationFile(config)
     try:
         return choose(name, file)
@@ -89,12 +88,12 @@ def choose_again(name: str, config: Path | None) -> Chosen:
 def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     """Find the profile of a name. Without a name it is the embedded sandbox.
 
-    The built-in names need no configuration file, unless one is named or the usual file has
-    them itself. A file that has only their policy leaves them built in.
+    Built-in names need no configuration file, unless the user names one or the usual file defines them. A
+    file that has only their policy leaves them built in.
 
     Raises:
-        UsageError: a configuration file is given and no profile in it.
-        ConfigurationError: there is no such profile.
+        UsageError: the user names a configuration file but no profile in it.
+        ConfigurationError: the profile does not exist.
     """
     wanted = name or BUILT_IN[0]
     file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
@@ -103,7 +102,7 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
         if wanted in BUILT_IN and (
             not profiles or (wanted in (REHEARSAL, IMPORTED) and wanted not in profiles)
         ):
-            return _built_in(wanted)  # it is named for its layouts, or `--rehearse` is given
+            return _built_in(wanted)  # the file is named for its layouts, or `--rehearse` is given
         if name is None:
             raise UsageError(
                 Sentence("config.no_profile_chosen", explicit=file.explicit),
@@ -149,19 +148,19 @@ def _built_in(name: str) -> Chosen:
 
 
 def of_bank(chosen: Chosen) -> Chosen:
-    """A profile as one whose answers a bank has reported, whatever servers it has."""
+    """A profile with a bank's report as its source of answers, whatever servers it has."""
     fingerprint = built_in_fingerprint(IMPORTED)
     return chosen._replace(fingerprint=fingerprint, environment=Environment.BANK)
 
 
 def without_servers(chosen: Chosen) -> Profile:
-    """The profile that judges payments with a bank's report."""
+    """The profile that judges payments by a bank's report."""
     profile = Profile() if chosen.profile is None else chosen.profile
     return profile.model_copy(update=dict.fromkeys(SECTIONS))
 
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
-    """The format that was chosen by name for a file, if any, and the layouts that the configuration adds.
+    """The format chosen for a file, if any, and the layouts that the configuration adds.
 
     Raises:
         ConfigurationError: the file cannot be read, or has layouts and a mistake.
@@ -171,17 +170,17 @@ def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) 
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:
-    """Key of the names in the run's ledger, if encrypted; raises as `Profile.ledger_key`."""
+    """The key that encrypts names in the run's ledger, or None; raises as `Profile.ledger_key`."""
     return None if chosen.profile is None else chosen.profile.ledger_key()
 
 
 def ledger_url(chosen: Chosen) -> str | None:
-    """Where the ledger is that this run shares with others; None if it has its own. Has no password."""
+    """Address of the ledger that this run shares, without a password; None if it has its own."""
     return None if chosen.profile is None else chosen.profile.ledger
 
 
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
-    """The profile with who signs the manifests of its runs: the key that was named, or else its own.
+    """The profile with the key that signs its manifests: the named key, else its own.
 
     Raises:
         ConfigurationError: the key cannot be read, or its password does not open it.
@@ -190,7 +189,7 @@ def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
 
 
 def is_signed_by_profile(chosen: Chosen) -> bool:
-    """True if the profile says who signs the manifests of its runs."""
+    """True if the profile has a key that signs its manifests."""
     return chosen.profile is not None and chosen.profile.sign_with is not None
 
 
@@ -226,7 +225,7 @@ _GATEWAY = {
     "in_flight_max": 64,
 }
 _EMBEDDED = {"default_account_type": "Personal", "cop": _GATEWAY, "vop": {"api": "gateway", **_GATEWAY}}
-"""The limits of the embedded sandbox, without the address that it gets when it starts."""
+"""The limits of the embedded sandbox, whose address is known once it starts."""
 
 
 def to_plan_with(chosen: Chosen) -> Profile:
@@ -244,7 +243,7 @@ def _refuse_imported(chosen: Chosen) -> None:
 
 @contextmanager
 def opened(chosen: Chosen) -> Iterator[Profile]:
-    """The chosen profile, with its sandbox running where it is the embedded one."""
+    """The chosen profile; an embedded sandbox runs until the block ends."""
     _refuse_imported(chosen)
     if chosen.profile is not None:
         yield chosen.assumed(chosen.profile)
@@ -257,8 +256,8 @@ def opened(chosen: Chosen) -> Iterator[Profile]:
 def sandbox(option: str | None = None) -> Iterator[Path]:
     """Serve a sandbox on a free loopback port, with an option; give the path of its configuration.
 
-    The child stops when the block ends, and also when this process dies: it watches its standard
-    input, which only we hold open.
+    The child stops when the block ends or this process dies: it watches its standard input, which only we
+    hold open.
 
     Raises:
         ConfigurationError: the sandbox did not start.
@@ -274,7 +273,7 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
             "--while-stdin-is-open",
             *filter(None, [option]),
         ]
-        # A session of its own: Ctrl-C is for us, and requests in flight still want their answers.
+        # A session of its own: Ctrl-C must not reach it while requests in flight await their answers.
         child = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
             command,
             stdin=subprocess.PIPE,

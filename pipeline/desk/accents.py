@@ -6,35 +6,29 @@ from collections.abc import Iterator
 from functools import cache
 
 _MARKS = "".join(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x323, 0x326, 0x327, 0x328, 0x331)))
-"""The marks of Latin letters, where they stand after the letter."""
+"""Combining marks of Latin letters."""
 _ACCENTED = (*range(0xDF, 0x250), *range(0x1E00, 0x1F00))
 _STROKED = {"ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "ł": "l", "ŧ": "t"}
-"""Letters that Unicode does not take apart -> what people type for them."""
+"""Letters that Unicode does not decompose -> what people type for them."""
 _TWO = {"ß": "ss", "æ": "ae", "œ": "oe"}
 """Letters that people type as two."""
 
 
 def without_accents(text: str) -> str:
-    """A text in lower case, the Latin ones without accents, however they are written.
-
-    >>> without_accents("Steinwälder"), without_accents("SOLE\u0300NE"), without_accents("Straße")
-    ('steinwalder', 'solene', 'strasse')
-    >>> without_accents("Sørensen"), without_accents("Wałęsek"), without_accents("Kjær")
-    ('sorensen', 'walesek', 'kjaer')
-    """
+    """A text in lower case, without accents on Latin letters, in any Unicode form."""
     letters = unicodedata.normalize("NFC", text.lower())
     return "".join(_TWO.get(one) or _plain(one) for one in letters if one not in _MARKS)
 
 
 def _plain(letter: str) -> str:
-    """A Latin letter without its accents; any other as it is."""
+    """A Latin letter without its accents; other letters unchanged."""
     first = unicodedata.normalize("NFD", letter)[0]
     first = _STROKED.get(first, first)
     return first if first.isascii() else letter
 
 
 def pattern_of(plain: str, between: str = "") -> str:
-    """A regular expression for a text, ignoring case and accents; `between` may stand inside it."""
+    """A regular expression for a text, ignoring case and accents; `between` may be inside it."""
     pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
     whole = between.join(pieces)
     for letter, letters in _TWO.items():
@@ -49,10 +43,10 @@ def _with_any_accent(letter: str) -> str:
 
 
 class Plainer:
-    """Takes the accents off long texts, of those letters alone that are looked for: that is fast."""
+    """Removes accents from long texts, only from the letters of the search text: that is fast."""
 
     def __init__(self, plain: str) -> None:
-        """Take what is looked for, as `without_accents` gives it."""
+        """Take the search text, as `without_accents` returns it."""
         self._pairs = list(_pairs(plain))
 
     def __call__(self, text: str) -> str:

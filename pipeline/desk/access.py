@@ -26,17 +26,19 @@ class LocalAccess:
     """A port on the loopback address, for one user of this computer, and sessions by cookie.
 
     A browser sends a cookie to every port, so other users' programs see it: a cookie alone opens nothing. The
-    system says whose connection it is; where it does not, the address has a secret part.
+    system tells which user's connection it is; if it cannot, the address has a secret part.
     """
 
     port: int
     sessions: Sessions
     prefix: str = ""
-    """The secret part of the address, which no cookie carries, with its slash; empty if the system tells."""
+    """The secret part of the address, with its slash, which no cookie carries; empty if the system identifies
+    users.
+    """
 
     @property
     def cookie(self) -> str:
-        """Cookies know no ports: two desks would share one of the same name."""
+        """Its name has the port: browsers share cookies between ports, and two desks would collide."""
         return f"precheck-desk-{self.port}"
 
     @property
@@ -46,7 +48,7 @@ class LocalAccess:
 
     @property
     def origins(self) -> Sequence[str]:
-        """Of our own pages."""
+        """The origins of our own pages."""
         return [f"http://{host}" for host in self.hosts]
 
     def require_peer(self, request: web.Request) -> None:
@@ -71,7 +73,7 @@ class LocalAccess:
 
 @dataclass(frozen=True, slots=True)
 class ProxyAccess:
-    """A Unix socket, which the proxy alone may speak to."""
+    """A Unix socket that only the proxy may use."""
 
     settings: DeskSection
     proxy_uid: int
@@ -84,7 +86,7 @@ class ProxyAccess:
 
     @property
     def origins(self) -> Sequence[str]:
-        """Of our own pages."""
+        """The origins of our own pages."""
         return [f"https://{host}" for host in self.hosts]
 
     def require_peer(self, request: web.Request) -> None:

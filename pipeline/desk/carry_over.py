@@ -1,4 +1,4 @@
-"""Decisions that carry over to a corrected file, which has the same rows in the same order."""
+"""Carry decisions over to a corrected file, which has the same rows in the same order."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ from schemas.review import Approval, Decision
 
 
 def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] | None = None) -> int:
-    """Put the rows that people held in a file on record for its correction, by them; return how many."""
+    """Record the held rows of a file as held in its correction, by the same people; return their number."""
     review, latest = reviewed(before)
     own = _own_rows(rows_before)
     held = [
@@ -61,14 +61,14 @@ def _record(
 
 
 def _own_rows(rows_before: Sequence[int] | None) -> Callable[[int], int | None]:
-    """From a row of the earlier file to the row of this one; None if it is not in it."""
+    """Row of the earlier file -> row of this one; None if this file lacks it."""
     if rows_before is None:
         return lambda row: row
     return {before: own for own, before in enumerate(rows_before, 1)}.get
 
 
 def row_before(file: DeskFile, row: int) -> int:
-    """The row of the earlier file that a row of this one was."""
+    """The row of the earlier file that became this row."""
     return row if file.rows_before is None else file.rows_before[row - 1]
 
 
@@ -87,14 +87,14 @@ def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
 
 
 class Source(NamedTuple):
-    """The file that another one was made of here."""
+    """The file that another one was made from at the desk."""
 
     folder: FileFolder
     rows: Sequence[int] | None  # the row of that file for each row; None: all of them in order
 
 
 def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
-    """The file that this one corrects, or whose held rows it has; None without one."""
+    """The file that this one corrects or took its held rows from; None if there is none."""
     others = {other.run: other for other in home.folders()}
     found = origin_in(others, folder.read().sha256)
     return None if found is None else Source(others[found.folder], found.rows)
@@ -104,7 +104,7 @@ class CorrectedBefore(NamedTuple):
     """A row that was corrected in an earlier file."""
 
     file_id: str
-    row: int  # row and name are those of that file
+    row: int  # row and name in that file
     name: str
     approval: Approval
 
@@ -117,11 +117,11 @@ class Changed(NamedTuple):
     before: str
     now: str
     corrections: list[CorrectedBefore]
-    """The approved ones of this row, newest first; none if nobody at the desk made it."""
+    """The approvals that changed this row, newest first; empty if it was changed outside the desk."""
 
 
 def changed_since(home: DeskHome, file: DeskFile, payments: Payments) -> list[Changed]:
-    """The names and account types that differ from the first file whose payments are still here."""
+    """The names and account types that differ from the oldest file of the family that still has payments."""
     first, rows, current = None, [*range(1, payments.height + 1)], file
     while current.corrects is not None:
         folder = home.folder(current.corrects)
@@ -139,7 +139,7 @@ def changed_since(home: DeskHome, file: DeskFile, payments: Payments) -> list[Ch
 
 
 def corrected_before(home: DeskHome, file: DeskFile, row: int) -> list[CorrectedBefore]:
-    """The earlier files that corrected a row on the way to this one, newest first."""
+    """The earlier files in which this row was corrected, newest first."""
     found = []
     while file.corrects is not None:
         folder = home.folder(file.corrects)
@@ -151,7 +151,7 @@ def corrected_before(home: DeskHome, file: DeskFile, row: int) -> list[Corrected
         found += [
             CorrectedBefore(folder.id, row, before.name, approval)
             for approval in approvals
-            # Only the approved corrections that this file was made from.
+            # Only approved corrections that this file was made from.
             if approval.decision is Decision.FIX and row in approval.rows and file.sha256 in approval.what
         ]
         file = before

@@ -1,7 +1,7 @@
 """The check of a file, in a process of its own: started, watched and stopped through files.
 
-The process holds `check.lock` for its whole life, however it ends: a desk that can take the lock knows that
-nothing runs. If the desk is killed, its checks keep running, and it finds them when it is back.
+The process holds `check.lock` until it ends in any way: if the desk can take the lock, no check runs. If the
+desk is killed, its checks keep running, and it finds them at its next start.
 """
 
 import fcntl
@@ -19,14 +19,14 @@ from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
 
 CHILD = "desk-check"
-"""The command of such a process."""
+"""The command of that process."""
 
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:
-    """Start to check the file of a folder, or go on; the environment has the secrets of the configuration.
+    """Start or resume the check of a file; the environment has the secrets of the configuration.
 
     Raises:
-        Conflict: it is being checked already.
+        Conflict: a check of it is running.
     """
     with _locked(folder) as lock:
         if lock is None:
@@ -41,12 +41,12 @@ def start(folder: FileFolder, environment: dict[str, str]) -> None:
                 stderr=log,
                 env=environment,
                 start_new_session=True,
-                pass_fds=[lock],  # it has the lock from its first moment, and keeps it when we are gone
+                pass_fds=[lock],  # it holds the lock from its start, and keeps it when we end
             )
 
 
 def stop(folder: FileFolder) -> None:
-    """Ask the process that checks a file to stop, if one does (Conflict); what is in flight still lands."""
+    """Ask the process that checks a file to stop, if any (Conflict); requests in flight still finish."""
     if not is_running(folder):
         raise Conflict(Sentence("desk.check_ended_already"))
     folder.stop.touch(mode=0o600)
@@ -56,19 +56,19 @@ def is_running(folder: FileFolder) -> bool:
     """True if a process checks the file."""
     if not folder.lock.exists():
         return False
-    with _locked(folder, fcntl.LOCK_SH) as lock:  # two who look at once do not see each other
+    with _locked(folder, fcntl.LOCK_SH) as lock:  # shared, so that two readers do not lock each other out
         return lock is None
 
 
 def progress_of(folder: FileFolder) -> CheckProgress | None:
-    """The progress or the end of the last check; None without one."""
-    is_on = is_running(folder)  # first: a process says how it ended before it lets go of the lock
+    """The progress or the result of the last check; None if there was none."""
+    is_on = is_running(folder)  # first: a process writes its result before it releases the lock
     read = _progress_in(folder)
     if is_on:
         progress = read or CheckProgress(phase="starting", started="")
         return progress.model_copy(update={"exit_code": None})
     if read is None:
-        # It had the lock and never said anything.
+        # It had the lock but wrote no progress.
         return _lost(CheckProgress(phase="starting", started="")) if folder.log.exists() else None
     return read if read.exit_code is not None else _lost(read)
 
@@ -86,7 +86,7 @@ def _progress_in(folder: FileFolder) -> CheckProgress | None:
 
 
 def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
-    """Say how far the check is. It appears whole; that it survives a crash of the computer is not needed."""
+    """Write the progress of the check. The file appears whole, but may not survive a system crash."""
     part = folder.progress.with_suffix(".part")
     with opened(part, os.O_TRUNC) as file:
         file.write(progress.model_dump_json().encode())
@@ -95,7 +95,7 @@ def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
 
 @contextmanager
 def _locked(folder: FileFolder, kind: int = fcntl.LOCK_EX) -> Iterator[int | None]:
-    """The lock, held until the block ends, and by the processes that got it; None where another has it."""
+    """The lock, until the block and all processes that inherited it end; None if another process holds it."""
     with ExitStack() as held:
         try:
             lock = held.enter_context(locked(folder.lock, kind | fcntl.LOCK_NB))

@@ -21,7 +21,7 @@ STOP_INTERVAL_S = 0.2
 
 
 class ProgressFile(RunObserver):
-    """Writes what it sees of a check to a file."""
+    """Writes the progress of a check to a file."""
 
     def __init__(self, folder: FileFolder, clock: Clock) -> None:
         self._folder = folder
@@ -34,15 +34,15 @@ class ProgressFile(RunObserver):
         self._write(phase=phase.value, waiting_for=None)
 
     def begin(self, *, simulated: bool) -> None:
-        """Note whether the answers will be simulated."""
+        """Record whether the answers will be simulated."""
         self._write(simulated=simulated)
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Another check has to end first."""
+        """Record that another check has to end first."""
         self._write(waiting_for=holder.waited_for.as_data())
 
     def update(self, so_far: RunProgress) -> None:
-        """Questions are asked."""
+        """Record the counts of answers."""
         changes: dict[str, object] = {
             "done_count": so_far.done_count,
             "check_count": so_far.check_count,
@@ -77,7 +77,7 @@ def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Calla
     of_file = FileFolder(folder.name, folder)
     seen = ProgressFile(of_file, clock)
     threading.Thread(target=_watch_for_stop, args=(of_file.stop, request_stop), daemon=True).start()
-    # What a person should know stands in the summary too.
+    # The summary has the notices too.
     surface = Surface(seen, clock, stop, notify=lambda _notice: None)
     try:
         job, by = job_of(of_file), of_file.read().reported_by

@@ -1,4 +1,4 @@
-"""What the pages of one desk share: its home, its settings, time and chance, and how deeds are recorded."""
+"""What all pages of one desk share: its home, settings, clock and chance, and the recording of deeds."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp
 
 REFUSALS_APART = timedelta(minutes=10)
-"""A refusal that repeats within this time is only counted: a flood of them cannot fill the disk."""
+"""A refusal repeated within this time is only counted, so that a flood of them cannot fill the disk."""
 REFUSALS_KNOWN_MAX = 10_000
 
 
@@ -35,28 +35,28 @@ class Context:
     access: Access
     clock: Callable[[], datetime]
     chance: Callable[[], str]
-    """Gives ten hexadecimal digits."""
+    """Returns ten hexadecimal digits."""
     child_environment: dict[str, str]
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
-    """Person, page and rule of a refusal -> when it was recorded, and how often it has repeated since."""
+    """(person, page, rule) of a refusal -> when it was recorded, and how often it has repeated since."""
     seen: set[tuple[str, str]] = field(default_factory=set)
-    """(person, file) pairs whose look at whole accounts is already on record."""
+    """(person, file) pairs for which viewing whole accounts is already recorded."""
     sending: set[asyncio.Task[None]] = field(default_factory=set)
-    """Notifications under way."""
+    """Notifications that are being sent."""
 
     async def current(self, request: web.Request) -> FileStatus:
-        """The file that a page is about, as it stands."""
+        """The current state of the file that a page is about."""
         folder = self.home.folder(request.match_info["id"])
         return await asyncio.to_thread(status_of, folder)
 
     async def record(
         self, request: web.Request, deed: Deed, run: str | None = None, **facts: str | int
     ) -> None:
-        """Put on record who did what."""
+        """Record who did what."""
         await asyncio.to_thread(self.record_of, person_of(request).name, deed, run, **facts)
 
     async def record_accounts(self, request: web.Request, run: str) -> None:
-        """Record that this person sees the whole accounts of a file, if the page shows them."""
+        """Record that this person sees the whole account numbers of a file, if the page shows them."""
         person = person_of(request)
         if person.compares and (person.name, run) not in self.seen:
             self.seen.add((person.name, run))
@@ -85,11 +85,11 @@ class Context:
         self.refused[key] = now, 0
         facts: dict[str, str | int] = {"page": page, "rule": rule}
         facts |= {"repeated_count": count} if count else {}
-        with suppress(PrecheckError):  # what is refused stays so on a full disk, too
+        with suppress(PrecheckError):  # on a full disk, too, the refusal stands
             await asyncio.to_thread(self.record_of, by, Deed.REFUSED, run or None, **facts)
 
     def record_of(self, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:
-        """The same, of a name."""
+        """The audit entry of a deed, for a user's name."""
         now = timestamp(self.clock())
         self.home.audit.append(
             lambda previous: AuditEntry(previous=previous, time=now, by=by, deed=deed, run=run, facts=facts)
@@ -105,11 +105,10 @@ def context_of(request: web.Request) -> Context:
 
 
 async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Context, Person, FileStatus]:
-    """What the pages share, who asks, and the file that a page is about: it can be done with it now.
+    """The shared state, the user, and the file of a page, if the user may do this deed to it now.
 
     Raises:
-        Forbidden, Conflict: it cannot, as by `states.require`.
-        Missing: there is no such file.
+        Forbidden, Conflict: as `states.require`. Missing: the file does not exist.
     """
     context, person = context_of(request), person_of(request)
     current = await context.current(request)

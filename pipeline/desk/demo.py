@@ -1,4 +1,4 @@
-"""A desk to look around in: five invented files in five states, with simulated answers."""
+"""A demonstration desk: five invented files in five states, with simulated answers."""
 
 import shutil
 import time
@@ -34,12 +34,12 @@ _FILES = ("new_suppliers.csv", "refunds.csv", "payroll.csv", "suppliers.csv", "r
 """New, planned, to review, waiting for approval, released."""
 PREFIX = "precheck-demo-"
 CONFIG = '[profiles.sandbox.policy]\nclose_match = "review"\n'
-"""There is something to decide, and for the approver to see."""
+"""Its check leaves rows to decide, and decisions for the approver."""
 Clock = Callable[[], datetime]
 
 
 def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: dict[str, str]) -> None:
-    """Have the files there; of the last three the checks have ended. Raises as the jobs do."""
+    """Create the files; the last three are checked. Raises as the jobs do."""
     from pipeline.sandbox.samples import write_dummy_payments
 
     ulla, rita, anna = (Person(name, ALONE) for name in ("Ulla (demo)", "Rita (demo)", "Anna (demo)"))
@@ -78,7 +78,7 @@ def _drop_rows(path: Path, count: int) -> None:
 
 
 def _hand_over(home: DeskHome, clock: Clock, person: Person, folder: FileFolder) -> None:
-    """Decide about the row of most money that may be released, and hand the file over."""
+    """Release the row with the largest amount that may be released, and hand the file over."""
     status, (review, _) = status_of(folder), reviewed(folder)
     found = review.to_look_at.filter("can_release")["row"].head(1).to_list()
     if found:
@@ -103,7 +103,7 @@ def _record(
 
 
 def forget(home: DeskHome) -> None:
-    """Delete the desk; a check that someone started in it is stopped first."""
+    """Delete the desk, after stopping a check that a user started in it."""
     for folder in home.folders():
         if checks.is_running(folder):
             checks.stop(folder)

@@ -1,6 +1,7 @@
-"""Files with the same payments: a file, its corrections, what it held, and the same file again.
+"""Files with the same payments: a file, its corrections, files of its held rows, and repeated uploads.
 
-None of their payments is released twice. A payment is the SHA-256 of the first file, and its row there.
+None of their payments is released twice. A payment is identified by the SHA-256 of the first file and its row
+there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,18 +17,18 @@ from schemas.desk import AuditEntry, Deed, DeskFile, Release
 
 
 class Released(NamedTuple):
-    """A release of payments that another one must not have."""
+    """A release that bars its payments from another one."""
 
     file_id: str
     name: str
     """Name of that file."""
     release: Release
     taken: AuditEntry | None
-    """The user who downloaded the release file first, if any."""
+    """The first user who downloaded the release file, if any."""
     rows: Sequence[int]
     """Rows of the requested file."""
     is_same_file: bool
-    """True if the file is no correction, but the same file uploaded twice: it may be due again."""
+    """True if the file is a repeated upload and no correction: its payments may be due again."""
 
     def __str__(self) -> str:
         """The release as evidence names it."""
@@ -35,26 +36,26 @@ class Released(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """True if a release keeps its payments out of the next one."""
+    """Which later releases a release bars."""
 
-    own: bool  # out of a second release of the same file
-    others: bool  # out of the release of another file in its family
+    own: bool  # a second release of the same file
+    others: bool  # a release of another file in its family
 
 
 BARS: Mapping[tuple[bool, bool], Bars] = {
-    (False, False): Bars(own=False, others=False),  # voided before it was downloaded
+    (False, False): Bars(own=False, others=False),  # voided before its download
     (True, False): Bars(own=False, others=True),  # the next approval of its file replaces it
     (True, True): Bars(own=False, others=True),  # its file can be approved again only once it is voided
-    (False, True): Bars(own=True, others=True),  # voided, and the bank may have it
+    (False, True): Bars(own=True, others=True),  # voided, but the bank may have it
 }
-"""The family of a file: a release is offered as long as its approval counts, and taken once it is downloaded.
+"""(offered, taken) -> the bars: a release is offered while its approval counts, and taken once downloaded.
 
-The keys are (offered, taken). What was given to the bank stays offered for good.
+A release file given to the bank stays offered for good.
 """
 
 
 def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
-    """The newest file of each family -> the other ones, newest first; `folders` are so, too."""
+    """The newest file of each family -> the other files; both newest first, as `folders` must be."""
     files: dict[str, DeskFile] = {}
     for folder in folders:
         with suppress(InputError):
@@ -66,13 +67,13 @@ def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
 
 
 def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
-    """The files with payments of a file, itself among them, by id, oldest first."""
+    """The ids of all files with payments of a file, itself included, oldest first."""
     files = {}
     for other in home.folders():
         with suppress(InputError):
             files[other.id] = other.read()
     above = folder
-    while (before := above.read().corrects) is not None:  # each can be read
+    while (before := above.read().corrects) is not None:  # every predecessor must be readable
         above = home.folder(before)
     first = files[_first(files, folder.id)].sha256
     return {
@@ -81,9 +82,9 @@ def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
 
 
 def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
-    """The releases that have payments of a file and were taken, or are offered as another file of theirs.
+    """Releases with payments of a file that were downloaded, or are offered as another file of the family.
 
-    What is offered of the file itself does not count: the next approval replaces it.
+    An offered release of the file itself does not count: the next approval replaces it.
 
     Raises:
         InputError: the audit, or an earlier file, cannot be read.
@@ -116,12 +117,12 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
 
 
 def by_row(released: Iterable[Released]) -> dict[int, str]:
-    """Row -> the release that it was in, as evidence names it."""
+    """Row -> the release that had it, as named in evidence."""
     return {row: str(one) for one in released for row in one.rows}
 
 
 def may_be_due_again(released: Sequence[Released]) -> bool:
-    """True if an approver may say that payments are due again: no correction has any of them."""
+    """True if an approver may declare payments due again: no correction has any of them."""
     return bool(released) and all(one.is_same_file for one in released)
 
 
@@ -147,7 +148,7 @@ def released_near(folder: FileFolder) -> tuple[tuple[str, tuple[tuple[int, int],
 
 
 def taken_by(audit: Iterable[AuditEntry], file_id: str, release: Release) -> AuditEntry | None:
-    """The user who downloaded a release file first, if any."""
+    """The first user who downloaded a release file, if any."""
     took = (entry for entry in audit if entry.deed is Deed.DOWNLOADED and entry.run == file_id)
     return next((entry for entry in took if entry.facts.get("sha256") == release.sha256), None)
 

@@ -17,11 +17,11 @@ TEXT_CHARS_MIN = 3
 _SEPARATORS = "[ -]*"
 _BLOCK_CHARS = 1 << 20
 _OVERLAP_CHARS = 4096
-"""More than a text that is searched for, its account number in groups, can be long."""
+"""Longer than any search text, such as an account number in groups."""
 
 
 class Hit(NamedTuple):
-    """A payment that has the text in one of its cells."""
+    """A payment with the text in one of its cells."""
 
     status: FileStatus
     row: int
@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
 
 def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.Expr:
-    """True if a column has the text, ignoring case and accents; account numbers may be grouped."""
+    """True if a column contains the text, ignoring case and accents; account numbers may be grouped."""
     needle = without_accents(text.strip())
     found = [pl.col(name).str.contains(pattern_of(needle)) for name in columns]
     if any(map(str.isdigit, needle)):
@@ -47,7 +47,7 @@ def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
             if folder.read().purged_at is None:
                 hits += _in_run(folder, text.strip(), HITS_MAX - len(hits))
         except (PrecheckError, pl.exceptions.PolarsError):
-            continue  # the list of files shows what cannot be read
+            continue  # the list of files shows unreadable ones
         if len(hits) >= HITS_MAX:
             break
     return hits
@@ -69,7 +69,7 @@ def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
     )
     status = status_of(folder)
     named = [header for header, field in described.columns.items() if field == "name" and header in columns]
-    names = named or [header for header in ("name",) if header in columns]  # of a format without headers
+    names = named or [header for header in ("name",) if header in columns]  # in a format without headers
     return [
         Hit(
             status,
@@ -82,8 +82,8 @@ def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
 
 
 def _may_have(path: Path, text: str) -> bool:
-    """True if a text is anywhere in an outcome file: most of them have it nowhere, and need not be parsed."""
-    if path.suffix == ".parquet" or '"' in text:  # which CSV doubles
+    """True if the text may be in an outcome file: most files do not contain it, and need no parsing."""
+    if path.suffix == ".parquet" or '"' in text:  # CSV doubles quotation marks
         return True
     needle = without_accents(text)
     plainer = Plainer(needle)

@@ -1,4 +1,4 @@
-"""Where the desk keeps things: its home, and in it a folder for each uploaded file.
+"""The desk's files: its home, and in it a folder for each uploaded file.
 
 HOME/audit.jsonl                who did what
 HOME/runs/ID/desk.json          the file, and what people said about it
@@ -60,26 +60,26 @@ class FileFolder:
 
     @property
     def lock(self) -> Path:
-        """What the process that checks it holds locked."""
+        """The lock file that the checking process holds."""
         return self.path / "check.lock"
 
     @property
     def progress(self) -> Path:
-        """What that process says."""
+        """The progress file that the checking process writes."""
         return self.path / "progress.json"
 
     @property
     def stop(self) -> Path:
-        """Its being there asks that process to stop."""
+        """The file whose presence asks the checking process to stop."""
         return self.path / "stop"
 
     @property
     def log(self) -> Path:
-        """What that process logs."""
+        """The log of the checking process."""
         return self.path / "log.jsonl"
 
     def set_aside(self) -> None:
-        """Move aside what a check left behind, so that the file can be checked afresh."""
+        """Move the results of a check aside, so that the file can be checked from the start."""
         number = sum(1 for _ in self.path.glob("failed-*"))
         aside = self.path / f"failed-{number + 1}.precheck"
         with suppress(FileNotFoundError):
@@ -95,7 +95,7 @@ class FileFolder:
         return ChainedJournal(self.path / DECISIONS, RowsDecided)
 
     def keep(self, text: str, salt: str) -> str:
-        """Keep what a person wrote about a payee, until names are deleted; return the key for it."""
+        """Store a person's text about a payee, until names are deleted; return its key."""
         whole = f"{salt} {text}".encode()
         key = sha256(whole).hexdigest()
         self.written.mkdir(mode=0o700, exist_ok=True)
@@ -104,7 +104,7 @@ class FileFolder:
         return key
 
     def kept(self, key: str) -> str:
-        """A text that was kept; empty where it was deleted or changed."""
+        """A stored text; empty if it was deleted or changed."""
         try:
             whole = plain_bytes(self.written / key)
         except (OSError, PrecheckError):
@@ -113,12 +113,12 @@ class FileFolder:
 
     @property
     def reports(self) -> Path:
-        """The folder of the bank's reports that were given last; its run keeps copies of all it used."""
+        """The folder of the bank's latest reports; the run keeps copies of all that it used."""
         return self.path / "reports"
 
     @property
     def written(self) -> Path:
-        """The folder of what people corrected cells to."""
+        """The folder of cells that people corrected."""
         return self.path / "written"
 
     @property
@@ -127,7 +127,7 @@ class FileFolder:
         return ChainedJournal(self.path / "comments.jsonl", RowCommented)
 
     def read(self) -> DeskFile:
-        """What is known of it; an InputError where that cannot be read."""
+        """The record of the file; an InputError if it cannot be read."""
         path = self.path / DESK_FILE
         try:
             return parsed(DeskFile, path)
@@ -137,13 +137,13 @@ class FileFolder:
             ) from None
 
     def write(self, file: DeskFile) -> None:
-        """Keep what is known of it now."""
+        """Write the record of the file."""
         with write_atomically(self.path / DESK_FILE) as out:
             out.write(file.model_dump_json(indent=2).encode() + b"\n")
-        _parsed.cache_clear()  # a file system may give the same number and time again
+        _parsed.cache_clear()  # a file system may reuse inode and time
 
     def change(self, *shaped: Shaped, **changes: object) -> DeskFile:
-        """Keep what has changed, and in the same write who shaped the file by it, each act of each once."""
+        """Write a changed record, together with the acts by which people shaped the file, each once."""
         with _CHANGING:
             file = self.read()
             known = {(one.by, one.act) for one in file.shaped}
@@ -159,10 +159,10 @@ class FileFolder:
 
 
 def parsed(model: type[AnyDocument], path: Path) -> AnyDocument:
-    """A document, read once as long as it stays the same: a list shows a hundred of them.
+    """A document, parsed again only when it changes: a list shows a hundred of them.
 
     Raises:
-        OSError, ValueError: there is none, or it does not fit the model.
+        OSError, ValueError: the file is missing, or does not fit the model.
     """
     status = path.stat()
     found = _parsed(model, path, status.st_mtime_ns, status.st_ino, status.st_size)
@@ -181,9 +181,9 @@ class DeskHome:
 
     path: Path
     _whole: set[str] = field(default_factory=set, compare=False)
-    """Ids of files whose upload was seen to have ended: a list does not look at all of them again."""
+    """Ids of files with a complete upload: a list need not check them again."""
     arriving: Counter[str] = field(default_factory=Counter, compare=False)
-    """Person -> how many bytes their uploads may have that have not ended yet."""
+    """Person -> bytes reserved for their unfinished uploads."""
 
     @property
     def runs(self) -> Path:
@@ -196,7 +196,7 @@ class DeskHome:
         return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
 
     def make(self) -> None:
-        """Have the folders there, for their owner only; raises as `refuse_open` and `not_writable`."""
+        """Create the folders, for their owner only; raises as `refuse_open` and `not_writable`."""
         refuse_open(self.path, advice=())
         try:
             self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -237,12 +237,12 @@ class DeskHome:
 
     @contextmanager
     def approving(self) -> Iterator[None]:
-        """Approve alone, of all who use this home, while the block lasts."""
+        """Exclude other approvals in this home while the block lasts."""
         with locked(self.path / "approve.lock"):
             yield
 
     def attend(self) -> int:
-        """Serve this home until the process ends; delete and count unfinished uploads if alone."""
+        """Serve this home until the process ends; if alone, delete and count unfinished uploads."""
         lock = os.open(self.path / "desk.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -257,5 +257,5 @@ class DeskHome:
         return len(halves)
 
     def _is_whole(self, file_id: str) -> bool:
-        """True if the upload of a file has ended."""
+        """True if the upload of a file is complete."""
         return (self.runs / file_id / DESK_FILE).is_file()

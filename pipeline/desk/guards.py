@@ -1,4 +1,4 @@
-"""Middleware: the checks before a page handles a request, and the headers of every response."""
+"""Middleware: checks before a page handles a request, and headers for every response."""
 
 import re
 import sys
@@ -29,13 +29,13 @@ HEADERS = {
 OPEN_TO_ALL = ("/enter", "/static/")
 """Paths that need no session: the sign-in page and static files."""
 UNNOTICED = ("/progress.json",)
-"""Requests that a page makes by itself: they do not count as activity."""
+"""Requests that a page's script makes: they do not count as activity."""
 
 LANGUAGE_COOKIE = "precheck-desk-language"
 """The language that the user chose on a page."""
 ACCESS: web.AppKey[Access] = web.AppKey("access")
 RECORDS: web.AppKey[Callable[[web.Request, DeskRefusal], Awaitable[None]]] = web.AppKey("records")
-"""Puts on record who was turned away."""
+"""Records who was refused."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -47,7 +47,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     access, prefix = request.app[ACCESS], ""
     try:
         access.require_peer(request)
-        prefix = access.prefix  # for none but those who know it
+        prefix = access.prefix  # only users who know it get through
         request[PATH] = path = request.path[len(prefix) :]
         _require_host(request)
         _require_own_page(request)
@@ -65,7 +65,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise
     except web.HTTPException as error:
         response = refused(request, gettext(_SENTENCES.get(error.status, _IMPOSSIBLE)), error.status)
-    except ConnectionError:  # the browser has gone away
+    except ConnectionError:  # the browser closed the connection
         raise
     except Exception as mistake:  # noqa: BLE001 (the one place that catches everything, to report it)
         _report(mistake)
@@ -78,7 +78,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 _LINKS = re.compile(' (?:href|src|action|formaction|data-now|data-then)="(?=/)')
-"""Where an address of the desk begins. What people wrote has no such quotation mark: it is escaped."""
+"""Where a URL of the desk begins. User text has no such quotation mark: it is escaped."""
 
 
 _MISTAKE = gettext_noop(
@@ -101,13 +101,13 @@ _SENTENCES = {
 
 
 def _require_host(request: web.Request) -> None:
-    """Against pages of others that have their name lead here."""
+    """Refuse other sites whose host name resolves to this desk."""
     if request.host not in request.app[ACCESS].hosts:
         raise Forbidden(Sentence("desk.not_known_by_name"))
 
 
 def _require_own_page(request: web.Request) -> None:
-    """Against forms and scripts in pages of others."""
+    """Refuse forms and scripts of other sites' pages."""
     if request.method in ("GET", "HEAD"):
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")

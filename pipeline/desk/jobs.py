@@ -1,6 +1,6 @@
 """Turn a user's choices about a file into job arguments.
 
-Choices about columns are remembered by header line: the same export is read the same way next time.
+Column mappings are remembered by header line, so the same export is read the same way next time.
 """
 
 import json
@@ -34,7 +34,7 @@ SIMULATED = BUILT_IN[0]
 
 
 def profiles() -> list[str]:
-    """The profiles that a file may be checked by; the first is the usual one. Raises as `config.read`."""
+    """The profiles that a file may be checked with; the first is the default. Raises as `config.read`."""
     path = usual()
     configured = [] if path is None else [*read(path).profiles]
     return list(dict.fromkeys([*configured, SIMULATED, REHEARSAL]))
@@ -76,23 +76,19 @@ def job_of(folder: FileFolder) -> CheckJob:
     )
 
 
-# What a page says of a file, found once: it may be large, and unpacked.
+# Columns of a file, or the error; cached, since the file may be large and compressed.
 
 
 ColumnsOrError = tuple[ColumnsRead | None, PrecheckError | None]
 
 
 def columns_once(path: Path, sha256: str, given: ReadAs) -> ColumnsOrError:
-    """How a file is read like this, or why it cannot be, as long as neither it nor the configuration changes.
-
-    Raises:
-        ConfigurationError, DiskError: as `columns_of`.
-    """
+    """The columns of a file under these choices, or the error; cached until file or configuration changes."""
     return _columns(path, sha256, (*given.mapping.items(),), given[1:], _seen([usual()]))
 
 
 def forget_columns() -> None:
-    """Have files read again: what one needs may be free by now."""
+    """Clear the cache, as resources that a file needs may be free by now."""
     _columns.cache_clear()
 
 
@@ -109,12 +105,12 @@ def _columns(
     except UsageError as error:
         found = None, error
     if (refusal := found[1]) is not None:
-        clear_frames(refusal.__traceback__)  # the file in them is let go
+        clear_frames(refusal.__traceback__)  # releases the file that they hold
     return found
 
 
 def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Forecast | PrecheckError:
-    """Forecast of a file, cached until it changes; limits are read anew. Permanent errors are cached too."""
+    """The forecast of a file, and permanent errors, cached until the file changes; limits are current."""
     job, now = job_of(folder), clock()
     chosen = choose(job.profile, None)
     profile = chosen.profile
@@ -132,7 +128,7 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
 
 
 def can_resume(folder: FileFolder, clock: Clock) -> bool:
-    """True if a check that waits for its daily cap may ask again now, or can say why not."""
+    """True if a check that waits for its daily cap may ask again now, or can report why not."""
     made = _forecast_or_none(folder, clock)
     return made is None or any(
         one.call_count and (one.daily_cap is None or one.used_count < one.daily_cap) for one in made.apis
@@ -140,7 +136,7 @@ def can_resume(folder: FileFolder, clock: Clock) -> bool:
 
 
 def has_no_answer(folder: FileFolder, clock: Clock) -> bool:
-    """True if no check of a file has had an answer so far; unknown counts as no."""
+    """True if no check of a file has had an answer yet; False if unknown."""
     made = _forecast_or_none(folder, clock)
     return made is not None and not any(one.answered_before_count for one in made.apis)
 
@@ -178,14 +174,14 @@ REMEMBERED_MAX = 500
 
 
 class RememberedMapping(NamedTuple):
-    """An earlier mapping of the columns of a file."""
+    """A saved mapping of a file's columns."""
 
     mapping: dict[str, str]
-    by: Sequence[str]  # who said it: they shape every file that is read by it
+    by: Sequence[str]  # its authors: they shape every file that it is applied to
 
 
 def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> None:
-    """Keep the mapping of a file's columns for later files."""
+    """Save the mapping of a file's columns for later files."""
     known = _known(home)
     key = _key(read)
     if remembered(home, read).mapping == mapping.mapping:
@@ -198,7 +194,7 @@ def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> N
 
 
 def remembered(home: DeskHome, read: ColumnsRead) -> RememberedMapping:
-    """The mapping of an earlier file with the same headers; empty if there was none."""
+    """The saved mapping for a file with the same headers; empty if there is none."""
     return RememberedMapping(*_known(home).get(_key(read), ({}, ())))
 
 

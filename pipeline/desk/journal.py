@@ -17,16 +17,16 @@ AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 
 class _Read(NamedTuple, Generic[AnyEntry]):
-    """The lines that were read before, from the first on, and found in order."""
+    """The verified lines of an earlier read, from the first one on."""
 
     byte_count: int = 0
-    digest: str = sha256().hexdigest()  # the hash of these bytes
-    head: str = NOTHING_BEFORE  # the hash of the last of them
+    digest: str = sha256().hexdigest()  # the hash of their bytes
+    head: str = NOTHING_BEFORE  # the hash of the last line
     entries: Sequence[AnyEntry] = ()
 
 
 class ChainedJournal(Generic[AnyEntry]):
-    """One such file. Several processes may write to it. Lines that stayed the same are parsed once."""
+    """One such file. Several processes may write to it. Unchanged lines are parsed once."""
 
     def __init__(self, path: Path, model: type[AnyEntry]) -> None:
         self.path = path
@@ -34,13 +34,13 @@ class ChainedJournal(Generic[AnyEntry]):
         self._read: _Read[AnyEntry] = _Read()
 
     def append(self, entry_after: Callable[[str], AnyEntry]) -> AnyEntry:
-        """Add the entry made from the hash of the line before it, and have it on the disk, or a DiskError."""
+        """Add the entry made from the hash of the line before it, and sync it to disk (DiskError)."""
         try:
             with locked(self.path) as descriptor:
                 lines = _whole_lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
                 entry = entry_after(_hash(lines[-1]) if lines else NOTHING_BEFORE)
                 end = sum(len(line) + 1 for line in lines)
-                os.truncate(descriptor, end)  # what a process that was killed had begun
+                os.truncate(descriptor, end)  # the unfinished line of a killed process
                 os.pwrite(descriptor, entry.model_dump_json().encode() + b"\n", end)
                 os.fsync(descriptor)
         except OSError as error:
@@ -48,7 +48,7 @@ class ChainedJournal(Generic[AnyEntry]):
         return entry
 
     def entries(self) -> list[AnyEntry]:
-        """All lines, oldest first; an InputError where one was changed, removed or put in between."""
+        """All lines, oldest first; an InputError if one was changed, removed or inserted."""
         data, read = self._data(), self._read
         if sha256(data[: read.byte_count]).hexdigest() != read.digest:
             read = _Read()
@@ -72,7 +72,7 @@ class ChainedJournal(Generic[AnyEntry]):
         return plain_bytes(self.path) if self.path.exists() else b""
 
     def _end_of_chain(self, lines: list[bytes], before: str) -> str:
-        """The hash of the last line; the first line names the hash of its predecessor."""
+        """The hash of the last line; the first line holds the hash of its predecessor, `before`."""
         for line in lines:
             try:
                 is_next = json.loads(line)["previous"] == before

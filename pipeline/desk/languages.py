@@ -1,7 +1,7 @@
-"""The languages of the desk: which one a page is in, its sentences, and its numbers, money and times.
+"""The languages of the desk: the choice for each page, its sentences, numbers, money and times.
 
-English sentences stand in the code and in the templates, and are the keys of the catalogues. The language
-belongs to the request: `guards` sets it, and threads that a page starts have it, too.
+The English sentences in code and templates are the keys of the catalogues. `guards` sets the language of each
+request; threads that a page starts inherit it.
 """
 
 import re
@@ -24,16 +24,16 @@ _LOCALES: Mapping[str, Locale] = {
     code: Locale.parse(name) for code, name in {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}.items()
 }
 _AMOUNT = "#,##0.00#"
-"""Two decimals, or three where the third is not zero."""
+"""Two decimals, or three if the third is not zero."""
 _PRICE = "#,##0.00####"
-"""As many decimals as it needs, and at least two."""
+"""All decimals of the number, at least two."""
 
 _WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
-"""A language in `Accept-Language`, and how much it is liked."""
+"""A language in `Accept-Language`, and its weight."""
 
 
 def preferred(chosen: str | None, accepted: str) -> str:
-    """The language of a page: the one chosen on a page before, else by the header `Accept-Language`.
+    """The language of a page: the user's choice, else by the header `Accept-Language`.
 
     >>> preferred("fr", "de"), preferred("xx", "de-AT,de;q=0.9,en;q=0.8"), preferred(None, "nl, en;q=0.5")
     ('fr', 'de', 'en')
@@ -49,17 +49,17 @@ def preferred(chosen: str | None, accepted: str) -> str:
         found = _WANTED.fullmatch(wanted.strip().lower())
         if found and found[1] in LANGUAGES:
             weights[found[1]] = max(weights.get(found[1], 0.0), float(found[2] or 1))
-    liked = max(weights, key=weights.__getitem__, default="en")  # of equal ones the first
+    liked = max(weights, key=weights.__getitem__, default="en")  # the first of equal weights
     return liked if weights.get(liked) else "en"
 
 
 def gettext_noop(message: str) -> str:
-    """Mark a sentence of a table, which is translated where it is shown."""
+    """Mark a sentence in a table; it is translated when it is shown."""
     return message
 
 
 def gettext(message: str, /, **values: object) -> str:
-    """A sentence in the language of the page, with values in it."""
+    """A sentence in the language of the page, with values filled in."""
     text = _catalogue(language()).gettext(message) if message else ""
     return text % values if values else text
 
@@ -70,18 +70,18 @@ def ngettext(one: str, several: str, count: int, /, **values: object) -> str:
 
 
 def form_of(one: str, several: str, count: int) -> str:
-    """A sentence about a number of things, in the form for that number, without its values."""
+    """The plural form of a sentence for a count, values not filled in."""
     return _catalogue(language()).ngettext(one, several, count)
 
 
 def pgettext(context: str, message: str) -> str:
-    """A sentence that elsewhere means something else."""
+    """A sentence whose meaning depends on the context."""
     return _catalogue(language()).pgettext(context, message)
 
 
 @cache
 def _catalogue(code: str) -> NullTranslations:
-    """What a language says instead of the English sentences; read once."""
+    """The translations of a language; read once."""
     if code == "en":
         return NullTranslations()
     from babel.messages.mofile import write_mo
@@ -96,7 +96,7 @@ def _catalogue(code: str) -> NullTranslations:
 
 
 def number(count: float, digits: str | None = None) -> str:
-    """A number as people of the language write it.
+    """A number in the format of the language.
 
     >>> number(1234567), number(0.25)
     ('1,234,567', '0.25')
@@ -105,7 +105,7 @@ def number(count: float, digits: str | None = None) -> str:
 
 
 def amount(value: Decimal) -> str:
-    """An amount with its thousands apart, and the third decimal where it is not zero.
+    """An amount with grouped thousands, and a third decimal if it is not zero.
 
     >>> amount(Decimal("1234.500")), amount(Decimal("1.234"))
     ('1,234.50', '1.234')
@@ -115,7 +115,7 @@ def amount(value: Decimal) -> str:
 
 @lru_cache(maxsize=4096)
 def _decimal(value: float | Decimal, digits: str | None, code: str) -> str:
-    """The same, worked out once for the figures of a list."""
+    """The same, cached for the figures of a list."""
     return format_decimal(value, digits, locale=_LOCALES[code])
 
 
@@ -129,7 +129,7 @@ def price(amount_of: Price) -> str:
 
 
 def moment(time: str) -> str:
-    """A time of a document as people read it.
+    """A document's time in the format of the language.
 
     >>> moment("2030-01-02T03:04:05.678Z")
     '2 January 2030, 03:04 UTC'
@@ -144,7 +144,7 @@ def _moment(minute: str, code: str) -> str:
 
 
 def size(byte_count: int) -> str:
-    """A size as people read it.
+    """A size with a unit.
 
     >>> size(900), size(2_048), size(5_000_000)
     ('900 bytes', '2.0 KB', '4.8 MB')
@@ -157,7 +157,7 @@ def size(byte_count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration as people read it.
+    """A duration with a unit.
 
     >>> duration(0.2), duration(75), duration(8_000)
     ('less than a second', '1 min 15 s', '2 h 13 min')

@@ -1,4 +1,4 @@
-"""The rows of a run as pages list them: those asked for, filtered and sorted, 50 to a page; and bulk acts."""
+"""The rows of a run as pages list them: filtered, sorted, 50 to a page; and bulk decisions."""
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
@@ -35,7 +35,7 @@ _AT_ONCE: Mapping[Decision, pl.Expr] = {
     Decision.FIX: pl.col("can_fix"),
     Decision.HOLD: pl.lit(value=True),
 }
-"""The rows about which a decision may be made without looking at each."""
+"""The rows that may be decided in bulk."""
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: gettext_noop(
@@ -56,37 +56,37 @@ class ListedRow(NamedTuple):
     verdict: str  # the policy's verdict: release, review or hold
     policy_says: str  # the same as a sentence
     can_release: bool
-    fix: str  # what a correction does, in words; empty if none is known
+    fix: str  # the effect of a correction, in words; empty if none is known
     latest: LastDecision | None
     reason: list[Sentence | str]
     repeats: Repeated | None = None  # the same payment that another file released
-    account: str = ""  # the whole of it, in groups
+    account: str = ""  # the whole account, in groups
     writes: str | None = None  # the field of a rejected row that a person may correct here
-    written: str = ""  # what it is corrected to
+    written: str = ""  # the corrected value of that field
 
 
 class Asked(NamedTuple):
-    """The view that the user asked for."""
+    """The filters and order that the user requested."""
 
     group: str = ""
     outcome: str = ""
-    decided: str = ""  # `yes`, `no`, `release` of what would be released, or anything
+    decided: str = ""  # `yes`, `no`, or `release` for rows that would be released; empty: any
     text: str = ""
-    rows: str = ""  # `all`, or only those that need a look
+    rows: str = ""  # `all`, or only rows that need review
     currency: str = ""
-    least: str = ""  # the smallest amount, which counts only if the rows are of one currency
+    least: str = ""  # the smallest amount, which counts only if the rows share one currency
     sort: str = ""  # one of `SORTS`, with a minus sign for the other direction; empty: largest amounts first
     page: int = 1
     again: str = ""  # `yes` if what was released before would be released again
 
     @property
     def is_filtered(self) -> bool:
-        """True if a filter leaves rows out."""
+        """True if a filter hides rows."""
         return any((self.group, self.outcome, self.text.strip(), self.currency, self.least))
 
 
 SORTS = ("row", "name", "check_matched_name", "amount", "check_code", "decision")
-"""The columns of the page that rows can be sorted by, from left to right."""
+"""The columns that rows can be sorted by, from left to right."""
 
 
 class BulkChoice(NamedTuple):
@@ -96,18 +96,18 @@ class BulkChoice(NamedTuple):
     release_count: int  # rows that the policy leaves to people, except no matches
     one_by_one_count: int  # rows that may be released one by one
     fix_count: int  # rows with a known correction
-    fix: str  # what that does, in words; empty if there is none
+    fix: str  # the effect of the correction, in words; empty if there is none
 
 
 class Overrides(NamedTuple):
     """The payments that are released because a person decided so."""
 
-    rows: list[ListedRow]  # those of most money, by currency
+    rows: list[ListedRow]  # the largest amounts, by currency
     total: ControlTotal
 
 
 class ReviewPage(NamedTuple):
-    """Some of the rows."""
+    """One page of the rows."""
 
     rows: list[ListedRow]
     row_count: int  # rows that match the filters, on all pages
@@ -120,7 +120,7 @@ class Listing(NamedTuple):
 
     run: Review
     latest: Mapping[int, LastDecision]  # the decisions that count, by row
-    released_in: Mapping[int, str] = MappingProxyType({})  # row -> where the payment was released before
+    released_in: Mapping[int, str] = MappingProxyType({})  # row -> the file that released the payment before
 
     @property
     def currencies(self) -> list[str]:
@@ -140,11 +140,11 @@ class Listing(NamedTuple):
         return ReviewPage(self._shown(some), found.height, page, page_count)
 
     def row(self, number: int) -> ListedRow | None:
-        """One row; None if it is not there."""
+        """One row; None if it does not exist."""
         return next(iter(self._shown(self.run.listed.filter(pl.col("row") == number))), None)
 
     def overrides(self, overridden: pl.Series) -> Overrides:
-        """The payments that were found to be released by decisions alone."""
+        """The payments that were released only by decisions."""
         found = self.run.listed.filter(pl.col("row").is_in(overridden.implode()))
         each_max = ROWS_ON_PAGE // max(1, found["currency"].n_unique())
         found = found.sort("currency", maintain_order=True)
@@ -157,7 +157,7 @@ class Listing(NamedTuple):
         return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
 
     def choice(self, asked: Asked, ticked: Collection[int] = ()) -> BulkChoice | None:
-        """Decisions that fit all requested rows; None: any."""
+        """The decisions that apply to all requested rows; None: any."""
         if not asked.is_filtered:
             return None
         every = self.undecided(asked, Decision.HOLD, ticked)
@@ -201,7 +201,7 @@ class Listing(NamedTuple):
                 return found
             case "row":
                 by = found["row"]
-            case "amount":  # each currency apart, as two cannot be compared
+            case "amount":  # each currency apart, as amounts of two cannot be compared
                 return found.sort("currency", "decimal", descending=[False, not descending], nulls_last=True)
             case "name":
                 by = self.run.rows.payments["name"][indexes].str.to_lowercase()
@@ -216,7 +216,7 @@ class Listing(NamedTuple):
             return []
         run, indexes, positions = self.run, some["row"] - 1, self.run.summary.input.places
         cells = run.rows.payments[indexes].hstack(run.rows.outcomes[indexes].drop("row").get_columns())
-        # `numbered` finds rows by their place.
+        # `numbered` finds rows by position.
         own = cells.with_columns(row=pl.int_range(1, cells.height + 1, dtype=pl.UInt32))
         texts = numbered(own, range(1, cells.height + 1))
         accounts = cells.select("iban", "sort_code", "account_number").iter_rows()
@@ -248,7 +248,7 @@ class Listing(NamedTuple):
 
 
 def in_groups(iban: str | None, sort_code: str | None, account_number: str | None) -> str:
-    """A whole account as people compare it.
+    """A whole account in groups, easy to compare.
 
     >>> in_groups("DE35370400440084210077", None, None), in_groups(None, "112233", "00000007")
     ('DE35 3704 0044 0084 2100 77', '112233 00000007')
@@ -260,7 +260,7 @@ def in_groups(iban: str | None, sort_code: str | None, account_number: str | Non
 
 
 def policy_says(line: Mapping[str, Any]) -> str:
-    """What the policy says of a row of `listed`, as a sentence."""
+    """The policy's verdict on a row of `listed`, as a sentence."""
     never = _BY_HAND if line["writes"] else _NEVER.get(line["check_outcome"])
     text = never or _POLICY_SAYS.get(line["verdict"])
     if text is not None:

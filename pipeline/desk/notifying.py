@@ -1,4 +1,4 @@
-"""Tell the people of `[notify]` that a file waits for its approver, or was sent back."""
+"""Notify the people of `[notify]` that a file waits for its approver, or was sent back."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ _SAID: dict[Deed, tuple[Event, str]] = {
 
 
 def notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
-    """Notify in the background, unless the answers are simulated; a failure is recorded in the audit."""
+    """Notify in the background, unless the answers are simulated; the audit records a failure."""
     if is_simulated(current.file.profile):
         return
     sending = asyncio.create_task(_notify_of(context, current, deed))

@@ -1,4 +1,4 @@
-"""Which user of this computer is at the other end of a connection over the loopback address."""
+"""Find the user at the other end of a connection over the loopback address."""
 
 import os
 import socket
@@ -8,18 +8,18 @@ from contextlib import suppress
 from pathlib import Path
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-"""The connections of this computer, as Linux shows them: over IPv4, and over IPv6."""
+"""The connections of this computer, as Linux lists them: over IPv4, and over IPv6."""
 _ROOT = "0"
 _TRIES = 2
-"""Linux may leave a line out while others end."""
+"""Linux may omit a line while other connections end."""
 Address = tuple[str, int]
 
 
 def is_ours(peer: Address, ours: Address, tables: Sequence[Path] = TABLES) -> bool:
     """True if the connection from `peer` to `ours` belongs to this process's user, or to root.
 
-    Root has the relays of WSL and of containers. A connection that its program has closed shows as root's,
-    but has no inode any more: it belongs to no process.
+    Relays of WSL and of containers run as root. A closed connection is also listed as root's, but without an
+    inode, as it belongs to no process.
     """
     wanted = [_as_in_table(peer), _as_in_table(ours)]
     users = {str(os.geteuid()), _ROOT}
@@ -34,7 +34,7 @@ def is_ours(peer: Address, ours: Address, tables: Sequence[Path] = TABLES) -> bo
 
 
 def system_tells(tables: Sequence[Path] = TABLES) -> bool:
-    """True if this computer says so: it is tried with a connection of our own."""
+    """True if this computer lists the users of connections: tested with a connection of our own."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as trial:
         trial.connect(server.getsockname())
         return is_ours(trial.getsockname(), trial.getpeername(), tables)

@@ -24,7 +24,7 @@ ALONE = frozenset(Role)
 
 
 def folded(name: str) -> str:
-    """A name for comparison: only ASCII capitals are folded, as Unicode look-alikes make another name."""
+    """A name for comparison: only ASCII capitals are folded, as Unicode look-alikes are other names."""
     return name.translate(_SMALL)
 
 
@@ -33,14 +33,14 @@ class Person(NamedTuple):
 
     name: str
     roles: frozenset[Role]
-    is_identified: bool = False  # whether a login proxy vouches for the name, rather than the person
+    is_identified: bool = False  # whether a login proxy vouches for the name; otherwise the person stated it
 
     def can(self, *roles: Role) -> bool:
         """True if this person has one of these roles."""
         return not self.roles.isdisjoint(roles)
 
     def require_names(self) -> None:
-        """Refuse who does not work with single payments (Forbidden)."""
+        """Refuse a person whose role does not work with single payments (Forbidden)."""
         if not self.has_names:
             raise Forbidden(Sentence("desk.payments_not_open"))
 
@@ -56,7 +56,7 @@ class Person(NamedTuple):
 
     @property
     def has_names(self) -> bool:
-        """True if this person works with single payments, and may know whose they are."""
+        """True if this person works with single payments, and may see payees' names."""
         return self.can(Role.UPLOADER, Role.REVIEWER, Role.APPROVER)
 
     def require(self, *roles: Role) -> None:
@@ -72,7 +72,7 @@ class Person(NamedTuple):
 def refuse_shaper(person: Person, shaped: Collection[Shaped]) -> None:
     """Refuse an approval by a person who shaped the file, with the first of their acts in the order of `Act`.
 
-    A desk for one user has no log-in: its files are self-approved, and the evidence says so.
+    A desk for one user has no sign-in: its files are self-approved, and the evidence says so.
 
     Raises:
         Forbidden: another person has to approve it.

@@ -7,13 +7,13 @@ from pipeline.wording import Sentence
 
 
 class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
-    """The desk does not do it, for a reason that its page shows."""
+    """The desk refuses a request; the page shows the reason."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    next_step = ""  # what to do about it, where that is not the same for all refusals of this status
+    next_step = ""  # the remedy, if refusals of this status differ in it
 
     def __init__(self, reason: Sentence, by: str | None = None) -> None:
-        """Refuse it, to a person who is known by name only."""
+        """Refuse the request; `by` is the person if known only by name."""
         super().__init__(reason)
         self.reason, self.by = reason, by
 
@@ -25,7 +25,7 @@ class Missing(DeskRefusal):
 
 
 class Forbidden(DeskRefusal):
-    """Not for this person, or not from there."""
+    """Not allowed for this person, or from this address."""
 
     status = HTTPStatus.FORBIDDEN
 
@@ -37,7 +37,7 @@ class Conflict(DeskRefusal):
 
 
 class TooLarge(DeskRefusal):
-    """The upload is larger than may be."""
+    """The upload exceeds the limit."""
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
@@ -49,6 +49,6 @@ class NoSession(DeskRefusal):
 
 
 class NotNamed(NoSession):
-    """The proxy does not say who asks."""
+    """The proxy does not name the user."""
 
     next_step = gettext_noop("Reload the page to log in. If that does not help, tell your administrator.")

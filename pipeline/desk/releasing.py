@@ -47,19 +47,19 @@ REASON_CHARS_MAX = 400
 
 
 class Decided(NamedTuple):
-    """The decisions that a form asks for."""
+    """The decisions that a form requests."""
 
     rows: Sequence[int]
     decision: Decision | None
     reason: str
-    claimed_by: str | None = None  # whom the workbook names that it stood in
-    written: str | None = None  # what the cell of a rejected row is corrected to
-    is_next: bool = False  # whether it counts only if nothing was decided since its page was shown
+    claimed_by: str | None = None  # the user of the workbook's decision, as the workbook names them
+    written: str | None = None  # the corrected cell of a rejected row
+    is_next: bool = False  # whether it counts only if no other decision was made since its page was shown
     may_void: bool = False  # whether this person was asked, and agreed, that it voids an approval
 
 
 class ToApprove(NamedTuple):
-    """An approval, or corrections, that a form asks for."""
+    """An approval, or corrections, that a form requests."""
 
     review: Review
     latest: Mapping[int, LastDecision]
@@ -70,12 +70,12 @@ class ToApprove(NamedTuple):
 
 
 def reason_of(wanted: Decided) -> str:
-    """The reason as it is put on record, in one line."""
+    """The reason in one line, for the record."""
     return " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
 
 
 def require_reason(wanted: Decided) -> None:
-    """Refuse to release or correct without a reason (DeskRefusal)."""
+    """Refuse a release or a correction without a reason (DeskRefusal)."""
     if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason_of(wanted):
         raise DeskRefusal(Sentence("desk.decision_without_reason"))
 
@@ -83,11 +83,11 @@ def require_reason(wanted: Decided) -> None:
 def decide(
     current: FileStatus, review: Review, wanted: Decided, person: Person, now: datetime
 ) -> RowsDecided:
-    """Put a decision on record that was found to be one that can be followed.
+    """Record a decision that passed `require_possible`.
 
     Raises:
         DeskRefusal: it lacks a reason.
-        Conflict: nothing can be decided now, or something was decided since.
+        Conflict: the file accepts no decisions now, or another decision was made meanwhile.
     """
     require(current, person, Deed.DECIDED)
     if current.state is State.RELEASED and not wanted.may_void:
@@ -116,10 +116,10 @@ def decide(
 
 
 def require_possible(review: Review, row: int, decision: Decision, written: str | None = None) -> None:
-    """Refuse a decision about a row that nothing could follow.
+    """Refuse a decision about a row that cannot be carried out.
 
     Raises:
-        DeskRefusal: the policy does not leave it to anybody, or no correction is known.
+        DeskRefusal: the policy allows no decision, or no correction is known.
     """
     line = review.line(row)
     if line is None:
@@ -134,13 +134,13 @@ def require_possible(review: Review, row: int, decision: Decision, written: str 
 
 
 def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> PaymentFile | None:
-    """Make the files, in the name of who approves; give the one to release, if any.
+    """Make the files in the approver's name; return the release file, if any.
 
     The evidence says who shaped the file.
 
     Raises:
         Forbidden: this person shaped it.
-        Conflict: nothing can be approved now.
+        Conflict: the file cannot be approved now.
         PrecheckError: no file was made.
     """
     require(current, person, Deed.APPROVED)
@@ -157,7 +157,7 @@ def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
             released_in=wanted.released_in,
             release_again=wanted.release_again,
             repeated_rows=[*wanted.review.repeated],
-            allow_simulated=True,  # the page and the names of the files say that they are
+            allow_simulated=True,  # the page and the file names show that they are
         ),
         now=now,
     )
@@ -193,7 +193,7 @@ def is_corrected(latest: Mapping[int, LastDecision], since: str = "") -> bool:
 
 
 def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> None:
-    """Make the corrected file, in the name of who has it made; it is checked before anything of it is paid.
+    """Make the corrected file in the name of the requesting user; it is checked before it is paid.
 
     Raises:
         PrecheckError: no file was made.
@@ -203,7 +203,7 @@ def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
         decisions=_decisions(current, wanted),
         by=person.name,
         is_identified=person.is_identified,
-        released_in={},  # a correction that was checked again, and released, stays in evidence
+        released_in={},  # a released correction must stay in evidence
         allow_simulated=True,
     )
     fix_folder(job, now=now)
@@ -237,8 +237,8 @@ class Offered(NamedTuple):
     name: str
     title: str
     byte_count: int
-    has_names: bool  # whether it holds names of payees, so that only those may have it who work with them
-    is_first: bool  # whether people need it: the payments to release and hold, and the report
+    has_names: bool  # whether it holds payees' names: then only roles that work with payments get it
+    is_first: bool  # whether users need it: the payments to release and hold, and the report
 
 
 _N = gettext_noop
@@ -268,7 +268,7 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
 
 
 def offered(current: FileStatus) -> list[Offered]:
-    """Files of a run for download, the bank's first; none from voided approvals or outside evidence."""
+    """A run's files for download, the bank's first; none from voided approvals or outside the evidence."""
     found, known = [], _recorded(current)
     for pattern, (title, has_names, of_decisions) in _TITLES.items():
         if of_decisions and not current.is_released:
@@ -288,7 +288,7 @@ def offered(current: FileStatus) -> list[Offered]:
 
 
 _UNRECORDED = (MANIFEST, SIGNATURE, APPROVALS)
-"""Files that the manifest does not have: it is one of them, or proves them otherwise."""
+"""Files that the manifest does not list: the manifest itself, and files that prove it in other ways."""
 
 
 def _recorded(current: FileStatus) -> dict[str, str]:
@@ -301,12 +301,12 @@ def _recorded(current: FileStatus) -> dict[str, str]:
 
 
 def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
-    """Open a file to hand it out, and refuse one that was changed since it was made or approved.
+    """Open a file for download; refuse it if it was changed since it was made or approved.
 
-    The open file is the one that was hashed, even if another file takes its name.
+    The hash is taken of the open file, so no other file can take its name meanwhile.
 
     Raises:
-        Conflict: it was.
+        Conflict: it was changed.
         OSError: it cannot be read.
     """
     file = open_plain(current.folder.run / name)
@@ -336,7 +336,7 @@ def shaped_by(home: DeskHome, folder: FileFolder) -> list[Shaped]:
     decided = [
         (entry.by, Act.CORRECTED if entry.decision is Decision.FIX else Act.DECIDED, entry.time)
         for entry in folder.decisions.entries()
-        if entry.carried_from is None  # said of the file that it was carried from
+        if entry.carried_from is None  # about the file that this entry was carried over from
     ]
     first = {(by, act): time for by, act, time in reversed(decided)}
     found += [shaping(file, by, act, time) for (by, act), time in first.items()]

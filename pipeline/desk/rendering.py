@@ -1,4 +1,4 @@
-"""Pages: a template filled in, every text in it escaped, with the style of the report."""
+"""Pages: templates filled in with escaped texts, in the style of the report."""
 
 from functools import cache
 from http import HTTPStatus
@@ -26,8 +26,8 @@ IS_DEMO = web.AppKey("is_demo", bool)
 """Whether all answers at this desk are simulated."""
 PERSON = web.RequestKey("person", Person)
 PATH = web.RequestKey("path", str)
-"""The requested path, without the secret part of some desks' addresses."""
-"""Who asks, once the guards know."""
+"""The requested path, without the secret part of the address."""
+"""The user, once the guards know them."""
 
 NEXT_STEPS = {
     401: gettext_noop(
@@ -39,7 +39,7 @@ NEXT_STEPS = {
     500: gettext_noop("Go to the list of files, and try again."),
     413: gettext_noop("Split the file, or ask your administrator to allow larger files."),
 }
-"""What to do about a refusal that does not say it itself."""
+"""What to do about a refusal that has no advice."""
 _PUT_RIGHT = gettext_noop("Go back and correct it.")
 _TITLES = {
     401: gettext_noop("Not signed in"),
@@ -70,7 +70,7 @@ DEEDS = {
     Deed.PURGED: gettext_noop("deleted the names"),
     Deed.REFUSED: gettext_noop("refused"),
 }
-"""What people do, in words."""
+"""Deeds in words."""
 FACTS = {
     "byte_count": gettext_noop("bytes"),
     "row": gettext_noop("row"),
@@ -102,16 +102,16 @@ ASKED = (
         gettext_noop("row"),
     ),
 )
-"""Fields of a question that a payment does not have."""
+"""Fields that questions have and payments do not."""
 ENDINGS = (
     *(gettext_noop("answered"), gettext_noop("refused"), gettext_noop("failed"), gettext_noop("in doubt")),
 )
-"""How a request ended."""
+"""The result of a request, in words."""
 _NOT_DONE = gettext_noop("Not done")
 
 
 def html(request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:  # noqa: ANN401 (what templates take)
-    """A page, from the template of this name without its suffix, with these values filled in."""
+    """A page from the named template (without suffix) and these values."""
     person = request.get(PERSON)
     text = (
         environment()
@@ -122,7 +122,7 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
 
 
 def refused(request: web.Request, message: Sentence | str, status: int, next_step: str = "") -> web.Response:
-    """A page about what was not done, and what to do instead."""
+    """A page about a refused request, and what to do instead."""
     step = next_step or NEXT_STEPS.get(status, _PUT_RIGHT)
     title = gettext(_TITLES.get(status, _NOT_DONE))
     file_id = request.match_info.get("id") if status != HTTPStatus.NOT_FOUND else None
@@ -135,7 +135,7 @@ def refused(request: web.Request, message: Sentence | str, status: int, next_ste
 
 @cache
 def environment() -> Environment:
-    """The templates, compiled as they are needed."""
+    """The templates, compiled when needed."""
     made = templates("pipeline.desk", extensions=["jinja2.ext.i18n"])
     made.newstyle_gettext = True  # type: ignore[attr-defined]  # of the extension
     made.policies["ext.i18n.trimmed"] = True
@@ -172,7 +172,7 @@ def environment() -> Environment:
 
 
 def _moment(time: str) -> Markup:
-    """A time, which the browser shows in the zone of who reads it."""
+    """A time, which the browser shows in the reader's time zone."""
     return Markup('<time datetime="{}">{}</time>').format(time, languages.moment(time))
 
 
@@ -181,7 +181,7 @@ def _markup(_language: str, message: str) -> Markup:
     return Markup(gettext(message))  # noqa: S704 (sentences of ours)
 
 
-@pass_context  # so that it is not worked out while a template is compiled, in the language of that moment
+@pass_context  # so that jinja does not evaluate it at compile time, in the language of that moment
 def _in_template(_context: Context, message: str, /, **values: object) -> Markup:
     sentence = _markup(language(), message)
     return sentence % values if values else sentence
@@ -206,7 +206,7 @@ def words(name: str) -> str:
 
 
 def page_number(text: str | None) -> int:
-    """The number of a page, from 1 on; 1 where the text is none.
+    """The number of a page, from 1 on; 1 if the text is not a number.
 
     >>> page_number("12"), page_number(None), page_number("0"), page_number("9" * 99), page_number("x")
     (12, 1, 1, 1, 1)

@@ -1,4 +1,4 @@
-"""Scheduled work of the desk: it deletes names and files, keeps evidence, and resumes capped checks."""
+"""Scheduled work of the desk: delete old names and files, keep evidence, and resume capped checks."""
 
 import shutil
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ from schemas.strict import timestamp
 
 
 def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
-    """Delete the names that banks returned, and every file with payments in it; the evidence stays.
+    """Delete the names that banks returned, and every file with payments; the evidence stays.
 
     Raises:
         Conflict: the file is being checked, or its names were deleted before.
@@ -50,9 +50,9 @@ def resume_capped(
     start: Callable[[FileFolder], object],
     record: Callable[..., object],
 ) -> None:
-    """Continue the checks that wait for their daily cap, if their people wanted that and it allows more."""
+    """Resume the checks that wait for their daily cap, if their users wanted that and the cap allows it."""
     for folder in folders:
-        with suppress(PrecheckError, Conflict):  # its page says why
+        with suppress(PrecheckError, Conflict):  # its page shows the error
             current = status_of(folder)
             if current.state is State.CAPPED and current.file.resumes_daily and can_resume(folder, clock):
                 start(folder)
@@ -76,5 +76,5 @@ def forget_old(
                 record(BY_ITSELF, Deed.PURGED, folder.id)
                 count += 1
         except (PrecheckError, Conflict):
-            continue  # it is tried again in an hour, and the list of files shows what cannot be read
+            continue  # tried again in an hour; the list of files shows unreadable ones
     return count

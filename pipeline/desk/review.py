@@ -38,15 +38,15 @@ ACCOUNTS = ("account_number", "iban")
 
 
 class LastDecision(NamedTuple):
-    """The decision on a row that counts: the latest."""
+    """The latest decision on a row, which counts."""
 
     decision: Decision
     reason: str | None
     by: str
     time: str
-    claimed_by: str | None = None  # whom the workbook names that it stood in
-    written: str | None = None  # what the cell of a rejected row is corrected to, as `FileFolder.kept` has it
-    is_carried: bool = False  # whether it was decided about the file that this one is the correction of
+    claimed_by: str | None = None  # the user of the decision, as the workbook names them
+    written: str | None = None  # the corrected cell of a rejected row, as the key of `FileFolder.kept`
+    is_carried: bool = False  # whether the decision was made on the file that this one corrects
 
 
 class Repeated(NamedTuple):
@@ -58,38 +58,39 @@ class Repeated(NamedTuple):
 
 
 class Review(NamedTuple):
-    """A run, opened to be reviewed; it stays the same while its answers and the policy do."""
+    """A run opened for review; cached while its answers and the policy stay the same."""
 
     summary: Summary
     outcomes_sha256: str
     rows: Rows
     listed: pl.DataFrame
-    """Every row, in line: row, group, outcome, action, verdict, decided_by, what can be decided, and whether
-    a person looks at it: the policy does not release it, its name is no match, or it has a warning about the
-    payee."""
+    """Every row, in order: row, group, outcome, action, verdict, decided_by, the possible decisions, and
+    whether a person must review it: the policy does not release it, its name is no match, or it has a warning
+    about the payee.
+    """
     groups: tuple[ActionGroup, ...]
     """Groups of the rows to review."""
     policy: Mapping[str, Verdict]
     judged: pl.DataFrame
-    """Every row, as a preview needs it."""
+    """The columns of every row that a preview needs."""
     decisions: ChainedJournal[RowsDecided]
     known_answers: dict[int, str]
     """Cache of `answers_of`."""
     counted: list[tuple[Sequence[RowsDecided], Mapping[int, LastDecision]]]
-    """What `last_decisions` found last: of these decisions those that count."""
+    """The last result of `last_decisions`: these decisions, and those that count."""
     repeated: Mapping[int, Repeated]
-    """The rows whose payment another file released, and no warning of the run says so."""
+    """The rows whose payment another file released, without a warning of the run."""
     previewed: list[tuple[pl.DataFrame, object, Preview]]
-    """The last preview, with what it came of: a page and its form ask for the same."""
+    """The last preview and its arguments: a page and its form need the same."""
 
     @property
     def to_look_at(self) -> pl.DataFrame:
-        """The rows that a person looks at before the file is paid, in line."""
+        """The rows that a person must review before the file is paid, in order."""
         return self.listed.filter("is_to_look_at")
 
     @property
     def to_look_at_count(self) -> int:
-        """How many there are."""
+        """The number of rows to review."""
         return sum(group.row_count for group in self.groups)
 
     @property
@@ -98,7 +99,7 @@ class Review(NamedTuple):
         return [one for one in self.summary.warning_codes if one.code not in ABOUT_THE_PAYEE]
 
     def line(self, number: int) -> dict[str, Any] | None:
-        """A row as `listed` has it; None if it is not there."""
+        """A row of `listed`; None if it does not exist."""
         found = (self.listed["row"] == number).arg_true()
         return self.listed.row(found[0], named=True) if found.len() else None
 
@@ -118,7 +119,7 @@ class Review(NamedTuple):
         return entry.model_copy(update={"rows": rows}) if rows else None
 
     def reasons(self) -> list[str]:
-        """The last reasons that were given, each once, the latest first."""
+        """Recent reasons, each once, the latest first."""
         reasons = (entry.reason for entry in reversed(self.decisions.entries()) if entry.reason)
         return [*dict.fromkeys(reasons)][:REASONS_SUGGESTED]
 
@@ -130,7 +131,7 @@ class Review(NamedTuple):
         return {group.key: counts.get(group.key, 0) for group in self.groups}
 
     def answers_of(self, rows: Sequence[int]) -> list[str]:
-        """The digits of each row's answer, which change with the answer."""
+        """Digits for each row's answer, which change with the answer."""
         if new := [row for row in rows if row not in self.known_answers]:
             some = self.rows.outcomes[pl.Series(new, dtype=pl.UInt32) - 1].select(_ANSWER)
             texts = ("\0".join(map(str, line)) for line in some.iter_rows())
@@ -139,24 +140,24 @@ class Review(NamedTuple):
         return [self.known_answers[row] for row in rows]
 
     def text_of(self, last: LastDecision | None) -> str:
-        """What a decision corrects the cell of a rejected row to; empty if nothing, or if it was deleted."""
+        """The corrected cell of a rejected row; empty if there is none, or it was deleted."""
         if last is None or last.written is None:
             return ""
         folder = self.decisions.path.parent
         return FileFolder(folder.name, folder).kept(last.written)
 
     def reason_of(self, row: int) -> list[Sentence | str]:
-        """Why a row has its outcome, as sentences."""
+        """The reason of a row's outcome, as sentences."""
         reason = self.rows.outcomes["check_reason"][row - 1]
         return sentences_of(reason, self.rows.reasons, self.summary.input.places)
 
     def left(self, latest: Mapping[int, LastDecision]) -> ControlTotal:
-        """The rows to look at without a decision, with their money."""
+        """The rows to review that have no decision, with their money."""
         rows = self.to_look_at["row"]
         return total(self.judged[rows.filter(~rows.is_in(list(latest))) - 1])
 
     def preview(self, latest: Mapping[int, LastDecision], released_in: Mapping[int, str]) -> Preview:
-        """Where each payment would go by what was decided so far, and by what was released before."""
+        """Where each payment would go by the decisions so far and the earlier releases."""
         of_what = (dict(latest), dict(released_in))
         for rows, known, found in self.previewed:
             if rows is self.judged and known == of_what:
@@ -175,7 +176,7 @@ def opened(folder: FileFolder) -> Review:
     """Open the run of a file.
 
     Raises:
-        PrecheckError: there is none that has ended, its files were changed, or its profile is not there.
+        PrecheckError: it has not ended, its files were changed, or its profile does not exist.
     """
     run = ended_run(folder.run)
     policy = choose_again(run.manifest.profile.name, None).policy
@@ -186,7 +187,7 @@ def opened(folder: FileFolder) -> Review:
 
 
 def forget_all() -> None:
-    """Keep no run in memory any more, as names of one were deleted."""
+    """Drop all cached runs, as names of one were deleted."""
     _opened.cache_clear()
 
 
@@ -237,7 +238,7 @@ def _repeated(
 
 
 def _gravest(warned: Warned) -> pl.DataFrame:
-    """`row`, and the code of its gravest `warning` about the payee."""
+    """`row`, and the code of its most serious `warning` about the payee."""
     gravity = pl.col("code").replace_strict(
         {str(code): rank for rank, code in enumerate(ABOUT_THE_PAYEE)}, default=None, return_dtype=pl.UInt8
     )
@@ -248,7 +249,7 @@ def _gravest(warned: Warned) -> pl.DataFrame:
 def _with_verdicts(
     listed: pl.DataFrame, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
-    """The rows in line with what the policy says; a match that needs a look has a group for why."""
+    """The rows in order with the policy's verdict; a match that needs review gets a group that says why."""
     found = verdicts(outcomes, warned, policy).select(
         "row",
         "verdict",
@@ -271,11 +272,11 @@ def _with_verdicts(
 
 
 def last_decisions(review: Review) -> dict[int, LastDecision]:
-    """Row -> the decision that counts: the last on the answer that the row has now, or carried over."""
+    """Row -> the decision that counts: the last on the row's current answer, or one carried over."""
     entries = review.decisions.entries()
     counted, before = review.counted[-1] if review.counted else ((), {})
     if any(was is not now for was, now in zip(counted, entries, strict=False)) or len(counted) > len(entries):
-        counted, before = (), {}  # the journal is another one
+        counted, before = (), {}  # the journal was replaced
     new, latest = entries[len(counted) :], dict(before)
     row_count = review.summary.input.row_count
     for entry in new:

@@ -33,11 +33,11 @@ _STATIC = {
     "desk.js": ("pipeline.desk", "static/desk.js", "text/javascript"),
     "icon.svg": ("pipeline.desk", "static/icon.svg", "image/svg+xml"),
 }
-"""Name -> where it lies, and its type: the same files for everybody, and none from outside."""
+"""Name -> path and type: the same static files for every user, none from outside."""
 
 
 def application(context: Context) -> web.Application:
-    """The pages of one desk."""
+    """The aiohttp application of one desk."""
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
     app[CONTEXT], app[ACCESS], app[RECORDS] = context, context.access, context.record_refusal
     app[IS_DEMO] = context.home.path.name.startswith(demo.PREFIX)
@@ -60,7 +60,7 @@ async def _static(request: web.Request) -> web.Response:
 
 
 def loopback(port: int) -> socket.socket:
-    """A socket on the loopback address; port 0 stands for any that is free.
+    """A socket on the loopback address; port 0 means any free port.
 
     Raises:
         OutputError: the port is taken.
@@ -82,7 +82,7 @@ def unix_socket(path: Path) -> socket.socket:
     """A socket in the file system, for the proxy: its owner and its group may connect.
 
     Raises:
-        ConfigurationError: its path is too long, or something else has it.
+        ConfigurationError: its path is too long, or is in use.
     """
     opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -122,7 +122,7 @@ async def serve(
 
 
 async def _attend(context: Context) -> None:
-    """Resume capped checks, and delete what is older than the configuration has it kept; every hour."""
+    """Resume capped checks, and delete what the configuration no longer keeps; every hour."""
     keep_days, record = context.settings.keep_days, context.record_of
     start = partial(checks.start, environment=context.child_environment)
     while True:
@@ -139,7 +139,7 @@ def run(
     started: Callable[[], None],
     on_stop: Callable[[Callable[[], None]], None],
 ) -> None:
-    """The same, with an event loop of its own; `on_stop` gets what a signal has to call."""
+    """`serve` in an event loop of its own; `on_stop` receives the function that a signal must call."""
 
     async def main() -> None:
         asked = asyncio.Event()

@@ -1,8 +1,7 @@
 """Sign-in at a personal desk: a link that works once, then a session.
 
-A link is a file in the home of the desk, readable by its owner only and named by the hash of its token;
-using it deletes it. A session ends after a time without requests, after its longest time, or
-with the desk.
+A link is a file in the home of the desk, readable by its owner only and named by the hash of its token; using
+it deletes it. A session ends after a time without requests, after its maximum time, or with the desk.
 """
 
 import json
@@ -33,7 +32,7 @@ class Lifetime(NamedTuple):
     """The lifetime of a session."""
 
     idle_max_s: float  # without a request
-    max_s: float  # in all, from the link that began it
+    max_s: float  # in total, from the link that began it
 
 
 @dataclass(slots=True)
@@ -54,9 +53,9 @@ class Sessions:
         clock: Callable[[], float],
         chance: Callable[[], str],
     ) -> None:
-        """Begin without a session.
+        """Start without sessions.
 
-        The clock gives seconds since the epoch, and chance a token that cannot be guessed.
+        `clock` returns seconds since the epoch, `chance` a token that cannot be guessed.
         """
         self._links = home / LINKS
         self._lasts = lasts
@@ -65,11 +64,11 @@ class Sessions:
         self._sessions: dict[str, _Session] = {}
 
     def enter(self, token: str) -> tuple[str, Person] | None:
-        """Use a link up: a new session's token, and whose it is; None if there is no such link."""
+        """Use up a link: the token of a new session, and its user; None if the link does not exist."""
         path = self._links / _hash(token)
         with suppress(OSError, ValueError, KeyError, TypeError):
             stored = json.loads(path.read_bytes())
-            path.unlink()  # of two who try, one fails here
+            path.unlink()  # of two users of one link, one fails here
             now = self._clock()
             if stored["until_s"] >= now:
                 person = Person(str(stored["name"]), ALONE)

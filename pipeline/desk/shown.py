@@ -1,4 +1,4 @@
-"""Optimistic locking of forms: each carries what its page showed, and is refused if any of it has changed."""
+"""Optimistic locking of forms: each carries hashes of its page, and is refused if any of them changed."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -22,12 +22,12 @@ class Shown(NamedTuple):
     totals: str
 
     def __str__(self) -> str:
-        """The value of a form's field."""
+        """The value of the form's field."""
         return "-".join(self)
 
 
 OF_A_ROW = ("run", "outcomes", "policy")
-"""What a form about one row showed; it says apart which decision on the row it showed."""
+"""The hashes of a form about one row; the shown decision on the row is separate."""
 
 
 def shown_of(
@@ -36,7 +36,7 @@ def shown_of(
     decisions: str,
     released_in: Mapping[int, str] = MappingProxyType({}),
 ) -> Shown:
-    """What a page shows of a run, of the decisions that count and, by them, of what would be released."""
+    """The hashes of a page: the run, the decisions that count, and the payments that they release."""
     preview = review.preview(latest, released_in)
     totals = (preview.release, preview.hold, preview.refused.to_list())
     policy = sorted(review.policy.items())
@@ -45,7 +45,7 @@ def shown_of(
 
 
 def refuse_changed(was: object, now: Shown, parts: tuple[str, ...] = Shown._fields) -> None:
-    """Refuse a form of a page that showed something else (Conflict: it did, with what has changed since)."""
+    """Refuse a form whose page is out of date (Conflict: with what has changed)."""
     earlier = dict(zip(Shown._fields, str(was).split("-"), strict=False))
     if changed := [part for part in parts if earlier.get(part) != getattr(now, part)]:
         what = [Sentence(f"desk.shown_{part}") for part in changed]

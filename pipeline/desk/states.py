@@ -36,7 +36,7 @@ class State(StrEnum):
 
 
 class StateWords(NamedTuple):
-    """A state for people: what it is, what comes next, and the page for that."""
+    """A state for people: its name, the next step, and the page for that step."""
 
     what: str
     next_step: str
@@ -86,7 +86,7 @@ class FileStatus(NamedTuple):
 
     @property
     def releases_nothing(self) -> bool:
-        """True if all payments were held by the approval that counts."""
+        """True if the approval that counts held all payments."""
         return self.is_released and self.file.released_count == 0
 
     @property
@@ -105,18 +105,18 @@ class FileStatus(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A way from states of a file to another one."""
+    """A permitted deed: from which states, by which roles, to which state."""
 
     deed: Deed
     by: Collection[Role]
     of: Collection[State]
-    to: State | None  # None: it stays in its state
-    of_corrections: Collection[Role] = ()  # who else may, where the file is the correction of another one
+    to: State | None  # None: the state stays the same
+    of_corrections: Collection[Role] = ()  # additional roles if the file is a correction
 
 
 _UPLOADER, _REVIEWER, _APPROVER = (Role.UPLOADER,), (Role.REVIEWER,), (Role.APPROVER,)
 _HALFWAY = (State.STOPPED, State.CAPPED)
-"""Some payments may have answers."""
+"""States in which some payments may have answers."""
 STEPS = (
     Step(Deed.READ_AS, _UPLOADER, (State.NEW, State.PLANNED), State.PLANNED),
     Step(Deed.PLANNED, _UPLOADER, (State.PLANNED,), State.PLANNED, _REVIEWER),
@@ -139,10 +139,10 @@ STEPS = (
     Step(Deed.PURGED, _APPROVER,
          (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), State.PURGED),
 )  # fmt: skip
-"""The deeds: who may do each, in which states, and the next state; everything else is refused.
+"""Deed -> its steps; everything else is refused.
 
-The end of a check leads from running to review, or stopped, or capped. Who shaped a file does not approve it,
-and of the payments of a family none is released twice: `families.BARS`.
+The end of a check leads from running to review, or stopped, or capped. People who shaped a file do not
+approve it, and no payment of a family is released twice: `families.BARS`.
 """
 _OTHERWISE: Mapping[Deed, Sentence] = MappingProxyType({
     Deed.READ_AS: Sentence("desk.reading_is_fixed"),
@@ -167,24 +167,24 @@ NEXT: Mapping[State, Deed] = MappingProxyType({
     State.WAITING: Deed.APPROVED,
     State.RELEASED: Deed.GIVEN,
 })  # fmt: skip
-"""What comes next."""
+"""The next deed of each state."""
 
 
 def step_of(state: State, deed: Deed) -> Step | None:
-    """The step that is open in a state; None if there is none."""
+    """The step of a deed that a state permits; None if it does not."""
     return next((step for step in STEPS if step.deed is deed and state in step.of), None)
 
 
 def may(current: FileStatus, person: Person, deed: Deed) -> bool:
-    """True if this person may do it now."""
+    """True if this person may do the deed now."""
     return step_of(current.state, deed) is not None and person.can(*_actors(current, deed))
 
 
 def require(current: FileStatus, person: Person, deed: Deed) -> None:
-    """Refuse what the table does not have.
+    """Refuse a deed that the table does not permit.
 
     Raises:
-        Forbidden: it is for other people.
+        Forbidden: it needs another role.
         Conflict: it is not possible in this state.
     """
     person.require(*_actors(current, deed))
@@ -206,7 +206,7 @@ def _why_not(current: FileStatus, deed: Deed) -> Sentence:
 
 
 def _actors(current: FileStatus, deed: Deed) -> list[Role]:
-    """The people who may do it in this state, or else in any."""
+    """The roles that may do the deed in this state, or else in any."""
     open_now = step_of(current.state, deed)
     steps = [step for step in STEPS if step.deed is deed] if open_now is None else [open_now]
     more = [role for step in steps for role in step.of_corrections if current.file.corrects is not None]
@@ -214,7 +214,7 @@ def _actors(current: FileStatus, deed: Deed) -> list[Role]:
 
 
 def status_of(folder: FileFolder) -> FileStatus:
-    """The present status of a file; raises as `FileFolder.read`."""
+    """The current status of a file; raises as `FileFolder.read`."""
     file, progress = folder.read(), progress_of(folder)
     summary, head = _summary_of(folder.run), folder.decisions.head
     return FileStatus(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)

@@ -29,11 +29,11 @@ _MIB = 1024**2
 
 
 async def take(context: Context, request: web.Request, by: str) -> FileFolder:
-    """Write the file of an upload as it arrives from the person who uploads it.
+    """Write an uploaded file as it arrives.
 
     Raises:
-        DeskRefusal: there is no file, it is empty or too large, or this person has too much at the desk.
-        DiskError: it cannot be written. Nothing is left of it.
+        DeskRefusal: the file is missing, empty or too large, or this person's total is too large.
+        DiskError: it cannot be written. The partial file is deleted.
     """
     parts = await _parts_of(request)
     part, request_bytes = await file_in(request, parts), request.content_length
@@ -62,7 +62,7 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
         raise DiskError(Sentence("desk.cannot_kept_make", name=name, why=error)) from error
     finally:
         arriving[owner] -= bytes_max
-        if not is_whole:  # also if the browser has gone away
+        if not is_whole:  # also if the browser closed the connection
             shutil.rmtree(folder.path, ignore_errors=True)
     return folder
 
@@ -70,7 +70,7 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
 async def made_here(
     context: Context, name: str, by: str, make: Callable[[Path], object]
 ) -> tuple[FileFolder, DeskFile]:
-    """A new folder with a file that the desk makes for a person, and what is known of it, to be written."""
+    """A new folder with a file that the desk makes for a person, and its record, not yet written."""
     now = timestamp(context.clock())
     folder = context.home.new_folder(now, context.chance)
     path = folder.path / "input" / name
@@ -96,7 +96,7 @@ async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> No
 
 
 async def take_reports(context: Context, request: web.Request, folder: FileFolder) -> None:
-    """Put the bank's reports of an upload in the place of those that were given last (DeskRefusal: none)."""
+    """Replace the bank's latest reports by those of an upload (DeskRefusal: none)."""
     bytes_max = context.settings.upload_mib_max * _MIB
     arriving = folder.path / f"reports-{context.chance()}"
     try:
@@ -113,7 +113,7 @@ async def take_reports(context: Context, request: web.Request, folder: FileFolde
 async def _write_reports(
     parts: MultipartReader | None, folder: Path, bytes_max: int, too_large: TooLarge
 ) -> int:
-    """Write the reports among the next parts of an upload; give their number."""
+    """Write the reports among the next parts of an upload; return their number."""
     count = 0
     while parts is not None and (part := await parts.next()) is not None:
         if not isinstance(part, BodyPartReader) or part.name != "report" or not part.filename:
@@ -128,7 +128,7 @@ async def _write_reports(
 
 
 async def _write(part: BodyPartReader, path: Path, bytes_max: int, too_large: TooLarge) -> tuple[str, int]:
-    """Write a file as it arrives; give its SHA-256 and its length."""
+    """Write a file as it arrives; return its SHA-256 and its length."""
     digest, byte_count = sha256(), 0
     with opened(path, os.O_EXCL) as file:
         while chunk := await part.read_chunk(CHUNK_BYTES):
@@ -159,7 +159,7 @@ async def file_in(request: web.Request, parts: MultipartReader | None = None) ->
 
 
 def safe_name(claimed: str | None) -> str:
-    r"""The name of an upload as that of a file in a folder of its own.
+    r"""The name of an upload as a safe file name.
 
     >>> safe_name("C:\\pay\\November.CSV"), safe_name("../../etc/x.csv"), safe_name(".csv")
     ('November.CSV', 'x.csv', 'payments.csv')

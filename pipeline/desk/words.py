@@ -11,13 +11,13 @@ from pipeline.reports.wording import visible
 from pipeline.wording import Sentence, SurfaceKind, language, rendered, words
 
 BY_ITSELF = gettext_noop("the desk")
-"""Who deletes what is older than the configuration has it kept."""
+"""The actor of automatic deletions, in records."""
 CARRIED = gettext_noop("(carried over from the earlier file)")
-"""Ends the reason of a decision that was carried over, also in the evidence, which is in English."""
+"""Ends the reason of a carried-over decision, in the evidence too, which is English."""
 
 
 def recorded(text: str) -> str:
-    """A name or a reason on record, with what the desk itself put there in the language of the page.
+    """A recorded name or reason; the desk's own words in it are translated to the page's language.
 
     >>> recorded("the desk"), recorded("ask the desk")
     ('the desk', 'ask the desk')
@@ -27,8 +27,8 @@ def recorded(text: str) -> str:
 
 
 def sentence_of(error: PrecheckError) -> Markup:
-    """An error in the words and the language of a page. The frames that it came through are let go."""
-    clear_frames(error.__traceback__)  # a refused file, perhaps, which a cycle would keep for long
+    """An error in the words and the language of a page. Its traceback is cleared."""
+    clear_frames(error.__traceback__)  # it may hold a refused file, which a cycle would keep in memory
     return in_page_words(error.messages)
 
 
@@ -38,12 +38,12 @@ def in_page_words(sentences: Iterable[Sentence]) -> Markup:
 
 
 def localized(sentences: Sentence | str | Iterable[Sentence | str]) -> Markup:
-    """One sentence or several, as they are, in the words and the language of a page; a text stays a text."""
+    """Sentences in the words and the language of a page, unchanged in case; a text is returned as it is."""
     several = [sentences] if isinstance(sentences, (Sentence, str)) else sentences
     return escape(" ".join(visible(rendered(one, SurfaceKind.PAGE)) for one in several))
 
 
 def _whole(text: str) -> str:
-    is_name = "." in text.split(maxsplit=1)[0]  # of a file, which keeps its first letter
+    is_name = "." in text.split(maxsplit=1)[0]  # a file name keeps its first letter
     first = text[:1] if is_name else text[:1].upper()
     return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

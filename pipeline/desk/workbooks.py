@@ -25,7 +25,7 @@ NAME = "decisions.xlsx"
 
 
 def exported(review: Review, latest: Mapping[int, LastDecision], outcome_name: str) -> bytes:
-    """The workbook of a run, with what was decided so far in its columns for that."""
+    """The workbook of a run, with the decisions so far in its decision columns."""
     decided = frame_of(latest).select("row", "decision", "reason", claimed_by="by")
     rows = review.rows.payments.hstack(review.rows.outcomes.drop("row").get_columns())
     shown = rows.join(decided, on="row", how="left", maintain_order="left")
@@ -60,15 +60,15 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     *,
     may_void: bool,
 ) -> int:
-    """Put the decisions of a workbook on record, as those of who uploads it: about how many rows.
+    """Record the decisions of a workbook as the uploader's; return the number of rows.
 
-    Names in it are kept as claims. What it says as it was decided already stays the decision of who made it;
-    what was decided otherwise since, the workbook does not bring back.
-    `latest` has the decisions that count, by row.
+    Names in it are kept as claims. A decision that is recorded already keeps its author; a later different
+    decision is not overwritten. `latest` has the decisions that count, by row.
 
     Raises:
-        InputError: it cannot be read, is of another run, or says something that cannot be meant.
-        Conflict: nothing can be decided now, there is no decision in it, or it is older than another one.
+        InputError: it cannot be read, is of another run, or has an invalid decision.
+        Conflict: the file accepts no decisions now, the workbook has none, or it is older than a recorded
+        one.
     """
     summary = review.summary
     found = workbook.read(
@@ -81,7 +81,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
         raise Conflict(Sentence("desk.no_new_decision"))
     for row, _, _, claimed_by in new.iter_rows():
         last = latest.get(row)
-        # The workbook names who had decided when it was made.
+        # The workbook names the author of each decision as of its export.
         if (
             last is not None
             and not person.is_one_of([last.by])
@@ -96,7 +96,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     }
     if any((row, decision, reason) in said_before for row, decision, reason, _ in new.iter_rows()):
         raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_decisions")]))
-    texts = {row: last.written for row, last in latest.items()}  # which a workbook has no room for
+    texts = {row: last.written for row, last in latest.items()}  # a workbook has no column for them
     written = pl.col("row").replace_strict(texts, default=None, return_dtype=pl.String)
     new = new.with_columns(written=pl.when(pl.col("decision") == Decision.FIX).then(written))
     made = new.group_by("decision", "reason", "claimed_by", "written", maintain_order=True).agg(pl.col("row"))

@@ -1,1 +1,1 @@
-"""Executors: they carry out the asking of a run."""
+"""Executors: they ask the questions of a run."""

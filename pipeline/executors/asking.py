@@ -1,4 +1,4 @@
-"""The asking of a run, from its first question to its last: of a file or a data set, alone or with others."""
+"""Ask the questions of a run, of a file or a data set, alone or with other processes."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -36,34 +36,34 @@ from pipeline.stores.protocols import Ledger
 from schemas.outcomes import ApiName, Environment
 
 Piece = Callable[[], Awaitable[pl.DataFrame]]
-"""Reads some questions that are left to ask: `Checks`, with `attempts` and `is_suspect`."""
+"""Reads some of the open questions: `Checks`, with `attempts` and `is_suspect`."""
 
 
 class RunQuestions(AnswerSink, Protocol):
-    """The questions of a run, in parts; and their answers, which come in any order.
+    """The questions of a run, in parts, and their answers, which come in any order.
 
     Question number n is in part `(n - 1) % part_count`, at the place `(n - 1) // part_count` by number.
     """
 
     @property
     def counts(self) -> Counter[ApiName]:
-        """How many there are, by API."""
+        """The number of questions, by API."""
 
     @property
     def part_count(self) -> int:
-        """How many parts there are; they are numbered from 0."""
+        """The number of parts; they are numbered from 0."""
 
     def checks(self, part: int) -> Checks:
-        """Those of a part, in the order of asking."""
+        """The questions of a part, in the order of asking."""
 
     def unasked(self, part: int) -> Piece:
-        """Those of a part, of a run that has asked none."""
+        """The questions of a part, in a run that has asked none."""
 
     def put_aside(self, part: int, name: str, todo: pl.DataFrame) -> Piece:
-        """Keep some of those that are left to ask, under a name within their part."""
+        """Store some open questions of a part, under a name."""
 
     def keep(self, part: int, name: str, answers: pl.DataFrame) -> None:
-        """Keep `Answers` of a part, under a name within it."""
+        """Store `Answers` of a part, under a name."""
 
     def forget(self) -> None:
         """Drop all answers: the ledger has those that count."""
@@ -75,7 +75,7 @@ class FileQuestions:
     part_count = 1
 
     def __init__(self, checks: Checks) -> None:
-        """Have no answer yet."""
+        """Start without answers."""
         counts = checks.group_by("api", maintain_order=True).len()
         self.counts = Counter({ApiName(api): count for api, count in counts.iter_rows()})
         self._checks = checks
@@ -83,20 +83,20 @@ class FileQuestions:
         self._coming = AnswerBuffer()
 
     def answers(self) -> Answers:
-        """All answers that are held, and here no longer."""
+        """Return all held answers, and drop them."""
         kept, self._kept = self._kept, []
         return Answers(slim(*kept))
 
     def checks(self, part: int) -> Checks:  # noqa: ARG002
-        """All of them."""
+        """Return all questions."""
         return self._checks
 
     def unasked(self, part: int) -> Piece:
-        """All of them."""
+        """Return all questions."""
         return self.put_aside(part, "all", never_asked(self._checks))
 
     def put_aside(self, part: int, name: str, todo: pl.DataFrame) -> Piece:  # noqa: ARG002
-        """Hold them."""
+        """Hold them in memory."""
 
         async def held() -> pl.DataFrame:
             return todo
@@ -104,20 +104,20 @@ class FileQuestions:
         return held
 
     def keep(self, part: int, name: str, answers: pl.DataFrame) -> None:  # noqa: ARG002
-        """Hold them."""
+        """Hold them in memory."""
         self._kept.append(answers)
 
     def add(self, answer: Answer) -> None:
-        """Hold one more."""
+        """Hold one more answer."""
         self._coming.add(answer)
 
     def frame(self) -> pl.DataFrame:
-        """Hold those that came as one frame; none is left."""
+        """Combine the single answers into one held frame."""
         self._kept.append(self._coming.frame())
         return pl.DataFrame(schema=ANSWERS)
 
     def forget(self) -> None:
-        """Hold none any more."""
+        """Drop all held answers."""
         self._kept.clear()
 
 
@@ -131,7 +131,7 @@ class Asking(NamedTuple):
     surface: Surface
 
     async def left(self, ledger: Ledger) -> AsyncIterator[tuple[int, RemainingQuestions]]:
-        """Each part by its number, with what is left to ask of it and the answers that there are."""
+        """Each part's number, with its open questions and the existing answers."""
         for part in range(self.questions.part_count):
             checks, retry = self.questions.checks(part), self.job.retry_unanswered
             left = await remaining_questions(checks, ledger, self.world.tally, retry_unanswered=retry)
@@ -139,38 +139,38 @@ class Asking(NamedTuple):
 
 
 class Way(Protocol):
-    """The way of asking: this process alone, or together with others."""
+    """How a process asks: alone, or together with others."""
 
     @property
     def kept(self) -> KeptOpen | None:
-        """What stays open for the next file."""
+        """The resources that stay open for the next file."""
 
     def begin(self, asking: Asking) -> None:
-        """Get ready, before anything is asked (IncompleteError: nothing can be asked now)."""
+        """Prepare, before the first question (IncompleteError: asking is impossible now)."""
 
     async def ask(self, asking: Asking) -> None:
-        """Ask what is left to ask, until all is asked or a stop is requested.
+        """Ask the open questions, until none is left or a stop is requested.
 
         Raises:
             PrecheckError: as `stages.ask.ask`; the asking ends with it.
         """
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
-        """Have the answers kept, one for each question, and count those given up."""
+        """Store the answers, one for each question, and count the abandoned questions."""
 
 
 def ask_all(
     job: CheckJob, questions: RunQuestions, profile: Profile, way: Way, surface: Surface
 ) -> AskingResult:
-    """Ask what is left to ask, and report the progress, until all is asked or the run is stopped.
+    """Ask the open questions and report progress, until none is left or the run is stopped.
 
     Returns:
-        What came of it, also if an error or a request to stop ended the asking; `questions` has the answers.
+        The result, also after an error or a stop request; `questions` has the answers.
 
     Raises:
         DiskError: the ledger or the work folder cannot be written.
-        IncompleteError: a shared ledger is away, and nothing else has what was answered.
-        StoppedError: the run is to stop at once; what was answered is in the ledger.
+        IncompleteError: a shared ledger is unavailable, and no other copy of the answers exists.
+        StoppedError: the run must stop at once; the ledger has the answers.
     """
     run = in_event_loop if way.kept is None else way.kept.run
     return run(partial(_ask_all, Asking(job, questions, profile, new_context(surface), surface), way))
@@ -196,15 +196,15 @@ async def _ask_all(asking: Asking, way: Way) -> AskingResult:
 
 @dataclass(slots=True)
 class Alone:
-    """A process that has the questions to itself: its folder, which is locked, has their ledger."""
+    """A process that has the questions to itself: the ledger is in its locked folder."""
 
     ledger: Ledger
     is_ours: bool  # whether the server is the embedded sandbox, which no other run asks
-    kept: KeptOpen | None = None  # what stays open for the next file
+    kept: KeptOpen | None = None  # resources that stay open for the next file
     _caps: Caps | None = None  # daily caps of the servers; None until the asking has ended
 
     def begin(self, asking: Asking) -> None:
-        """Nothing to get ready."""
+        """Nothing to prepare."""
 
     async def ask(self, asking: Asking) -> None:
         """Open the channels and ask."""
@@ -223,7 +223,7 @@ class Alone:
             self._caps = await caps_of(profile.servers, channels)
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
-        """Take the answers of an asking that ended early from the ledger."""
+        """Read the answers from the ledger if the asking ended early."""
         questions = asking.questions
         if self._caps is None or ended_by is not None:
             questions.forget()
@@ -234,14 +234,14 @@ class Alone:
 
 
 class LeftToAsk(NamedTuple):
-    """Questions left to ask."""
+    """Open questions."""
 
     pieces: Sequence[Piece]  # in the order of asking; at least one
     has_answered: Collection[ApiName]  # APIs that answered a question of this run before
 
 
 async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
-    """Put aside what is left to ask, and keep the answers there are; what was asked before comes last."""
+    """Store the open questions and the existing answers; questions that were asked before come last."""
     questions, limit = asking.questions, asking.job.limit
     if not any(ledger.counts) and limit is None:
         asking.world.tally.check_count = questions.counts.total()
@@ -261,7 +261,7 @@ async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
 
 
 def never_asked(checks: pl.DataFrame) -> pl.DataFrame:
-    """`Checks` that no run has asked, as they are left to ask."""
+    """`Checks` that no run has asked, in the form of open questions."""
     return checks.with_columns(attempts=pl.lit(0, pl.Int32), is_suspect=pl.lit(value=False))
 
 
@@ -281,7 +281,7 @@ async def _within_limit(
 
 
 async def all_given_up(questions: RunQuestions, ledger: Ledger) -> int:
-    """How many questions no later run asks, unless the user requests it."""
+    """The number of questions that no later run asks, unless the user requests it."""
     if not await ledger.fruitless():
         return 0
     return sum([await count_given_up(questions.checks(part), ledger) for part in range(questions.part_count)])

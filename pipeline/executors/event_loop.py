@@ -1,4 +1,4 @@
-"""The event loop of an asking: it reports progress and obeys requests to stop."""
+"""The event loop of an asking: it reports progress and obeys stop requests."""
 
 import asyncio
 import gc
@@ -20,15 +20,15 @@ from pipeline.wording import Sentence
 
 PROGRESS_INTERVAL_S = 0.2
 STOP_INTERVAL_S = 0.05
-"""How often a request to stop is looked for."""
+"""The interval of checks for a stop request."""
 BACKEND = {"use_uvloop": find_spec("uvloop") is not None}
-"""The fastest event loop there is, as anyio's options say it."""
+"""The fastest available event loop, as options for anyio."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 T = TypeVar("T")
 
 
 def new_context(surface: Surface) -> AskingContext:
-    """Time, chance and new ids, for one asking; and who follows its questions."""
+    """Clock, chance and new ids for one asking, and the observer of its questions."""
     return AskingContext(
         surface.clock,
         time.monotonic,
@@ -41,22 +41,22 @@ def new_context(surface: Surface) -> AskingContext:
 
 
 def in_event_loop(main: Callable[[], Awaitable[T]]) -> T:
-    """Run something in the one event loop of a run."""
+    """Run a coroutine function in the single event loop of a run."""
     return anyio.run(main, backend_options=BACKEND)
 
 
 async def watched(
     asking: Callable[[], Awaitable[object]], world: AskingContext, surface: Surface
 ) -> PrecheckError | None:
-    """Ask, report the progress, and heed a request to stop.
+    """Ask, report progress, and obey stop requests.
 
     Args:
-        asking: what asks, until all is asked or `world.stop` is set.
-        world: what it asks with.
-        surface: what starts it, to report to.
+        asking: asks until no question is left or `world.stop` is set.
+        world: its context.
+        surface: the caller, to report to.
 
     Returns:
-        The error that ended it early, if one did.
+        The error that ended it early, or None.
 
     Raises:
         DiskError: the ledger cannot be written.
@@ -75,10 +75,10 @@ async def watched(
 
 
 def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> PrecheckError | None:
-    """The error that ended an asking early: a stop request goes before others.
+    """The error that ended an asking early; a stop request outranks others.
 
     Raises:
-        StoppedError: it is to stop at once; what was answered is in the ledger.
+        StoppedError: it must stop at once; the ledger has the answers.
     """
     if (stopped := stop.first) is None:
         return ended_by
@@ -90,7 +90,7 @@ def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> P
 
 @contextmanager
 def _nothing_walked_again() -> Iterator[None]:
-    """Exclude the objects that exist already, and stay, from garbage collection (docs/adr/0012)."""
+    """Exclude existing, long-lived objects from garbage collection (docs/adr/0012)."""
     gc.freeze()
     try:
         yield
@@ -100,14 +100,14 @@ def _nothing_walked_again() -> Iterator[None]:
 
 def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Handle errors outside any task: a connection that broke while closing, or a bug."""
-    if "transport" in context:  # its user gets an error of its own; this traceback is noise
+    if "transport" in context:  # the request raises an error of its own; this traceback is noise
         log.debug("a connection broke", error=type(context.get("exception")).__name__)
     else:
         loop.default_exception_handler(context)
 
 
 def _end(failure: BaseException) -> PrecheckError:
-    """An error that ends the asking and still leaves an outcome file; any other is raised again."""
+    """An error that ends the asking and still leaves an outcome file; others are raised again."""
     if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
         raise failure from None
     return failure
@@ -116,18 +116,18 @@ def _end(failure: BaseException) -> PrecheckError:
 async def watch_for_stop(
     stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope
 ) -> None:
-    """Wait for requests to stop: the first sends no more and lets what is in flight land, the second ends it.
+    """Wait for stop requests: after the first, only requests in flight finish; the second ends the asking.
 
     Args:
-        stop: where requests to stop arrive.
-        world: of the asking.
+        stop: receives the requests.
+        world: the context of the asking.
         watch: called with the number of requests in flight while it stops.
-        scope: around the asking, to be cancelled; this function returns once it has cancelled it for good.
+        scope: the scope around the asking; this function returns once it has cancelled it for good.
     """
     while not stop.is_urgent:
         if stop.first is not None and not world.stop.is_set():
             if not world.tally.is_asking:
-                scope.cancel()  # it may be waiting for other processes, or for a server
+                scope.cancel()  # the asking may be waiting for other processes, or for a server
             if world.tally.in_flight_count:
                 watch.stop(world.tally.in_flight_count, DRAIN_MAX_S)
             world.stop.set()
@@ -146,7 +146,7 @@ async def _show(tally: AskingTally, watch: RunObserver) -> None:
 
 
 def _progress(tally: AskingTally) -> RunProgress:
-    # Earlier answers, and questions beyond a limit, would distort the speed.
+    # Earlier answers, and questions beyond a limit, would distort the rate.
     before_count = tally.settled_count
     done_count, check_count = tally.done_count - before_count, tally.check_count - before_count
     answered_before_count = tally.answered_before.total() + tally.reused.total()

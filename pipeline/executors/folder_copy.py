@@ -1,7 +1,7 @@
-"""The copy that the folder of a file keeps of its shared run, in its own ledger.
+"""A copy of the shared run of a file, in the ledger of the file's folder.
 
-Requests of this process are copied while they are asked, so that a database that goes away for good takes
-nothing along of what was known here; those of other processes when a run begins and when it ends.
+Requests of this process are copied at once, so losing the database for good loses none of them. Those of
+other processes are copied when a run begins and ends.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,13 +25,13 @@ class FolderCopy:
     """The copy in one folder."""
 
     def __init__(self, ledger: SqliteLedger) -> None:
-        """Copy nothing yet; the ledger of the folder knows questions by keys of its own."""
+        """Start empty; the folder's ledger has its own keys for questions."""
         self.ledger = ledger
         self._waiting: list[tuple[Check, RecordedRequest]] = []
         self._is_writing = False
 
     async def add(self, check: Check, request: RecordedRequest) -> None:
-        """Copy a request of this process, together with others.
+        """Copy a request of this process, in batches.
 
         Raises:
             DiskError: the ledger of the folder cannot be written.
@@ -47,7 +47,7 @@ class FolderCopy:
             self._is_writing = False
 
     def flush(self) -> None:
-        """Copy what was added and waits for others.
+        """Copy the unfinished batch.
 
         Raises:
             DiskError: the ledger of the folder cannot be written.
@@ -57,16 +57,16 @@ class FolderCopy:
             self.ledger.copy([self._own(check, request) for check, request in waiting])
 
     def take_over(self, lines: Iterable[RecordedRequest], checks: pl.DataFrame, shared: SharedRun) -> None:
-        """Copy every line of the shared run that is not here.
+        """Copy every line of the shared run that is missing here.
 
         Args:
-            lines: of all processes.
+            lines: the ledger lines of all processes.
             checks: `Checks` of the run.
-            shared: gives the keys that the lines know their questions by.
+            shared: returns the keys under which the lines have their questions.
 
         Raises:
-            DiskError: the ledger of the folder cannot be written, or a line is not as it was written.
-            IncompleteError: the database is away; what came before is copied.
+            DiskError: the ledger of the folder cannot be written, or a line is corrupt.
+            IncompleteError: the database is unavailable; all earlier lines are copied.
         """
         self.flush()
         indexes = {shared.question_key(check): index for index, check in enumerate(_rows(checks))}
@@ -85,7 +85,7 @@ class FolderCopy:
             self.ledger.reuse(reused)
 
     def _own(self, check: Check, request: RecordedRequest) -> RecordedRequest:
-        """A request, as the ledger of the folder knows its question."""
+        """A request under its question's key in the folder's ledger."""
         question = self.ledger.question_key(check)
         answer, reused = request.answer, request.reused
         return request._replace(

@@ -1,4 +1,4 @@
-"""The asking of a worker: whatever it can claim of the runs whose questions lie in a work folder."""
+"""A worker: it asks whatever it can claim of the runs in a work folder."""
 
 import time
 from contextlib import ExitStack
@@ -28,9 +28,9 @@ from schemas.outcomes import Environment
 from schemas.shared import WorkRecord
 
 SEEN_INTERVAL_S = 4.0
-"""How often a worker shows that it is there."""
+"""How often a worker reports that it is alive."""
 REST_S = 60.0
-"""How long a run is left alone whose server wants no more of this process: its cap is used up, it pauses."""
+"""How long a run is skipped if its server accepts no more from this process: cap used up, or pausing."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -40,9 +40,9 @@ class HelpWanted(NamedTuple):
 
     root: Path  # the work folder
     profile: Profile
-    fingerprint: str  # what identifies the profile: runs of another one are asked in another way
+    fingerprint: str  # identifies the profile: runs of other profiles are asked differently
     environment: Environment
-    until_idle: bool  # end when nothing is left to ask; otherwise only when asked to
+    until_idle: bool  # end when no question is left; otherwise only on request
 
     def includes(self, record: WorkRecord) -> bool:
         """True if a run is asked under this profile."""
@@ -53,12 +53,12 @@ class HelpGiven(NamedTuple):
     """The work done by a worker."""
 
     answered_count: int
-    is_idle: bool  # whether nothing was left to ask when it ended
+    is_idle: bool  # whether no question was left when it ended
     ended_by: PrecheckError | None
 
 
 def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> HelpGiven:
-    """Ask what can be claimed of every run, until there is none left or a stop is requested.
+    """Ask the questions that can be claimed of every run, until none is left or a stop is requested.
 
     Raises:
         OutputError: the work folder cannot be read.
@@ -74,14 +74,14 @@ def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> 
 class _Turn:
     """Results of one turn through all runs."""
 
-    undone_count: int = 0  # chunks that are not done
-    workable_count: int = 0  # those of them that are not to be left alone for a while
+    undone_count: int = 0  # unfinished chunks
+    workable_count: int = 0  # unfinished chunks of runs that are not skipped for a while
     has_asked: bool = False
 
 
 @dataclass(slots=True)
 class _Helper:
-    """A worker at its work."""
+    """One worker."""
 
     access: SharedAccess
     wanted: HelpWanted
@@ -89,15 +89,15 @@ class _Helper:
     surface: Surface
     runs: ExitStack = field(default_factory=ExitStack)
     is_idle: bool = False
-    """True if nothing was left to ask at the end."""
+    """True if no question was left at the end."""
     _known: dict[UUID, SharedRun] = field(default_factory=dict)
     _resting: dict[UUID, float] = field(default_factory=dict)
     _seen_at: float = -inf
     _taken_up: set[tuple[UUID, int]] = field(default_factory=set)
-    """Runs and their rounds that it has asked questions of."""
+    """(run, round) pairs in which it has asked questions."""
 
     async def work(self) -> None:
-        """Go from run to run, until nothing is left to ask or a stop is requested."""
+        """Go from run to run, until no question is left or a stop is requested."""
         while not self.world.stop.is_set():
             await self._be_seen()
             try:
@@ -106,7 +106,7 @@ class _Helper:
                 if self.wanted.until_idle:
                     raise
                 log.warning("nothing can be asked now", reason=error.messages[0].recorded(), vital=True)
-                self.runs.close()  # they accept nothing more
+                self.runs.close()  # they accept no more answers
                 self._known.clear()
                 turn = _Turn()
             if self.wanted.until_idle and turn.workable_count == 0:
@@ -121,7 +121,7 @@ class _Helper:
             await anyio.to_thread.run_sync(self.access.store.be_seen, abandon_on_cancel=True)
 
     async def _turn(self) -> _Turn:
-        """Ask what is free of each run."""
+        """Ask the free questions of each run."""
         turn = _Turn()
         for record in works_in(self.wanted.root):
             if self.world.stop.is_set():
@@ -131,7 +131,7 @@ class _Helper:
         return turn
 
     async def _help(self, record: WorkRecord, turn: _Turn) -> None:
-        """Ask what is free of one run."""
+        """Ask the free questions of one run."""
         if (shared := await self._opened(record)) is None:
             return
         state = await shared.latest_round()
@@ -148,18 +148,18 @@ class _Helper:
         turn.workable_count += 0 if self._rests(record.run) else state.undone_count
 
     def _notify_once(self, run: UUID, state: RoundState) -> None:
-        """Say that questions of a run are taken up, once in each of its rounds."""
+        """Log once per round that the worker has taken up questions of a run."""
         if (run, state.number) not in self._taken_up:
             self._taken_up.add((run, state.number))
             facts: dict[str, str | int] = {"run": str(run), "round": state.number, "chunks": state.free_count}
             self.surface.notify(Notice(Sentence("executors.notice_taking_up"), facts))
 
     async def _ask(self, shared: SharedRun, record: WorkRecord) -> bool:
-        """Ask until there is nothing to claim; whether there was anything."""
+        """Ask until no chunk can be claimed; return whether there was one."""
         tally = self.world.tally
         tally.closures.clear()
         tally.closed.clear()
-        world = replace(self.world, stop=anyio.Event())  # an error ends this asking, and not the worker
+        world = replace(self.world, stop=anyio.Event())  # an error ends this asking, not the worker
         asker = RoundAsker(shared, self.access, record.apis, world, self.surface.watch)
         counts = await anyio.to_thread.run_sync(lambda: shared.counts, abandon_on_cancel=True)
         if counts.answer_count:
@@ -197,7 +197,7 @@ class _Helper:
         return opened
 
     async def _forget_if_finished(self, run_id: UUID) -> None:
-        """Close a run that has finished, and remove its questions."""
+        """Close a finished run, and remove its questions."""
         run = await anyio.to_thread.run_sync(self.access.store.find, run_id, abandon_on_cancel=True)
         if run is not None and run.finished_at is not None:
             self._known.pop(run_id).close()

@@ -1,4 +1,4 @@
-"""Join a shared ledger: one of its runs, and the servers within the limits that all share."""
+"""Join a shared ledger: one of its runs, and the server limits that all processes share."""
 
 import os
 import time
@@ -35,14 +35,14 @@ from schemas.outcomes import ApiName
 
 
 class SharedAccess(NamedTuple):
-    """A shared ledger, and the servers that are asked within the limits that it keeps for all."""
+    """A shared ledger, and access to servers within the limits that it keeps for all processes."""
 
     store: SharedStore
     profile: Profile
-    kept: KeptOpen | None = None  # what stays open for the next file
+    kept: KeptOpen | None = None  # resources that stay open for the next file
 
     def shared_run(self, run: StoredRun, questions: QuestionParts) -> SharedRun:
-        """This process's view of a run, whose requests count for the caps of their accounts; to be closed."""
+        """This process's handle on a run, counted towards the caps of its accounts; the caller closes it."""
         return self.store.shared_run(run, questions, caps=self._caps)
 
     @asynccontextmanager
@@ -53,7 +53,8 @@ class SharedAccess(NamedTuple):
 
         Raises:
             ConfigurationError: a process on another host has other limits for an account.
-            IncompleteError: others left no share in time, or the database is away.
+            IncompleteError: other processes held all shares until the timeout, or the database is
+            unavailable.
             PrecheckError: as `open_channels`.
         """
         shares = self.store.shares(LeaseTerms(world.now, world.clock, watch.wait, wait_max_s))
@@ -66,17 +67,17 @@ class SharedAccess(NamedTuple):
             yield channels
 
     def require_same_limits(self, apis: Collection[ApiName], clock: Clock) -> None:
-        """Refuse to begin a run beside a process whose limits for an account are others.
+        """Refuse to begin a run while another process has different limits for an account.
 
         Raises:
-            ConfigurationError: as said; it names both hosts.
-            IncompleteError: the database is away.
+            ConfigurationError: the limits differ; it names both hosts.
+            IncompleteError: the database is unavailable.
         """
         accounts = [account_of(server) for server in self.profile.servers if server.name in apis]
         self.store.require_same_limits(accounts, now=clock())
 
     async def spent_cap(self, api: ApiName) -> tuple[int, datetime] | None:
-        """The daily cap of an API and when it resets, where nothing of it is left."""
+        """The daily cap of an API, and when it resets, if it is used up."""
         if (cap := self._caps.get(api)) is None:
             return None
         quota = self.store.cap(cap)
@@ -100,5 +101,5 @@ def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextMana
 def join(
     store: SharedStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
 ) -> StoredRun:
-    """Join the run of a file, as `SharedStore.join`; the questions are `Checks` of each part by number."""
+    """Join the run of a file, as `SharedStore.join`; `questions` are the `Checks` of each part by number."""
     return store.join(identity, store.plan_of(questions), new_id=uuid4(), run_id=run_id)

@@ -1,6 +1,7 @@
-"""What the files of one command share: sandbox and ledger; of each server a token, connections and a share.
+"""Resources shared by the files of one command: sandbox, ledger, and each server's token and connections.
 
-They are kept open from file to file, in an event loop in a thread of its own.
+They stay open from file to file, in an event loop in a thread of its own, together with a share of each
+server.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
@@ -31,7 +32,7 @@ Opening = AbstractAsyncContextManager[Mapping[ApiName, "ApiChannel"]]
 
 
 class KeptOpen:
-    """Opens what a file needs, and closes it after the last file."""
+    """Opens the resources that a file needs, and closes them after the last file."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
@@ -40,9 +41,9 @@ class KeptOpen:
         self._profiles: dict[str, Profile] = {}
         self._stores: dict[str, SharedStore] = {}
         self.configuration = cache(ConfigurationFile)
-        """Each configuration, read once."""
+        """Configurations, each read once."""
         self.meanwhile: Callable[[], object] = lambda: None
-        """What this thread does while a file is asked."""
+        """The waits of this thread while a file is asked."""
 
     def __enter__(self) -> Self:
         return self
@@ -61,13 +62,13 @@ class KeptOpen:
         return self._profiles[chosen.name]
 
     def store(self, url: str, opening: AbstractContextManager[SharedStore]) -> SharedStore:
-        """The shared ledger at an address: the one that is open, or else newly opened."""
+        """The shared ledger at an address, opened once."""
         if url not in self._stores:
             self._stores[url] = self._stack.enter_context(opening)
         return self._stores[url]
 
     def run(self, main: Callable[[], Awaitable[T]]) -> T:
-        """Run something in the event loop, to its end, which an interrupt of this thread brings at once."""
+        """Run a coroutine function in the event loop; an interrupt of this thread ends it at once."""
         if self._portal is None:
             self._portal = self._stack.enter_context(start_blocking_portal(backend_options=BACKEND))
             tasks = self._stack.enter_context(self._portal.wrap_async_context_manager(_tasks()))
@@ -88,16 +89,16 @@ class KeptOpen:
         raise AssertionError("it was cancelled, and nobody waits for what comes of it")
 
     def channels(self, servers: Collection[Server], opening: Opening, tally: "AskingTally") -> Opening:
-        """Channels to servers, open ones or new ones; for use in `run`."""
+        """Open or reused channels to servers; for use in `run`."""
         return self._channels.use(servers, opening, tally)
 
     async def close_channels(self) -> None:
-        """Leave the servers to other processes, until there is something to ask again; for use in `run`."""
+        """Release the servers to other processes, until the next question; for use in `run`."""
         await self._channels.close()
 
 
 class _KeptChannels:
-    """Channels that stay open until other ones are needed, or something went wrong with them."""
+    """Channels that stay open until others are needed, or an error occurs in them."""
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
         self._tasks = tasks
@@ -135,7 +136,7 @@ class _KeptChannels:
             raise self._lost
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close the open channels."""
         self._close.set()
         await self._closed.wait()
 

@@ -1,7 +1,7 @@
-"""What a process is doing, as Prometheus metrics: while it works, and for as long as it lives.
+"""Prometheus metrics of a process, for as long as it runs.
 
-Labels are the API, the host and the profile: few values each, and nothing about a payee. The figures of one
-command that has ended are in `reports/metrics`.
+Labels are the API, the host and the profile: few values each, and nothing about a payee. `reports/metrics`
+has the figures of a finished command.
 """
 
 import time
@@ -23,12 +23,12 @@ from schemas.outcomes import ApiName, Outcome
 
 SLOT_BUCKETS_S = (0.001, 0.01, 0.1, 0.5, 1, 5, 30, 60, 300)
 LEDGER_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30, 300)
-"""From a commit on a local disk to a database that was away."""
+"""From a commit on a local disk to an unavailable database."""
 REPLY_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)
-"""The schemes want an answer within one second, and a bank is given up after five or seven."""
+"""The schemes require an answer within one second, and a bank times out after five or seven."""
 
 HELD = "held"
-"""The kind of a reply where nothing was sent, because the server had asked for a pause meanwhile."""
+"""The kind of a reply if no request was sent, because the server had asked for a pause meanwhile."""
 
 
 class RunInProgress(NamedTuple):
@@ -40,7 +40,7 @@ class RunInProgress(NamedTuple):
 
     @property
     def pauses(self) -> Counts[ApiName]:
-        """Pauses since this began."""
+        """Pauses since the run began."""
         pauses = self.tally.pauses.copy()
         pauses.subtract(self.pauses_before)
         return pauses
@@ -50,13 +50,13 @@ class LiveMetrics(Collector):
     """The metrics of this process; an `AskingObserver`."""
 
     def __init__(self, labels: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin to count; everything here has these labels, such as `host` and `profile`."""
+        """Begin to count; all metrics have these labels, such as `host` and `profile`."""
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.clock = clock
         self._labels = dict(labels)
         self._now: list[RunInProgress] = []
-        self._pauses: Counts[ApiName] = Counts()  # of the runs before
+        self._pauses: Counts[ApiName] = Counts()  # of earlier runs
         self._requests = self._counter("requests", "Completed requests, retries included.")
         self._repeats = self._counter("repeats", "Retries among them.")
         self._answers = self._counter("answers", "Completed questions, by outcome.", "outcome")
@@ -90,7 +90,7 @@ class LiveMetrics(Collector):
         finally:
             self._now.remove(run)
             self._pauses.update(run.pauses)
-            for api in channels:  # what was in flight at a stop is given up
+            for api in channels:  # requests in flight at a stop are abandoned
                 self._of_api(api).in_flight.set(0)
 
     def follow(self, api: ApiName) -> Follow:
@@ -98,12 +98,12 @@ class LiveMetrics(Collector):
         return _QuestionMetrics(self._of_api(api), self.clock).event
 
     def text(self) -> bytes:
-        """All of it in the text format."""
+        """All metrics in the text format."""
         return prometheus_client.generate_latest(self.registry)
 
     @contextmanager
     def served(self, host: str, port: int) -> Iterator[None]:
-        """Serve them, in a thread, until the block ends (OSError: it cannot listen there)."""
+        """Serve the metrics, in a thread, until the block ends (OSError: it cannot listen there)."""
         server, thread = prometheus_client.start_http_server(port, host, registry=self.registry)
         try:
             yield
@@ -113,7 +113,7 @@ class LiveMetrics(Collector):
             thread.join()
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics at the moment of reading, maybe in another thread."""
+        """The current metrics; another thread may call this."""
         runs = list(self._now)
         pauses = self._pauses.copy()
         rates, windows, closed = (dict.fromkeys(pauses, 0.0) for _ in range(3))
@@ -189,11 +189,11 @@ class _QuestionMetrics:
         """When its present step began; None if it has none."""
 
     def event(self, event: QuestionEvent) -> None:
-        """Count what happens to it."""
+        """Count an event of the question."""
         of_api = self._of_api
         match event:
             case Wait():
-                if self._since is None:  # one that was postponed is waiting already
+                if self._since is None:  # a postponed question is waiting already
                     self._since = self._clock()
             case Intend(attempt):
                 if attempt > 1:
@@ -216,7 +216,7 @@ class _QuestionMetrics:
                 assert_never(event)
 
     def _step_s(self) -> float:
-        """How long the step took that ends now."""
+        """Duration of the step that ends now."""
         assert self._since is not None
         began, self._since = self._since, self._clock()
         return self._since - began

@@ -28,14 +28,14 @@ class AskingResult:
     caps: Caps
     tally: AskingTally
     given_up_count: int  # questions that no later run asks, unless the user requests it
-    ended_by: PrecheckError | None  # what ended the run before all was asked
+    ended_by: PrecheckError | None  # the error that ended the run early
 
 
 class QuestionsLeft(NamedTuple):
     """Counts of questions without a final answer."""
 
     open_count: int
-    given_up_count: int  # unanswered questions that later runs skip unless the user asks for them
+    given_up_count: int  # unanswered questions that later runs skip unless the user requests them
     capped: Mapping[ApiName, int]  # unanswered questions left by the daily cap, for each API
 
     @property
@@ -45,7 +45,7 @@ class QuestionsLeft(NamedTuple):
 
 
 def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> QuestionsLeft:
-    """The questions that a file leaves to a later run."""
+    """The questions of a file that are left to a later run."""
     undecided = answers.filter(_IS_UNDECIDED)
     if not asked.caps:
         return QuestionsLeft(undecided.height, asked.given_up_count, {})
@@ -98,7 +98,7 @@ def _left(count: int, capped: Mapping[ApiName, int], asked: AskingResult) -> Sen
         return Sentence("executors.left_as_closed", count=count, why=list(closed.values()))
     if not capped:
         return Sentence("executors.left", count=count)
-    # Where two APIs have a cap, the one that needs more days decides.
+    # If two APIs have a cap, the one that needs more days decides.
     days, cap, resets_at = max((ceil(count / caps[api][0]), *caps[api]) for api, count in capped.items())
     time = Moment(timestamp(resets_at))
     return Sentence("executors.left_by_cap", left_count=count, cap=cap, time=time, count=days)

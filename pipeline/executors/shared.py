@@ -1,8 +1,8 @@
-"""The asking of one process of a run that others ask too: what it can claim, in rounds.
+"""One process asks its claims of a run that other processes ask too, in rounds.
 
-A round is what is left to ask when it begins, in chunks. A process that arrives while it is open takes part;
-who finds none open begins the next, with all that has no answer yet. When nothing of it is left undone, it
-ends, and so does the asking of everyone who took part: what it got no answer to is for the next round.
+A round is the set of questions that are open when it begins, in chunks. A process that arrives during a round
+joins it; a process that finds no open round begins one with all unanswered questions. The round ends when all
+its chunks are done, and so does every participant's asking: unanswered questions are left for the next round.
 """
 
 from collections.abc import Collection, Sequence
@@ -53,7 +53,7 @@ class SharedPart:
         return chunk
 
     async def has_free(self, api: ApiName) -> bool:
-        """True if there is something for this process to claim."""
+        """True if this process can claim a chunk."""
         return not self.is_used_up and await self._source.has_free(api)
 
     async def done(self, hold: ChunkLease) -> None:
@@ -70,17 +70,17 @@ class SharedPart:
         return self._source.may_send(hold)
 
     async def give_back(self, api: ApiName | None = None) -> None:
-        """Leave to others what is not done."""
+        """Return unfinished chunks to other processes."""
         await self._source.give_back(api)
 
 
 @dataclass(slots=True)
 class RoundAsker:
-    """The part of one process in the asking of a shared run."""
+    """One process's part in a shared run."""
 
     run: SharedRun
     access: SharedAccess
-    apis: Collection[ApiName]  # those that there are questions for
+    apis: Collection[ApiName]  # the APIs that have questions
     world: AskingContext
     watch: RunObserver
     limit: int | None = None  # how many questions this process may take up
@@ -91,10 +91,10 @@ class RoundAsker:
     is_used_up: bool = False  # whether it took up as many questions as it may
 
     async def ask(self, round_number: int) -> None:
-        """Take part in an open round until it has ended, or this process can do no more for it.
+        """Take part in an open round until it ends, or this process can do no more.
 
         Raises:
-            PrecheckError: as `ask`, and where the ledger's database is away for too long.
+            PrecheckError: as `ask`; also if the ledger's database is unavailable for too long.
         """
         self.round_number = round_number
         part = SharedPart(self.run, self.limit)
@@ -106,16 +106,16 @@ class RoundAsker:
             if state.undone_count == 0:
                 await self.run.end_round(round_number)
             elif state.free_count == 0 or not await self.ask_what_is_free(part):
-                if self.access.kept is not None:  # it may hold a share, which others can use
+                if self.access.kept is not None:  # the channels may hold a share that others can use
                     await self.access.kept.close_channels()
                 await pause(self.world)
 
     async def ask_what_is_free(self, part: SharedPart) -> bool:
-        """Ask until there is nothing to claim; whether there was anything."""
+        """Ask until no chunk can be claimed; return whether there was one."""
         before = part.claim_count
         self.watch.enter(Phase.CONNECTING)
         try:
-            # A process that waits for others has no share yet, so they ask with all of it.
+            # A process that waits for others takes no share yet, so they can use all of it.
             async with self.access.channels(
                 self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
             ) as channels:
@@ -130,24 +130,24 @@ class RoundAsker:
                 )
                 self.caps |= await caps_of(self.access.profile.servers, channels)
         finally:
-            self.world.tally.is_asking = False  # nothing is in flight until there are channels again
+            self.world.tally.is_asking = False  # no request is in flight until channels are open again
         self.is_used_up = part.is_used_up
         return part.claim_count > before
 
     def _show(self, state: RoundState) -> None:
-        """Count what others have done, as nearly as the chunks say it."""
+        """Count the answers of other processes, as closely as chunks show it."""
         tally = self.world.tally
         tally.done_count = max(tally.done_count, tally.check_count - state.undone_count * CHUNK_SIZE)
 
 
 async def pause(world: AskingContext) -> None:
-    """Wait for others, but not beyond a request to stop."""
+    """Wait for other processes, until a stop is requested."""
     with anyio.move_on_after(LOOK_INTERVAL_S):
         await world.stop.wait()
 
 
 async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | None:
-    """The open round, or a new one of these unanswered chunks in order; None if there is nothing to ask."""
+    """The open round, or a new one of these unanswered chunks in order; None if no question is left."""
     while True:
         state = await run.latest_round()
         if state.is_open and (state.undone_count or not await run.end_round(state.number)):
@@ -159,11 +159,11 @@ async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | 
 
 
 class NoAnswers:
-    """Answers that are in the shared ledger, and are kept nowhere else."""
+    """Answers that only the shared ledger keeps."""
 
     def add(self, answer: Answer) -> None:
         """Do nothing."""
 
     def frame(self) -> pl.DataFrame:
-        """There are none here."""
+        """Return no answers."""
         return pl.DataFrame(schema=ANSWERS)

@@ -1,8 +1,7 @@
 """Traces of checks by OpenTelemetry: one span for a question, and in it its waits, commits and requests.
 
-They have what a plan has: the API, codes, counts, correlation ids; never a name, an account or a key. Where
-they go, and which part of them, is said by the environment variables of OpenTelemetry (OTEL_*). Nothing is
-added to a request.
+Spans hold the API, codes, counts and correlation ids; never a name, an account or a key. OpenTelemetry's
+environment variables (OTEL_*) set the collector and the sampling. Requests are unchanged.
 """
 
 import logging
@@ -27,14 +26,14 @@ from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 FLUSH_MAX_S = 5.0
-"""How long the end of a command waits for a collector to take the last spans."""
+"""How long the end of a command waits for a collector to accept the last spans."""
 SERVICE = "payee-precheck"
 PROTOCOL = "http/protobuf"
 _PROTOCOL_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 
 LEFT = "left"
-"""The state of a question that a stop, or another process, took away before it had an answer."""
+"""The state of a question that a stop, or another process, took away before its answer."""
 
 
 class Traces:
@@ -47,7 +46,7 @@ class Traces:
 
     @contextmanager
     def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
-        """Begin no span: a trace is of a question. At the end, none is left open."""
+        """Begin no span, as each trace is of one question; at the end, close those still open."""
         del channels, tally
         try:
             yield
@@ -80,7 +79,7 @@ class _QuestionTrace:
         """Begin and end its steps; a wait before the next attempt is a gap."""
         match event:
             case Wait():
-                if self._step is None:  # one that was postponed is waiting already
+                if self._step is None:  # a postponed question is waiting already
                     self._begin("wait")
             case Intend(attempt, request_id):
                 self._begin("intent", {"precheck.attempt": attempt, "precheck.request_id": request_id})
@@ -122,7 +121,7 @@ class _QuestionTrace:
         self, name: str, attributes: Mapping[str, str | int] | None = None, kind: SpanKind = SpanKind.INTERNAL
     ) -> None:
         self._end_step()
-        if self._span.is_recording():  # a question that is not sampled costs little
+        if self._span.is_recording():  # an unsampled question costs little
             self._step = self._tracer.start_span(name, self._context, kind, attributes)
 
     def _end_step(self) -> None:
@@ -148,10 +147,10 @@ def _name_reply(request: Span, reply: str) -> None:
 def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterator[Traces]:
     """Send traces to the collector that the environment names, until the block ends.
 
-    At the first span that is lost `failed` is called with the reason, maybe by another thread.
+    At the first lost span, `failed` is called with the reason, perhaps in another thread.
 
     Raises:
-        ConfigurationError: the environment asks for what this program does not have.
+        ConfigurationError: the environment requests something that is not installed.
     """
     for variable in _PROTOCOL_VARIABLES:
         if (wanted := os.environ.get(variable, PROTOCOL)) != PROTOCOL:
@@ -180,7 +179,7 @@ def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterato
 
 @contextmanager
 def _failures_go_to(failed: Callable[[str], None]) -> Iterator[None]:
-    """Hear what the OpenTelemetry libraries would write to standard error, once."""
+    """Pass OpenTelemetry's error messages to `failed`, once, instead of standard error."""
 
     class Once(logging.Handler):
         is_done = False

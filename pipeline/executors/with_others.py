@@ -1,6 +1,6 @@
-"""The asking of a run that other processes ask too: what it adds to that of one process alone.
+"""Ask a run together with other processes, through a shared ledger.
 
-Whose question is answered is in the shared ledger. The ledger of the folder of a file gets a copy of it all.
+The shared ledger has all answers. The ledger in a file's folder gets a copy.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from pipeline.stores.values import PlannedChunk
 from schemas.outcomes import ApiName
 
 LAST_WAIT_MAX_S = 5.0
-"""How long a database that was away already is waited for at the end of a run."""
+"""How long the end of a run waits for a database that was unavailable before."""
 ANSWERED = (AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED)
 
 
@@ -35,27 +35,27 @@ class JoinedRun(NamedTuple):
 
     access: SharedAccess
     run: StoredRun
-    shared: SharedRun  # this process's view of it
+    shared: SharedRun  # this process's handle on it
 
 
 @dataclass(slots=True)
 class WithOthers:
-    """A process that asks together with all that work on the same run."""
+    """A process that asks together with all others of the same run."""
 
     joined: JoinedRun
     copy: FolderCopy
-    """In the folder, where the answers are read from, also if the database is away in the end."""
+    """The copy in the folder: answers are read from it, even if the database is unavailable at the end."""
     asks: bool = True
-    """True if this process asks; otherwise it leaves a round open, for workers."""
+    """True if this process asks; otherwise it leaves an open round for workers."""
     _asker: RoundAsker = field(init=False)
 
     @property
     def kept(self) -> KeptOpen | None:
-        """What stays open for the next file."""
+        """Resources that stay open for the next file."""
         return self.joined.access.kept
 
     def begin(self, asking: Asking) -> None:
-        """Copy what others have asked (IncompleteError: the database is away)."""
+        """Copy the answers of other processes (IncompleteError: the database is unavailable)."""
         job, questions, _, world, surface = asking
         access, _, shared = self.joined
         self._asker = RoundAsker(
@@ -72,7 +72,7 @@ class WithOthers:
             self._take_over(questions)
 
     async def ask(self, asking: Asking) -> None:
-        """Find what is left, and take part in asking it."""
+        """Find the open questions, and take part in asking them."""
         asker, planned, has_answered = self._asker, list[tuple[int, PlannedChunk]](), set[ApiName]()
         try:
             async for part, left in asking.left(asker.run):
@@ -86,7 +86,7 @@ class WithOthers:
             self.copy.flush()
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
-        """Take the answers of all processes from the copy, which lacks some if the database is away."""
+        """Read all processes' answers from the copy; some are missing if the database is unavailable."""
         questions, asker, given_up_count = asking.questions, self._asker, 0
         if isinstance(ended_by, IncompleteError):
             self.joined.access.store.wait_at_most(LAST_WAIT_MAX_S)
@@ -115,7 +115,7 @@ class WithOthers:
 
 
 def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[int, PlannedChunk]]:
-    """The chunks of a part, each with how often its questions were asked: new ones are by themselves."""
+    """The chunks of a part, with how often their questions were asked; new questions are separate."""
     was_asked = (pl.col("attempts") > 0).alias("was_asked")
     for (api, _), mine in todo.group_by("api", was_asked, maintain_order=True):
         for some in mine.iter_slices(CHUNK_SIZE):
@@ -124,14 +124,14 @@ def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[in
 
 
 async def _end_round(asker: RoundAsker) -> None:
-    """End the round with the unasked questions that no other process has, and their causes."""
+    """End the round with its unasked questions that no other process has, and the causes."""
     if asker.round_number is not None:
         await asker.run.end_round(asker.round_number, is_over=True)
         await _find_spent_caps(asker)
 
 
 async def _find_spent_caps(asker: RoundAsker) -> None:
-    """Note the caps that other processes have used up, which this one need not have met."""
+    """Record the caps that other processes have used up, which this one may not have reached."""
     closures = asker.world.tally.closures
     if asker.world.stop.is_set() or asker.is_used_up:
         return
@@ -142,7 +142,7 @@ async def _find_spent_caps(asker: RoundAsker) -> None:
 
 
 def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
-    """`Answers` with the reason why a question has none, where it is this process that knows it."""
+    """`Answers` with the reason why a question has none, if this process knows it."""
     reasons: dict[str, Closure] = {str(api): closure for api, closure in asker.world.tally.closures.items()}
     if asker.is_used_up:
         reasons = {str(api): Closure(AnswerState.DEFERRED, OwnCode.LIMIT) for api in asker.apis} | reasons
@@ -159,8 +159,8 @@ def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> p
 
 
 def _count_elsewhere(answered: Counter[ApiName], tally: AskingTally) -> None:
-    """Count what other processes answered while this one asked, from the answers that each API has now."""
+    """Count the answers of other processes since this one began, from the current number per API."""
     for name, count in answered.items():
-        # Where the database is away, not all that it had before is known here any more.
+        # If the database is unavailable, this process no longer knows all earlier answers.
         before_count = tally.answered_before[name] + tally.reused[name]
         tally.elsewhere[name] = max(count - before_count - tally.answered[name], 0)

@@ -16,11 +16,11 @@ _PART = ".part"
 
 @contextmanager
 def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
-    """Write a file under another name, and rename it once all of it is on the disk. Its folder must exist.
+    """Write a file under another name, and rename it once it is synced to disk. Its folder must exist.
 
-    The file is open for writing and reading, so that what was written can be checked before it is seen. When
-    the block raises, nothing is left, and an earlier file of this name is unchanged. Only a file without
-    payment data is readable by all.
+    The file is open for writing and reading, so the caller can check it before it appears. If the block
+    raises, the partial file is deleted, and an earlier file of this name is unchanged. Only files without
+    payment data may be readable by all.
 
     Raises:
         OutputError: the file cannot be created here, or a symbolic link or folder has its name.
@@ -34,7 +34,7 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
             with _new_file(part) as file:
                 yield file
                 if readable_by_all:
-                    os.fchmod(file.fileno(), _MODE_FOR_ALL)  # whatever the umask of this process
+                    os.fchmod(file.fileno(), _MODE_FOR_ALL)  # independent of the umask
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
@@ -64,7 +64,7 @@ def write_folder_atomically(path: Path) -> Iterator[Path]:
 
 
 def delete(path: Path) -> None:
-    """Delete a file, a link, or a folder with its files, if it is there; an OSError where it cannot be."""
+    """Delete a file, a link, or a folder with its files, if it exists; raises OSError."""
     if path.is_dir() and not path.is_symlink():
         rmtree(path)
     else:
@@ -72,7 +72,7 @@ def delete(path: Path) -> None:
 
 
 def partial_name(path: Path) -> Path:
-    """The name of a file while it is written; a process that was killed leaves it behind."""
+    """The name of a file while it is written; a killed process leaves it behind."""
     return path.with_name(path.name + _PART)
 
 
@@ -83,7 +83,7 @@ def _new_file(part: Path) -> io.BufferedRandom:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in it durable, too."""
+    """Sync the folder, to make a rename in it durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

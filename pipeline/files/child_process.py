@@ -4,9 +4,9 @@ import os
 import sys
 
 INTERPRETER = (sys.executable, "-I" if sys.flags.isolated else "-P")
-"""-P: the working folder may hold foreign files, and a module in it must not be imported as ours.
+"""-P: a module in the working folder must not be imported as ours.
 
--I where this process was started so: no PYTHONPATH either.
+-I if this process has it: PYTHONPATH is ignored too.
 """
 
 _NEEDED = frozenset(

@@ -1,7 +1,7 @@
-"""Files that come compressed: gzip, or a ZIP with one payment file or some reports of a bank in it.
+"""Compressed files: gzip, or a ZIP with one payment file or some bank reports.
 
-They are unpacked a piece at a time under limits of size and ratio, and so of time, so that a bomb is refused
-before it is in memory; and what is written is packed the same way, the same bytes each time.
+They are unpacked piece by piece under limits of size and ratio, so a zip bomb is refused before it is in
+memory. Output files are packed like the input, with reproducible bytes.
 """
 
 import io
@@ -17,12 +17,12 @@ from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 8 * 1024**3
 RATIO_MAX = 200
-"""Unpacked to packed size: the most repetitive pain.001 measured had 40."""
+"""Limit of unpacked to packed size: the most repetitive pain.001 measured had 40."""
 
 DOCUMENTS_MAX = 1_000
-"""In one ZIP: a bank sends a report for each message, or for each batch."""
+"""Files in one ZIP: a bank sends a report for each message, or for each batch."""
 _SMALL_BYTES = 1024**2
-"""A size below which nothing counts as a bomb, whatever its ratio."""
+"""Files up to this size are never bombs, whatever their ratio."""
 _PIECE_BYTES = 256 * 1024
 _PACKED_PIECE_BYTES = 16 * 1024
 _GZIP_MAGIC = b"\x1f\x8b\x08"
@@ -34,9 +34,9 @@ _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _OF_WORKBOOKS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"mimetype")
 _NAME_AT = 30
-"""The byte at which the first file's name stands in a ZIP."""
+"""The offset of the first file's name in a ZIP."""
 _NOBODYS = ("__MACOSX/", ".DS_Store")
-"""Names that archivers add to the files that people pack."""
+"""Names of files that archivers add."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a ZIP can record; a copy does not reveal when it was made."""
 _LEVEL = 6
@@ -50,11 +50,11 @@ class Compression(StrEnum):
 
 
 class UnpackedFile(NamedTuple):
-    """A compressed file, read."""
+    """A compressed file, unpacked."""
 
     data: bytes
     compression: Compression
-    member: str | None  # the name of the file in the ZIP; None of gzip
+    member: str | None  # the name of the file in the ZIP; None for gzip
 
 
 def sniff(head: bytes) -> Compression | None:
@@ -77,7 +77,7 @@ def unpacked(
 
     Raises:
         InputError: it is damaged, has a password, holds several files or a compressed one, or unpacks to more
-            than a payment file does.
+        than any payment file.
     """
     limit = max(_SMALL_BYTES, min(unpacked_bytes_max, RATIO_MAX * len(data)))
     meter = _Meter(where, len(data), limit)
@@ -95,10 +95,10 @@ def unpacked(
 def unpacked_documents(
     data: bytes, compression: Compression, *, where: str, unpacked_bytes_max: int = UNPACKED_BYTES_MAX
 ) -> list[bytes]:
-    """All that a file holds, `DOCUMENTS_MAX` at most; the limits are those of one file, for all together.
+    """All documents of a file, at most `DOCUMENTS_MAX`; the limits of one file hold for all together.
 
     Raises:
-        InputError: as `unpacked`; also if a ZIP holds nothing, or too much.
+        InputError: as `unpacked`; also if a ZIP is empty, or holds too much.
     """
     if compression is Compression.GZIP:
         found = unpacked(data, compression, where=where, unpacked_bytes_max=unpacked_bytes_max)
@@ -115,7 +115,7 @@ def unpacked_documents(
 
 
 class _Meter:
-    """Joins pieces while they keep within the limits."""
+    """Joins pieces within the limits."""
 
     def __init__(self, where: str, packed_bytes: int, limit: int) -> None:
         self._where, self._packed_bytes, self._limit = where, packed_bytes, limit
@@ -139,7 +139,7 @@ class _Meter:
 
 
 def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
-    """The pieces of all parts of a gzip file: several one after another are one file."""
+    """The pieces of all parts of a gzip file, which may be several concatenated ones."""
     position = 0
     while position < len(data):
         if not data.startswith(_GZIP_MAGIC, position):
@@ -148,7 +148,7 @@ def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
             return
         stream = zlib.decompressobj(_GZIP_WITH_HEADER)
         while not stream.eof:
-            # What is left of a small piece, not of the whole file, is copied each time.
+            # Only the rest of a small piece is copied each time, not that of the whole file.
             packed = stream.unconsumed_tail
             if not packed:
                 packed = data[position : position + _PACKED_PIECE_BYTES]
@@ -171,13 +171,13 @@ def _archive(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             yield archive
-    # The errors of zipfile for damage, by what is damaged.
+    # The errors of zipfile for damage, depending on the damaged part.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError):
         raise _damaged(where) from None
 
 
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """The files in a ZIP, without what archivers add."""
+    """The files in a ZIP, without those that archivers add."""
     return [
         each
         for each in archive.infolist()
@@ -195,7 +195,7 @@ def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
 
 
 def _fit(member: zipfile.ZipInfo, where: str) -> zipfile.ZipInfo:
-    """A member that can be read here, or an InputError."""
+    """A member that can be unpacked here, or an InputError."""
     if member.compress_type not in _METHODS:
         raise InputError(Sentence("files.holds_several", where=where))
     if member.flag_bits & _ENCRYPTED:
@@ -204,7 +204,7 @@ def _fit(member: zipfile.ZipInfo, where: str) -> zipfile.ZipInfo:
 
 
 def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """The pieces of a member. zipfile stops at the size that is claimed, and compares the checksum."""
+    """The pieces of a member. zipfile stops at the declared size, and compares the checksum."""
     byte_count = 0
     with archive.open(member) as file:
         while piece := file.read(_PIECE_BYTES):
@@ -215,13 +215,13 @@ def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[byt
 
 
 def pack(data: bytes, compression: Compression, file: IO[bytes], *, member: str) -> None:
-    """Compress into an empty file, and read it back; the same bytes each time, without time or machine.
+    """Compress into an empty file, and read it back; the bytes do not depend on time or machine.
 
-    The member is the name that the content has in a ZIP; gzip gives it none.
+    `member` is the name of the content in a ZIP; gzip has none.
 
     Raises:
-        OSError: the file cannot take it.
-        AssertionError: the file does not hold what went in.
+        OSError: the file cannot be written.
+        AssertionError: the file unpacks to something else.
     """
     _write(data, compression, file, member)
     file.seek(0)
@@ -243,9 +243,9 @@ def _write(data: bytes, compression: Compression, file: IO[bytes], member: str) 
         return
     entry = zipfile.ZipInfo(member, _EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.create_system = 3  # Unix, wherever this runs
+    entry.create_system = 3  # Unix, whatever the system
     entry.external_attr = 0o600 << 16
-    # Through memory, so that a ZIP looks the same whether or not its file can be sought.
+    # Through memory, so that a ZIP is the same whether or not its file is seekable.
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", compresslevel=_LEVEL) as target:
         target.writestr(entry, data, compresslevel=_LEVEL)

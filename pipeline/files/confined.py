@@ -1,10 +1,9 @@
 """Parse risky files in a child process with a limit on its memory.
 
-Some parsers can be made to abort the whole process by a few changed bytes, or to ask for more memory
-than there is. Such a file is parsed by a child; the worst that can happen is that the child dies, and
-the user gets a sentence. The table comes back through a pipe as Arrow IPC, part by part, so that no
-process holds it twice: nothing is written to a disk, and no secret of this process is in the child's
-environment.
+A few changed bytes can make some parsers abort the process, or request too much memory. A child parses such
+files; at worst the child dies, and the user gets an error. The table comes back through a pipe as Arrow IPC,
+part by part, so that no process holds it twice. Nothing is written to disk, and the child's environment has
+no secrets.
 """
 
 import importlib
@@ -29,11 +28,11 @@ from pipeline.files.memory import GIB, memory_max_bytes
 from pipeline.wording import Sentence, require_words
 
 MEMORY_MIN_BYTES = 2 * GIB
-"""Enough for a small file that was compressed a thousand times; the libraries take a sixth of it."""
+"""Enough for a small file that was compressed a thousandfold; the libraries take a sixth of it."""
 MEMORY_PER_BYTE = 32
-"""Additional memory per byte of the file: columns may be compressed, and are held twice on their way."""
+"""Additional memory per byte of the file: columns may be compressed, and are held twice during transfer."""
 CPU_MAX_S = 600
-"""A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
+"""A file of 8 GiB takes a few minutes; a longer parse would never end."""
 REFUSAL_BYTES_MAX = 4_000
 """Limit of a child's report about a file; a hostile file may control the child."""
 NO_OPTIONS: Mapping[str, str | int | None] = {}
@@ -41,7 +40,7 @@ NO_OPTIONS: Mapping[str, str | int | None] = {}
 _LENGTH_BYTES = 8
 _REFUSED = 3
 """The exit status of a child that sends a `RefusedFile`."""
-# Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
+# The limit is on address space, and by default allocators reserve gigabytes that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "1",
@@ -53,14 +52,14 @@ _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.confined import main
 
 
 class RefusedFile(NamedTuple):
-    """Why a parser refuses a file, on its way out of the child as a JSON array."""
+    """A parser's refusal of a file, sent from the child as a JSON array."""
 
     reason: Sentence
     advice: tuple[Sentence, ...]
 
     @classmethod
     def received(cls, data: bytes) -> Self:
-        """The child's refusal (ValueError: unknown to the catalogues)."""
+        """The child's refusal (ValueError: it is unknown to the catalogues)."""
         match json.loads(data):
             case [reason, *advice]:
                 refusal = cls(Sentence.of_data(reason), tuple(map(Sentence.of_data, advice)))
@@ -78,18 +77,18 @@ def parse_confined(
     what: Sentence,
     options: Mapping[str, str | int | None] = NO_OPTIONS,
 ) -> pl.DataFrame:
-    """Parse a file in a child process; an open one only the child holds in memory.
+    """Parse a file in a child process; only the child holds an open file in memory.
 
-    The module has a `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`, which gives one part or more,
-    of the same columns. Its InputError is passed on, with `where` before the reason, and with its advice as
-    far as that is text; whatever else it raises is damage, of `what` the file should be.
+    The module has a `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`, which yields one or more parts
+    with the same columns. Its InputError is passed on, with `where` before the reason, and with its advice if
+    that is text; any other error is reported as damage to `what` the file should be.
 
     Raises:
         InputError: it cannot be parsed, or not within the limits.
     """
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * _size(data))
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
-    # Its error messages quote cells, so they are dropped.
+    # The child's error output is dropped, as it quotes cells.
     with subprocess.Popen(  # noqa: S603 (our own interpreter and module)
         [*_CHILD, request],
         stdin=subprocess.PIPE if isinstance(data, bytes) else data,
@@ -127,7 +126,7 @@ def _size(data: bytes | IO[bytes]) -> int:
 
 
 def _feed(pipe: IO[bytes], data: bytes) -> None:
-    # A child that dies does not read to the end, and its exit status shows how it died.
+    # A child that dies does not read its input to the end; its exit status shows the cause.
     with suppress(BrokenPipeError), pipe:
         pipe.write(data)
 
@@ -138,7 +137,7 @@ def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | R
     Each part is preceded by its length; a length of 0 precedes a refusal.
 
     Raises:
-        MemoryError: the parts are more than they may be: they would fill this process instead of its child.
+        MemoryError: the parts exceed the limit, and would fill this process instead of its child.
     """
     parts, table_bytes = [], 0
     try:
@@ -157,11 +156,11 @@ def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | R
     except (PolarsError, PanicException, OSError, ValueError, RecursionError):
         return None
     finally:
-        pipe.close()  # anything else it writes is useless, and it must not block on a full pipe
+        pipe.close()  # the child must not block on a full pipe; its other output is useless
 
 
 def main() -> None:
-    """Child process: bytes on standard input, a table in parts on standard output, an exit status."""
+    """Child process: reads bytes from standard input, writes a table in parts to standard output."""
     request = json.loads(sys.argv[1])
     limit_bytes = request["memory_max_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))
@@ -169,7 +168,7 @@ def main() -> None:
     forbid_core_dumps()
     parser = importlib.import_module(request["module"])
     try:
-        # Whole or not at all: what comes back is believed when the exit status is 0.
+        # Complete or not at all: the parent uses the parts only if the exit status is 0.
         for cells in parser.parse(sys.stdin.buffer.read(), **request["options"]):
             part = io.BytesIO()
             cells.write_ipc_stream(part)

@@ -1,7 +1,7 @@
-"""No image of this process's memory on a disk: it would hold the payments, and secrets.
+"""Prevent core dumps: they would hold payments and secrets.
 
-The limit on core files is inherited by children. It does not bind a program that the kernel pipes images
-to (systemd-coredump, apport): for that Linux has a flag of the process, which a child sets for itself.
+Children inherit the limit on core files. The limit does not bind programs to which the kernel pipes dumps
+(systemd-coredump, apport); against those, Linux has a process flag, which each child sets for itself.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def forbid_core_dumps() -> None:
-    """Have the kernel keep no image of this process, and of its children no core file."""
+    """Forbid dumps of this process, and core files of its children."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -1,7 +1,7 @@
 """Distinguish a failing disk from a place where a file cannot be written.
 
-The first needs room on the disk, and then the same command again; the second another place. So does a link,
-a folder or a device with the name of one of our files.
+After a disk error, the user makes room and runs the command again. An unwritable place, or a link, folder or
+device with the name of one of our files, needs another place.
 """
 
 import errno
@@ -14,17 +14,17 @@ from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckErr
 from pipeline.wording import Sentence
 
 TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of the system for a process, or a computer, with too many open files."""
+"""Errors of the system when a process, or a computer, has too many open files."""
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-# CANTOPEN: SQLite does not report why it could not make a journal, and of a file that it has read before
-# a full disk is the likely reason.
+# CANTOPEN: SQLite does not report why it could not create a journal; if it has read the file before, a full
+# disk is likely.
 _SQLITE_FULL_OR_FAILED = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 )
 
 
 def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
-    """True if the disk is full or failing. Any other error of SQLite is about the content of the file."""
+    """True if the disk is full or failing. Other errors of SQLite concern the content of the file."""
     if isinstance(error, OSError):
         return error.errno in _FULL_OR_FAILED
     # The low byte is the kind; an error of the module itself has no code.
@@ -60,7 +60,7 @@ OTHER_WORK_FOLDER = Sentence("advice.other_work_folder")
 def not_writable(
     path: Path, error: OSError, *, otherwise: Sentence = OTHER_FOLDER
 ) -> DiskError | OutputError | IncompleteError:
-    """The error for a file that cannot be written, and what to do otherwise than make room on the disk."""
+    """The error for a file that cannot be written, and alternatives to making room on the disk."""
     if error.errno in TOO_FEW_FILES:
         return IncompleteError(Sentence("transport.too_few_files"))
     if is_full_or_failed(error):
@@ -69,7 +69,7 @@ def not_writable(
 
 
 def refuse_non_file(path: Path) -> None:
-    """Refuse to write where a link, a folder or a device has the name, or no file can be (OutputError)."""
+    """Refuse to write if a link, folder or device has the name, or no file can be created (OutputError)."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -84,7 +84,7 @@ def refuse_non_file(path: Path) -> None:
 
 
 def kind_of_non_file(found: os.stat_result) -> Sentence | None:
-    """The kind of a path that is no plain file with one name (a second may be another user's); else None."""
+    """The kind of a path that is not a regular file with one name (a second may be another user's)."""
     if stat.S_ISLNK(found.st_mode):
         return Sentence("files.symbolic_link")
     if not stat.S_ISREG(found.st_mode):

@@ -1,6 +1,6 @@
-"""Divide a large Parquet file into parts, in a child process that never holds more than a little of it.
+"""Divide a large Parquet file into parts, in a child process that holds only a small piece of it.
 
-As in `files.confined`, a strange file is read by a child without secrets and with a limit on its memory.
+As in `files.confined`, the child that reads the untrusted file has no secrets and limited memory.
 """
 
 import json
@@ -54,7 +54,7 @@ def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
 
 
 def main() -> None:
-    """Child process: a file on standard input, parts in a folder, an exit status."""
+    """Child process: reads a file from standard input, writes parts to a folder."""
     from pyarrow import parquet
 
     request = json.loads(sys.argv[1])
@@ -66,7 +66,7 @@ def main() -> None:
         _divide(
             parquet.ParquetFile(sys.stdin.buffer, page_checksum_verification=True, pre_buffer=False), request
         )
-    except OSError as error:  # one of the disk has a number; damage has none
+    except OSError as error:  # a disk error has a number; damage has none
         sys.exit(DiskError.exit_code if error.errno else InputError.exit_code)
     except Exception:  # noqa: BLE001 (a foreign file may raise anything, and the status reports it)
         sys.exit(InputError.exit_code)

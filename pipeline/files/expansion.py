@@ -1,7 +1,7 @@
-"""How far a compressed file may expand: a value that all rows share takes much room in a table only.
+"""How far a compressed file may expand: a value that all rows share takes little room in a file.
 
-A file's own statement of its size is not trusted. Its cells are counted in the child that parses it, before
-anything is sent to the parent: by a count that stops as soon as they are too many.
+The declared size of a file is not trusted. The child that parses the file counts its cells before it sends
+any to the parent, and stops as soon as there are too many.
 """
 
 import resource
@@ -16,11 +16,11 @@ from pipeline.wording import Sentence
 RECORD_BYTES_MAX = 65_536
 """Limit of one row in any format: no payment is longer."""
 CELL_BYTES = 16
-"""What a cell takes beside its text, an empty one too."""
+"""The memory of a cell besides its text, even if empty."""
 
 _MIB = 1024**2
 _TABLE_BYTES_MIN = 256 * _MIB
-"""How far the smallest file may expand: a million short rows, all alike."""
+"""How far the smallest file may expand: a million short, equal rows."""
 _TABLE_PER_BYTE = 64
 """Additional memory per byte of the file; a file of payments grows 5 to 30 times."""
 _COUNTING_BYTES = 192 * _MIB
@@ -30,7 +30,7 @@ _OWN_PAGES = Path("/proc/self/statm")
 
 
 def table_bytes_max(file_bytes: int) -> int:
-    """How many bytes the cells of a file may take, with `CELL_BYTES` of each: at most half of the memory."""
+    """The limit for a file's cells in bytes, `CELL_BYTES` for each included: at most half of the memory."""
     return min(_TABLE_BYTES_MIN + _TABLE_PER_BYTE * file_bytes, memory_max_bytes() // 2)
 
 
@@ -42,23 +42,23 @@ class SizeBudget:
         self._bytes = 0
 
     def add(self, *, text_bytes: int, cell_count: int) -> None:
-        """Count some cells; an InputError where they are more than a file of this size may expand to."""
+        """Count some cells; an InputError if they exceed what a file of this size may expand to."""
         self._bytes += text_bytes + CELL_BYTES * cell_count
         if self._bytes > self._bytes_max:
             raise InputError(Sentence("files.cells_expand_more", bytes_max=self._bytes_max / _MIB))
 
 
 def refuse_long_row(byte_count: int, where: str) -> None:
-    """Refuse a row that is longer than `RECORD_BYTES_MAX`, in one cell or in all (InputError)."""
+    """Refuse a row longer than `RECORD_BYTES_MAX`, in one cell or in total (InputError)."""
     if byte_count > RECORD_BYTES_MAX:
         raise InputError(Sentence("files.longer_than_bytes", where=where, record_bytes_max=RECORD_BYTES_MAX))
 
 
 @contextmanager
 def little_memory(file_bytes: int) -> Iterator[None]:
-    """Limit the growth of this process while it counts; a library that needs more unpacks something huge.
+    """Limit the memory growth of this process while it counts; only a huge expansion needs more.
 
-    On systems that do not report the size of a process, the limit of the whole process must do.
+    On systems that do not report the size of a process, only the limit of the whole process applies.
 
     Raises:
         InputError: it needed more.

@@ -20,8 +20,8 @@ _CONTENT_BYTES_MAX = 4096
 def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Iterator[None]:
     """Lock the folder for this process alone, creating it if it is missing.
 
-    The lock ends with the process, however that ends. Its file stays: unlinking it would let two processes
-    each lock a file of their own.
+    The lock ends with the process, however that ends. Its file stays: if it were unlinked, two processes
+    could each lock a different file.
 
     Raises:
         LockedError: another process works in the folder; `otherwise` are alternatives to waiting.
@@ -43,7 +43,7 @@ def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Ite
 
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
-    """Lock out runs, but not readers, or a LockedError. A copy without the lock's file needs no lock."""
+    """Lock out runs, but not readers, or a LockedError. A copied folder may lack the lock file."""
     try:
         lock = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -62,10 +62,10 @@ _ELSEWHERE = (Sentence("advice.other_folder"),)
 def refuse_open(folder: Path, *, within: bool = False, advice: Sequence[Sentence] = _ELSEWHERE) -> None:
     """Refuse to write into a folder, or into one within it, where any user may put other files (OutputError).
 
-    In a folder with the sticky bit, such as /tmp, users cannot replace each other's files. But a folder there
-    may have been made by another user, who can replace what we write into it, and a link be led elsewhere.
+    In a folder with the sticky bit, such as /tmp, users cannot replace each other's files. But another user
+    may have created a folder there, and could replace our files or redirect a link.
     """
-    with suppress(OSError):  # what cannot be looked at cannot be written into
+    with suppress(OSError):  # a folder that cannot be read cannot be written to either
         mode = folder.stat().st_mode
         if mode & S_IWOTH and not (within and mode & S_ISVTX):
             raise OutputError(Sentence("files.others_can_write", folder=folder), advice=advice)
@@ -76,7 +76,7 @@ def refuse_open(folder: Path, *, within: bool = False, advice: Sequence[Sentence
 
 
 def _leading_to(folder: Path, links: frozenset[Path] = frozenset()) -> Iterator[Path]:
-    """The folder, and each folder and link that it is reached by; a link in a circle once."""
+    """The folder, and each folder and link on the path to it; links in a loop once."""
     for path in (*reversed(folder.parents), folder):
         yield path
         if path.is_symlink() and path not in links:
@@ -84,7 +84,7 @@ def _leading_to(folder: Path, links: frozenset[Path] = frozenset()) -> Iterator[
 
 
 def require_ours(folder: Path) -> None:
-    """Refuse a folder that is open to all, or where another program's file has the lock's name.
+    """Refuse a folder that all users can write to, or in which another program's file has the lock's name.
 
     Raises:
         OutputError: the lock is not a plain file, or its content is not of this tool; or as `refuse_open`.

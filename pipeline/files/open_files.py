@@ -6,7 +6,7 @@ from pipeline.errors import ConfigurationError
 from pipeline.wording import Sentence
 
 _NEEDED = 32
-"""By any command with connections, for one request at a time to each of two servers."""
+"""Open files of any command with connections, at one request at a time to each of two servers."""
 
 
 def open_files_allowed(wanted: int) -> int:
@@ -20,6 +20,6 @@ def open_files_allowed(wanted: int) -> int:
 
 
 def require_open_files() -> None:
-    """Refuse to begin where the system allows too few open files (ConfigurationError)."""
+    """Refuse to begin if the system allows too few open files (ConfigurationError)."""
     if (allowed := open_files_allowed(_NEEDED)) < _NEEDED:
         raise ConfigurationError(Sentence("files.too_few_allowed", allowed=allowed, needed=_NEEDED))

@@ -1,6 +1,6 @@
-"""The rows of a Parquet file, parsed in a child: see `files.confined`.
+"""Parse the rows of a Parquet file in a child: see `files.confined`.
 
-Apart from its format, whose package takes longer to load than a small file to parse.
+Separate from its format, whose package takes longer to load than a small file takes to parse.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,15 +24,15 @@ def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataF
 
     A file names its columns twice, once for all and again in every row group, and no checksum is on either:
     two libraries must agree on how many rows its row groups have. The cells may take `bytes_max`, as
-    `expansion.table_bytes_max` gives it. Of more columns than `columns_max` the headers are left as they are,
-    for the caller to refuse.
+    `expansion.table_bytes_max` gives it. If there are more than `columns_max` columns, the headers stay
+    unchanged, for the caller to refuse.
 
     Raises:
         InputError: a sentence for the user, without the name of the file; before anything is returned.
-        Exception, PanicException: as the libraries do; on a damaged file that may be anything.
+        Exception, PanicException: as the libraries; a damaged file may raise any of them.
     """
     headers, row_counts = _counted(data, bytes_max, columns_max)
-    # Bytes, not a path: in a path polars would take * and [ for a pattern.
+    # Bytes, not a path: polars would treat * and [ in a path as a pattern.
     cells = pl.scan_parquet(data, use_statistics=False)
     start = 0
     for row_count in row_counts:
@@ -50,7 +50,7 @@ def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataF
 
 
 def _headers(names: Sequence[str]) -> list[str]:
-    """The names of the columns, each once, or an InputError; a blank one is named by its place, as in CSV."""
+    """The unique names of the columns, or an InputError; a blank one is named by its position, as in CSV."""
     headers = [name if name.strip() else f"column_{position}" for position, name in enumerate(names, start=1)]
     for position, header in enumerate(headers, start=1):
         if (first := headers.index(header) + 1) < position:
@@ -59,10 +59,10 @@ def _headers(names: Sequence[str]) -> list[str]:
 
 
 def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], Sequence[int]]:
-    """The headers, and how many rows each row group has, as the second library counts them, row by row.
+    """The headers, and each row group's number of rows as the second library counts them, row by row.
 
-    It unpacks a little at a time, so that a value which many rows share is never there as often, and also
-    compares the checksums of the pages, where there are any.
+    That library unpacks in small pieces, so a value that many rows share is never repeated in memory; it also
+    verifies page checksums, if present.
     """
     import pyarrow as pa  # only the child needs it
     from pyarrow import parquet

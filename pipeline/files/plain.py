@@ -25,5 +25,5 @@ def plain_bytes(path: Path) -> bytes:
 
 
 def real_path(path: Path) -> Path:
-    """The resolved path; link loops stay unresolved, where `Path.resolve` raises before Python 3.13."""
+    """The resolved path; link loops stay unresolved, whereas `Path.resolve` raises before Python 3.13."""
     return Path(os.path.realpath(path))

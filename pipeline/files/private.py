@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may read, from their first byte on, whatever the umask."""
+"""Files and folders that only their owner can read, from the first byte on, whatever the umask."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ def user_folder(of: Callable[[str], Path]) -> Path:
     """The user's folder of one kind, such as `platformdirs.user_state_path`.
 
     Raises:
-        ConfigurationError: the user has no home, as in a container under a number that no user has.
+        ConfigurationError: the user has no home, as in a container with an unknown user id.
     """
     try:
         return of("payee-precheck")
@@ -25,10 +25,10 @@ def user_folder(of: Callable[[str], Path]) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder with mode 0700; one that exists is not changed.
+    """Create a folder with mode 0700; an existing one is unchanged.
 
     Raises:
-        OutputError, DiskError: it cannot be made.
+        OutputError, DiskError: it cannot be created.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def is_private(found: os.stat_result) -> bool:
 
 
 def opened(path: Path, flags: int) -> BinaryIO:
-    """Open a file to write, with more flags such as O_APPEND; mode 0600, links are not followed."""
+    """Open a file to write, with extra flags such as O_APPEND; mode 0600, links are not followed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
     return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "wb")
 
@@ -55,7 +55,7 @@ def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
     """Hold the lock of a file, made if it is missing, until the block ends. LOCK_NB does not wait for it.
 
     Raises:
-        BlockingIOError: another has it, and it is not waited for.
+        BlockingIOError: another process has it, with LOCK_NB.
         OSError: the file cannot be opened.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,6 +1,6 @@
-"""How many bytes the cells of each row take, in a batch of Arrow.
+"""The size in bytes of each row's cells, in an Arrow batch.
 
-Text and bytes by their length, whatever is nested by what is in it.
+Text and bytes count by their length, nested values by their content.
 """
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ def _sum(columns: list[pa.Array], row_count: int) -> pa.Array:
 
 
 def _cell_bytes(column: pa.Array) -> pa.Array:
-    """The bytes of each cell of a column; none if it is null."""
+    """The bytes of each cell of a column; 0 if it is null."""
     kind = column.type
     if isinstance(column, pa.ExtensionArray):
         return _cell_bytes(column.storage)
@@ -51,12 +51,12 @@ def _of_nested(column: pa.Array) -> pa.Array:
 
 
 def _of_lists(column: pa.Array) -> pa.Array:
-    """The bytes of each list: the sum of what is in it, and one for each item, so that nothing is free."""
+    """The bytes of each list: the sum of its items, and one more per item, so that none is free."""
     bytes_until = _running(compute.add(_cell_bytes(column.flatten()), 1))
     counts = compute.fill_null(compute.list_value_length(column).cast(pa.int64()), 0)
     return compute.pairwise_diff(bytes_until.take(_running(counts))).slice(1)
 
 
 def _running(numbers: pa.Array) -> pa.Array:
-    """The sums of the first none, one, two... of them."""
+    """The cumulative sums, starting with 0."""
     return pa.concat_arrays([pa.array([0], pa.int64()), compute.cumulative_sum(numbers)])

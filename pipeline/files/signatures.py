@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class PublicKey:
-    """A key that signatures are checked with. Made by `read`, or by `Signer.public_key`."""
+    """A key that verifies signatures. Made by `read`, or by `Signer.public_key`."""
 
     def __init__(self, key: "Ed25519PublicKey") -> None:
         self._key = key
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read one from a PEM file (ConfigurationError: there is no Ed25519 public key in it)."""
+        """Read one from a PEM file (ConfigurationError: it has no Ed25519 public key)."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -82,11 +82,11 @@ class Signer:
     def read(cls, path: Path, password: SecretStr | None, *, password_from: str) -> Self:
         """Read a private key from a PEM file that only its owner can read.
 
-        Messages say where to give its password, if it has one.
+        `password_from` names the source of its password in messages.
 
         Raises:
-            ConfigurationError: there is no Ed25519 private key in it, the password does not open it, or
-                others can read it.
+            ConfigurationError: it has no Ed25519 private key, the password is wrong, or other users can read
+            it.
         """
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -115,7 +115,7 @@ class Signer:
 
     @property
     def public_key(self) -> PublicKey:
-        """The key that its signatures are checked with."""
+        """The key that verifies its signatures."""
         return PublicKey(self._key.public_key())
 
     def has_signed(self, folder: Path) -> bool:
@@ -123,7 +123,7 @@ class Signer:
         return is_signed(folder) and self.public_key.verifies(folder, manifest_bytes(folder))
 
     def sealing_key(self, run_key: bytes) -> bytes:
-        """The key that the lines of one ledger are sealed with: HKDF (RFC 5869), 32 bytes."""
+        """The key that seals the lines of one ledger: HKDF (RFC 5869), 32 bytes."""
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -131,12 +131,12 @@ class Signer:
         return derivation.derive(self._key.private_bytes_raw())
 
     def signature(self, content: bytes) -> bytes:
-        """64 bytes."""
+        """The signature, 64 bytes."""
         return self._key.sign(content)
 
 
 def sign(folder: Path, signer: Signer, manifest: bytes) -> None:
-    """Sign these bytes, which the manifest in the folder of a run was written with.
+    """Sign the bytes of the manifest in the folder of a run.
 
     Raises:
         OutputError, DiskError: the signature cannot be written.
@@ -146,7 +146,7 @@ def sign(folder: Path, signer: Signer, manifest: bytes) -> None:
 
 
 def manifest_bytes(folder: Path) -> bytes:
-    """The bytes that a signature is about; a DiskError where they cannot be read."""
+    """The bytes that a signature covers; raises DiskError."""
     try:
         return plain_bytes(folder / MANIFEST)
     except OSError as error:
@@ -167,7 +167,7 @@ def remove_signature(folder: Path) -> None:
 
 
 def is_signed(folder: Path) -> bool:
-    """True if there is a signature in the folder of a run, good or bad."""
+    """True if the folder of a run has a signature, valid or not."""
     return (folder / SIGNATURE).is_file()
 
 

@@ -19,15 +19,15 @@ from schemas.summary import InputFile
 
 
 class FormatEntry(NamedTuple):
-    """A line of the table of formats: one of tables."""
+    """An entry of the table of formats, for a table."""
 
-    format: TabularFormat  # how a file is read
-    outcomes: OutcomeFormat  # how its outcomes are written, unless `--format` says it
-    payments: PaymentsFormat  # how its payments are written again, corrected or split
+    format: TabularFormat  # reads a file
+    outcomes: OutcomeFormat  # writes its outcomes, unless `--format` names another
+    payments: PaymentsFormat  # writes its payments again, corrected or split
 
 
 class MessageEntry(NamedTuple):
-    """A line of the table of formats: one of messages. Its payments are written again by edits."""
+    """An entry of the table of formats, for a message. Its payments are written again by edits."""
 
     format: MessageFormat
     outcomes: OutcomeFormat
@@ -43,14 +43,15 @@ FORMATS: tuple[Entry, ...] = (
     MessageEntry(bacs18, outcomes=delimited),
     *(MessageEntry(layout, outcomes=delimited) for layout in layout_formats({}).values()),
 )
-"""A message is known by its start, whatever its name; a table by the suffix of its name. Of tables that share
-a suffix, the first is meant where none knows the start of a file."""
+"""A message is recognised by its start, whatever its name; a table by the suffix of its name. If tables share
+a suffix and none recognises the start of a file, the first applies.
+"""
 
 HEAD_BYTES = 64 * 1024
-"""Bytes from the start of a file that formats are recognised by."""
+"""The number of bytes at the start of a file by which formats are recognised."""
 
 INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
-"""Names of the built-in formats, as `--input-format` takes them."""
+"""Names of the built-in formats, for `--input-format`."""
 
 _OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
 _PART_FORMATS: Mapping[str, OutcomeFormat] = {entry.outcomes.NAME: entry.outcomes for entry in FORMATS}
@@ -62,7 +63,7 @@ NAMES = tuple(_OUTCOME_FORMATS)
 
 
 class FormatChoice(NamedTuple):
-    """The format that the user states, and the candidate layouts."""
+    """The user's choice of format, and the candidate layouts."""
 
     name: str | None = None  # from `--input-format`; None: the file itself shows it
     layouts: Mapping[str, BankLayout] = MappingProxyType({})  # the user's own, by name
@@ -81,13 +82,13 @@ ANY_FORMAT = FormatChoice()
 
 
 def format_as_read(file: InputFile) -> FormatChoice:
-    """The format of a file that was read before, with the layout that was recorded then."""
+    """The format of a file that was read before, with the layout recorded then."""
     layout = layout_before(file)
     return FormatChoice(file.format, {} if layout is None else {file.format: layout})
 
 
 def layout_before(file: InputFile) -> BankLayout | None:
-    """The user's layout that a file was read with, or an InputError; None for built-in formats."""
+    """The user's layout of a file that was read before, or an InputError; None for built-in formats."""
     try:
         return None if file.layout is None else BankLayout.model_validate(file.layout)
     except ValidationError:
@@ -102,14 +103,14 @@ def entry_of(
     is_table: bool = False,
     where: str = "",
 ) -> Entry:
-    """The format of a file: the chosen one, or else what it starts as, or else the suffix of its name.
+    """The format of a file: the chosen one, else by its start, else by the suffix of its name.
 
-    Of a compressed file the name is that of what is in it; `where` is what messages call it. `head` reads its
-    first `HEAD_BYTES`. A table has columns, and so no layout that it could be mistaken for.
+    `name` is that of the unpacked file; `where` is the file's name in messages. `head` reads the first
+    `HEAD_BYTES`. With `is_table`, no layout is considered.
 
     Raises:
-        UsageError: no format has the name that was chosen.
-        InputError: no format has such files, or several could be meant.
+        UsageError: the chosen name is no format.
+        InputError: the format is unknown or ambiguous.
     """
     if choice.name is not None:
         return _chosen_entry(choice)
@@ -184,13 +185,13 @@ def entry_before(file: InputFile) -> Entry:
 
 
 def entry_named(name: str) -> Entry:
-    """The line of the format of a name that is built in; any other is a mistake of the caller."""
+    """The table entry of a built-in format; another name is a bug of the caller."""
     [entry] = [entry for entry in FORMATS if name == entry.format.NAME]
     return entry
 
 
 def format_named(name: str) -> OutcomeFormat:
-    """The format of a name of `NAMES`; any other name is a mistake of the caller (KeyError)."""
+    """The format with a name of `NAMES`; another name is a bug of the caller (KeyError)."""
     return _OUTCOME_FORMATS[name]
 
 
@@ -214,7 +215,7 @@ _FOREIGN = tuple((re.compile(rb"\s*(?:" + start + rb")", re.IGNORECASE), kind) f
 
 
 def what_else_it_is(head: bytes) -> Sentence | None:
-    """A sentence about a file that is no payment file, by its first bytes; None if it may be one.
+    """A sentence that names the kind of a non-payment file, by its first bytes; None if it may be one.
 
     >>> what_else_it_is(b"%PDF-1.7"), what_else_it_is(b"name,iban")
     (Sentence('formats.is_pdf'), None)

@@ -1,4 +1,4 @@
-"""The batches of a payment file: what its payments are booked with, and what each of them comes to."""
+"""The batches of a payment file: groups of payments that are booked together, and their totals."""
 
 from typing import Any, NamedTuple
 
@@ -17,8 +17,8 @@ _IBAN = r"(^| )([A-Z]{2})[0-9]{2}[A-Z0-9]{7,26}([A-Z0-9]{4})($| )"
 class Batches(NamedTuple):
     """The batches of a file."""
 
-    listed: list[BatchTotal]  # the first of them, in the order of the file
-    batch_count: int  # all of them
+    listed: list[BatchTotal]  # the first ones, in file order
+    batch_count: int  # the number of all
 
 
 def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int = BATCHES_MAX) -> Batches:
@@ -70,9 +70,9 @@ def _money(booked: pl.DataFrame) -> dict[Any, list[Money]]:
 
 
 def masked_batches(batches: pl.Series, *, are_ids: bool) -> pl.Series:
-    """The names of batches for people: of an account only its end is shown.
+    """The names of batches for people; only the end of an account is shown.
 
-    Ids are those that the payer gave, such as the PmtInfId of a pain.001; other names are made of an account.
+    Ids come from the payer, such as the PmtInfId of a pain.001; other names are made from an account.
 
     >>> masked_batches(pl.Series(["2026-11-26 400001 12345678"]), are_ids=False).item()
     '2026-11-26 400001 **5678'

@@ -1,4 +1,4 @@
-"""Edits of a file's bytes: everything outside an edit stays, byte for byte."""
+"""Edits of a file's bytes; all other bytes are unchanged."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -6,7 +6,7 @@ from mmap import mmap
 from typing import NamedTuple
 
 Bytes = bytes | mmap
-"""The bytes of a file, in memory or mapped into it."""
+"""The bytes of a file, in memory or memory-mapped."""
 
 _BLOCK_BYTES = 1024**2
 
@@ -20,17 +20,17 @@ class Edit(NamedTuple):
 
 
 def in_order(edits: Iterable[Edit]) -> list[Edit]:
-    """Edits as they follow one another in the file; two that overlap are a mistake of the caller."""
+    """Edits in file order; overlapping edits are a bug of the caller."""
     ordered = sorted(
         edits, key=lambda edit: (edit.start, edit.end)
-    )  # of insertions at one place, as they come
+    )  # insertions at one place keep their order
     assert all(edit.start <= edit.end for edit in ordered), "an edit ends before it starts"
     assert all(a.end <= b.start for a, b in pairwise(ordered)), "two edits overlap"
     return ordered
 
 
 def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
-    """The bytes of the changed file, piece by piece; what stays is not copied.
+    """The bytes of the changed file, piece by piece; unchanged bytes are not copied.
 
     >>> b"".join(edited(b"seven payments", [Edit(0, 5, b"two")]))
     b'two payments'
@@ -45,10 +45,10 @@ def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
 
 
 def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
-    """Compare what was written with what it was made of, and with the edits.
+    """Assert that a written file is the original with just these edits.
 
     Raises:
-        AssertionError: it holds something else, so that it must not get its name.
+        AssertionError: it is not, so the file must not appear under its name.
     """
     position = written = 0
     for start, end, text in (*in_order(edits), Edit(len(data), len(data), b"")):

@@ -1,4 +1,4 @@
-"""Encodings of text: certain detection, and the candidates if nothing is certain."""
+"""Encodings of text: certain detection, and candidates if none is certain."""
 
 import codecs
 import re
@@ -20,17 +20,17 @@ ENCODINGS = (
     *("cp866", "koi8-r", "cp737", "cp1255", "cp1256", "shift_jis", "gb18030", "big5", "euc-kr"),
     *("utf-16-le", "utf-16-be"),
 )
-"""Those that are proposed, the likely ones first; any other that Python reads can be named."""
+"""The encodings that are proposed, the likely ones first; users may name any other that Python reads."""
 _UTF_8 = ("utf-8", "utf-8-sig")
 _OF_OTHER_THINGS = {"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
-"""Codecs of Python that no file is written in, or that mean another one on each machine."""
+"""Codecs of Python that no file is written in, or that differ between machines."""
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-"""How a text starts -> its encoding; the mark of UTF-32 starts as one of UTF-16 does."""
+"""Start of a text -> its encoding; the mark of UTF-32 starts like that of UTF-16."""
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *(mark for mark, _ in _MARKS))
 _ASCII = bytes(range(128))
 _CHUNK_BYTES = 64 * 1024
@@ -43,7 +43,7 @@ _CELL = re.compile(rb'[,;\t"]')
 _WORD = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(r"[^\w\s\x00-\x7f]")
 _WITHIN = "\u2019\u2010\u2011\u2013·"
-"""Signs amid a word: an apostrophe, hyphens, and the point of Catalan."""
+"""Characters allowed within words: an apostrophe, hyphens, and the Catalan middle dot."""
 _AROUND = "\u2018\u2019\u2013“”„«»—…€£§°ºª·\xa0"
 
 
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
     """A text in an encoding that fits."""
 
     encoding: str
-    cells: tuple[str, ...]  # the first cells that another encoding would read as something else
+    cells: tuple[str, ...]  # the first cells that another encoding would read differently
 
 
 def codec_of(encoding: str) -> str:
@@ -77,7 +77,7 @@ def is_utf_8(codec: str) -> bool:
 
 @cache
 def keeps_ascii(codec: str) -> bool:
-    """True if every byte of ASCII is itself in an encoding, so that line ends are found in its bytes."""
+    """True if an encoding keeps every ASCII byte, so that line ends are found in its bytes."""
     try:
         return _ASCII.decode(codec) == _ASCII.decode("ascii")
     except UnicodeError:
@@ -86,12 +86,12 @@ def keeps_ascii(codec: str) -> bool:
 
 @cache
 def has_one_byte_each(codec: str) -> bool:
-    """True if each character of an encoding that keeps ASCII is one byte."""
+    """True if each character of an ASCII-compatible encoding is one byte."""
     return keeps_ascii(codec) and len(b"\x81\x40\xa1\xa1".decode(codec, "replace")) == 4
 
 
 def marked_encoding(head: Bytes) -> str | None:
-    """The encoding that a byte order mark tells, but for UTF-8; None if there is none.
+    """The encoding of a byte order mark, except UTF-8; None if there is no mark.
 
     >>> marked_encoding("a".encode("utf-16")), marked_encoding("a".encode("utf-32")), marked_encoding(b"a")
     ('utf-16', 'utf-32', None)
@@ -101,7 +101,7 @@ def marked_encoding(head: Bytes) -> str | None:
 
 
 def wide_encoding_of(start: bytes | str) -> str:
-    r"""The encoding of a text with NUL bytes and no mark, by the byte order of the first letter.
+    r"""The encoding of an unmarked text with NUL bytes, by the byte order of its first letter.
 
     >>> wide_encoding_of("P".encode("utf-16-be")), wide_encoding_of("P\0a")
     ('utf-16-be', 'utf-16-le')
@@ -110,11 +110,11 @@ def wide_encoding_of(start: bytes | str) -> str:
 
 
 def not_utf_8_at(text: Bytes) -> int | None:
-    """The first byte that is not UTF-8; None if all of the text is."""
+    """The offset of the first byte that is not UTF-8; None if the text is valid."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(text), _CHUNK_BYTES):
         stop = start + _CHUNK_BYTES
-        # A character may be cut by the end of the chunk: the decoder keeps its first bytes.
+        # The chunk may end inside a character: the decoder keeps its first bytes.
         kept = len(decoder.getstate()[0])
         try:
             decoder.decode(text[start:stop], final=stop >= len(text))
@@ -124,7 +124,7 @@ def not_utf_8_at(text: Bytes) -> int | None:
 
 
 def has_utf_8_signs(text: Bytes) -> bool:
-    """True if a text is UTF-8 and has characters of several bytes, so that it is hardly anything else.
+    """True if a text is valid UTF-8 with multi-byte characters, and so hardly anything else.
 
     >>> has_utf_8_signs("Zoë".encode()), has_utf_8_signs("Zoë".encode("latin-1")), has_utf_8_signs(b"Zoe")
     (True, False, False)
@@ -133,7 +133,7 @@ def has_utf_8_signs(text: Bytes) -> bool:
 
 
 def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
-    """Refuse UTF-8 that is said to be something else (InputError): names would be misread."""
+    """Refuse UTF-8 if another encoding is given (InputError): names would be misread."""
     if not is_utf_8(codec_of(encoding)) and has_utf_8_signs(data):
         raise InputError(
             Sentence("csv.is_utf_8", where=where, encoding=encoding), advice=Sentence("advice.read_as_utf_8")
@@ -141,7 +141,7 @@ def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
 
 
 def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "utf-8") -> InputError:
-    """The refusal of a text with a byte outside its encoding, with readings that fit."""
+    """The refusal of a text with a byte outside its encoding, with encodings that fit."""
     if b"\0" in data[max(0, offset - _CHUNK_BYTES) : offset + _CHUNK_BYTES]:
         return InputError(
             Sentence("csv.not_text_file", where=where),
@@ -164,8 +164,8 @@ def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "ut
 def readings(data: bytes) -> list[Reading]:
     """The two or three most likely readings of a text that is not UTF-8, the likeliest first.
 
-    A name shows its encoding by its letters: in a wrong one it has signs amid a word, capitals after small
-    letters, or letters that no language has together. Those that read every cell alike count as one.
+    In a wrong encoding, names have signs within words, capitals after small letters, or letters that no
+    language combines. Encodings that read every cell alike count as one.
     """
     raw = {
         cell: None
@@ -217,7 +217,7 @@ def _alphabets() -> Mapping[str, _Alphabet]:
 
 
 def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
-    """How odd a reading is, by languages, headers and signs; None if it cannot be meant."""
+    """How odd a reading is, by languages, headers and signs; None if it is impossible."""
     if not text.isprintable() and any(
         unicodedata.category(letter) == "Cc" for letter in text if letter != "\n"
     ):
@@ -242,7 +242,7 @@ def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
 
 
 def _is_odd(word: str) -> bool:
-    """True if a word has letters of two scripts, or a capital or a small letter where none stands."""
+    """True if a word mixes two scripts, or has a capital or small letter in an impossible position."""
     scripts = {"CJK" if letter > "\u2fff" else unicodedata.name(letter, " ").split()[0] for letter in word}
     scripts -= {"MODIFIER", "FEMININE", "MASCULINE"}
     if len(scripts) > 1:

@@ -1,7 +1,7 @@
 """The result of reading a payment message, a file that is not a table.
 
-Such a format has no headers: where a field stands is fixed by the format, and a changed copy is the bytes of
-the file with a few edits (`formats/edits`).
+Such a format has no headers: the position of each field is fixed, and a changed copy is the original with a
+few edits (`formats/edits`).
 """
 
 import json
@@ -21,16 +21,16 @@ from schemas.payments import FIELDS
 from schemas.summary import ROWS_NAMED_MAX, SetAside, StatedControl
 
 Role = Literal["release", "hold"]
-"""Which of the two files of a split is written."""
+"""The purpose of a file: one of the two of a split."""
 
 PAYMENT_FIELDS: Schema = dict.fromkeys(FIELDS, pl.String())
 
 LOCATIONS: Schema = {
     "row": pl.UInt32(),
-    "start": pl.Int64(),  # of the payment's bytes in the file
-    "end": pl.Int64(),  # one past them, its line end included
-    "line": pl.UInt32(),  # the first line that it takes, counted from 1
-    "path": pl.String(),  # within a document; null where lines are all there is
+    "start": pl.Int64(),  # offset of the payment in the file
+    "end": pl.Int64(),  # offset after it, line end included
+    "line": pl.UInt32(),  # its first line, counted from 1
+    "path": pl.String(),  # its position in a document; null in formats of lines
     "batch": pl.String(),  # what the payment is booked with; null if the format has no batches
     "code": pl.String(),  # the transaction code of the format; null if it has none
 }
@@ -44,26 +44,26 @@ SET_ASIDE: Schema = {
 
 
 CONTROLS: Schema = {
-    "where": pl.String(),  # what says it, and of what: UTL1, number of credits
+    "where": pl.String(),  # the stating element: UTL1, number of credits
     "said": pl.String(),
-    "found": pl.String(),  # the same of the payments that are there; null if it cannot be known
+    "found": pl.String(),  # the total of the actual payments; null if it cannot be known
     "agrees": pl.Boolean(),  # null if `found` is
-    "difference": pl.String(),  # how they differ, as `Sentence.as_text` gives it; null if they do not
-    "place": pl.String(),  # `where`, as `Sentence.as_text` gives it; null if it is a path
+    "difference": pl.String(),  # the difference, as `Sentence.as_text`; null if there is none
+    "place": pl.String(),  # `where` as `Sentence.as_text`; null if it is a path
 }
-"""Every total that a file says of itself."""
+"""Every total that the file states."""
 
 THE_FILE = Sentence("formats.the_file")
-"""What a sentence about a file begins with, where the file needs no name."""
+"""The start of a sentence about a file that need not be named."""
 
 
 class StatedTotal(NamedTuple):
     """One row of `CONTROLS`."""
 
     where: Sentence
-    stated: str | None  # None if the file says nothing that can be compared
+    stated: str | None  # None if the file states nothing comparable
     found: str | None
-    difference: Sentence | None = None  # how they differ, where `difference_of` does not say it
+    difference: Sentence | None = None  # the difference, if `difference_of` does not describe it
 
 
 def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
@@ -78,7 +78,7 @@ def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
 
 
 def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sentence:
-    """The sentence about a control total that differs; None found: the payments cannot be added up."""
+    """The sentence about a differing control total; `found` is None if the payments cannot be added up."""
     if found is None:
         return Sentence("formats.cannot_be_added", file=THE_FILE, said=stated, where=where)
     return Sentence("formats.control_differs", file=THE_FILE, said=stated, where=where, found=found)
@@ -92,30 +92,30 @@ class FileIdentity(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A payment file, read: its payments, and where in its bytes they stand."""
+    """A payment file as read: its payments and their positions."""
 
     payments: pl.DataFrame
     """`PAYMENT_FIELDS`: one row per payment, in file order; null where absent."""
     defects: pl.Series
-    """Why a payment cannot be checked, as a key of `unasked.SENTENCES`; null if nothing is in the way.
-    Same height."""
+    """Why a payment cannot be checked, as a key of `unasked.SENTENCES`; null if it can. Same height."""
     locations: pl.DataFrame
-    """`LOCATIONS`: where each payment stands, and what else the format needs for its changes."""
+    """`LOCATIONS`: the position of each payment, and what the format needs to change it."""
     controls: pl.DataFrame
     """`CONTROLS`."""
     facts: Mapping[str, str]
     """Facts about the whole file: `version`, `namespace`, `encoding`..."""
     set_aside: pl.DataFrame = pl.DataFrame(schema=SET_ASIDE)
-    """`SET_ASIDE`: what is no payment that can be checked."""
+    """`SET_ASIDE`: contents that are not payments to check."""
     warnings: pl.DataFrame = pl.DataFrame(schema=WARNINGS)
-    """`frames.WARNINGS` that only the format can know."""
+    """`frames.WARNINGS` that only the format can find."""
     ids: pl.DataFrame = pl.DataFrame()
-    """What a report on the file must name each payment by, as the file does; null where absent. No columns
-    where the format has no such ids."""
+    """The ids by which a report must name each payment, as in the file; null where absent. No columns if the
+    format has no such ids.
+    """
     addresses: pl.DataFrame = pl.DataFrame()
-    """Of each payee of a pain.001, which only banks judge: `address_lines`, `town` and `country`."""
+    """Payee data of a pain.001 that only banks check: `address_lines`, `town` and `country`, per payment."""
     levels: pl.DataFrame = pl.DataFrame()
-    """What a pain.001 says about the message (first row) and each batch, and where."""
+    """Data of a pain.001 about the message (first row) and each batch, with their paths."""
     notes: tuple[Sentence, ...] = ()
     """Notes for people on how the file was read."""
 
@@ -132,7 +132,7 @@ class Message(NamedTuple):
 
 
 def split_obstacle(message: Message) -> Sentence | None:
-    """Why payments cannot be taken out of a file; None if they can."""
+    """Why payments cannot be removed from a file; None if they can."""
     for line, _, what in message.set_aside.head(1).iter_rows():
         return Sentence("formats.mixed_with_payments", file=THE_FILE, what=in_words(what), line=line)
     unknown = message.locations["line"].filter(message.defects.eq_missing(CODE_UNKNOWN))
@@ -157,7 +157,7 @@ def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
 
 
 def with_absent_fields(fields: pl.DataFrame) -> pl.DataFrame:
-    """The canonical fields of payments, those that the format does not have as nulls."""
+    """The canonical fields of payments; those that the format lacks are null."""
     absent = [pl.lit(None, dtype=pl.String).alias(field) for field in FIELDS if field not in fields.columns]
     return fields.with_columns(absent).select(FIELDS)
 
@@ -187,13 +187,13 @@ def _recorded(sentence: str | None) -> LocalizedText | None:
 
 
 def set_aside(message: Message) -> list[SetAside]:
-    """Contents of a file beside payments, by kind and code."""
+    """Contents of a file besides payments, by kind and code."""
     kinds = message.set_aside.group_by("kind", "code", maintain_order=True).agg("line")
     return [set_aside_of(kind, code, lines) for kind, code, lines in kinds.iter_rows()]
 
 
 def set_aside_of(kind: str, code: str | None, lines: Sequence[int]) -> SetAside:
-    """Some lines of one kind and code that are no payments."""
+    """Lines of one kind and code that are not payments."""
     sentence = Sentence(
         "formats.set_aside",
         count=len(lines),
@@ -215,7 +215,7 @@ def _lines_named(lines: Sequence[int]) -> Sentence:
 
 
 def in_words(kind: str) -> Sentence | str:
-    """A kind of line in words: of a format of ours in each language, of a layout as the user calls it."""
+    """A kind of line in words: in each language for built-in formats, as the user wrote it for layouts."""
     return {
         "direct debit": Sentence("formats.direct_debit"),
         "direct debit instruction": Sentence("formats.direct_debit_instruction"),

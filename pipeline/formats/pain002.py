@@ -1,8 +1,8 @@
-"""pain.002 as a report on a verification of payees: its statuses, and the reader of what banks write.
+"""pain.002 as a report on a verification of payees: its statuses, and a reader of banks' reports.
 
-Local names, whatever the namespace, and all versions from .03 on: a bank's report is a file like any other
-that strangers wrote, and is read in a child under the same limits as a pain.001. `executors.from_report`
-joins what it says with the payments. Sources: ISO 20022, external code sets; public reports of banks.
+Elements are matched by local name in any namespace, in all versions from .03 on. A bank's report is
+untrusted, so a child reads it under the same limits as a pain.001. `executors.from_report` joins it with the
+payments. Sources: ISO 20022, external code sets; public reports of banks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class Status(StrEnum):
 
 
 SIMULATED = "SIMULATED by a sandbox: no bank was asked. Release no payment by this report."
-"""What our own report of a simulated run says of itself."""
+"""The note of our own report about a simulated run."""
 WITH_MISMATCHES = "RVCM"  # status of a message or a batch, never of a payment
 PENDING = "PDNG"
 STATUSES = {
@@ -46,7 +46,7 @@ STATUSES = {
     Outcome.UNANSWERED: Status.NOT_COMPLETED,
 }
 OF_VERIFICATION = (*(status.value for status in Status), WITH_MISMATCHES, PENDING)
-"""A report without any of these is one on the payment itself."""
+"""A report without any of these is about the payment itself, not its verification."""
 
 _TEXT = pl.String()
 TRANSACTIONS = {
@@ -83,16 +83,16 @@ class StatusReports(NamedTuple):
 
 
 def reports_of(parts: pl.DataFrame) -> StatusReports:
-    """What the parts that `parse` yields are about."""
+    """The reports in the parts that `parse` yields."""
     levels = parts["levels"].drop_nulls().explode().struct.unnest().match_to_schema(LEVELS)
     return StatusReports(parts.filter(pl.col("levels").is_null()).select(list(TRANSACTIONS)), levels)
 
 
 def parse(data: Bytes, *, ends: str) -> Iterator[pl.DataFrame]:
-    """Read the documents of a file, which end at these places; what `files.confined` calls in its child.
+    """Read the joined documents of a file, which end at these offsets; `files.confined` calls it.
 
     Raises:
-        InputError: one of them is no pain.002, or not to be read safely or in one way only.
+        InputError: a document is not a pain.002, or is unsafe or ambiguous.
     """
     places = [0, *map(int, ends.split(","))]
     message_count = 0
@@ -113,9 +113,9 @@ def ends_of(documents: Sequence[bytes]) -> str:
 
 
 class _Kind(IntEnum):
-    NOTHING = 0  # leads to what is read, or to nothing
-    TEXT = 1  # of a payment
-    STATED = 2  # a text of a level
+    NOTHING = 0  # leads to elements that are read, or to none
+    TEXT = 1  # text of a payment
+    STATED = 2  # text of a level
     TRANSACTION = 3
     LEVEL = 4
     COUNTED = 5
@@ -123,7 +123,7 @@ class _Kind(IntEnum):
 
 
 class _Element(dict[str, "_Element"]):
-    """An element that is read, or leads to some: its children by local name."""
+    """An element that is read, or leads to one that is: its children by local name."""
 
     __slots__ = ("column", "kind", "otherwise", "what")
 
@@ -131,7 +131,7 @@ class _Element(dict[str, "_Element"]):
         super().__init__()
         self.kind, self.column, self.what = kind, 0, ""
         self.otherwise = self
-        """Where a child that is not named leads."""
+        """The element for children that are not named."""
 
 
 _OF_TRANSACTION = {
@@ -151,7 +151,7 @@ _PLACES = {"TxInfAndSts": _Kind.TRANSACTION, "OrgnlPmtInfAndSts": _Kind.LEVEL}
 
 
 def _tree() -> _Element:
-    """The element above the outermost one of a document."""
+    """The parent of a document's root element."""
     unread, message = _Element(), _Element(_Kind.MESSAGE)
     message.otherwise = unread
     header = _within(_Element(), {"MsgId": "report_id", "CreDtTm": "created"}, unread)
@@ -227,7 +227,7 @@ class _Reader:
         return "".join(self._text)
 
     def _enter(self, state: _Element, tag: str) -> _Element:
-        """The element that a tag leads to where it is met for the first time; kept for the next time."""
+        """The tree element of a tag at its first occurrence; cached for the next."""
         name = tag.rpartition(":")[2]
         entered = state[tag] = state.get(name, state.otherwise)
         if entered.kind is not _PLACES.get(name, entered.kind):
@@ -240,7 +240,7 @@ class _Reader:
         return InputError(Sentence("formats.said_twice", line=line))
 
     def _walk(self) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as all else
-        """Walk down and up the tree of elements with the parser, and write down what it finds."""
+        """Follow the parser through the tree of elements, and record what is found."""
         parser, text = self._stream.parser, self._text
         hear, forget, rows = text.append, text.clear, self._rows
         state = _tree()
@@ -259,7 +259,7 @@ class _Reader:
             entered = state.get(tag)
             if entered is None:
                 entered = self._enter(state, tag)
-            if entered is state:  # what is not read, which may hold itself
+            if entered is state:  # elements that are not read may contain themselves
                 if len(stack) > DEPTH_MAX:
                     raise too_deep(parser.CurrentLineNumber)
                 return

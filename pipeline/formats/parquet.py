@@ -1,11 +1,10 @@
-"""Apache Parquet: columns that know their types.
+"""Apache Parquet: columns with types.
 
-The types are held to: an account number that was stored as a number has lost its leading zeros for
-good, and an amount that was stored as a float is not exact. Both are refused, not repaired.
+Types matter: an account number stored as a number has lost its leading zeros, and an amount stored as a float
+is inexact. Both are refused, not repaired.
 
-A few changed bytes can make a Parquet parser abort its process, so strangers' files are parsed in a
-child. What changed bytes within a cell did to the cell is known only if the writer of the file added
-checksums to its pages, which most do not: Parquet without them promises nothing about damage.
+A few changed bytes can make a Parquet parser abort its process, so a child parses the file. Damage within a
+cell is detected only if the writer of the file added page checksums, which most do not.
 """
 
 import io
@@ -42,7 +41,7 @@ _MAGIC_ENCRYPTED = b"PARE"
 
 
 def sniff(head: bytes) -> bool:
-    """True if a file starts as Parquet does."""
+    """True if a file starts like Parquet."""
     return head.startswith((_MAGIC, _MAGIC_ENCRYPTED))
 
 
@@ -88,15 +87,14 @@ def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - there is but one way to write it
     """Write a table of at least one row with its types, a little at a time.
 
-    The file is read back and must have the columns of the table, its height, and the whole of one
-    column, cell by cell.
+    The file is read back and must have the table's columns and height, and the same cells in `column`.
 
     Raises:
-        OSError: the file cannot take it.
-        AssertionError: the file does not hold what was written.
+        OSError: the file cannot be written.
+        AssertionError: the file does not hold the table.
     """
     through = _Through(file)
-    # Our closed sets are text to other programs; those of the input stay as they are.
+    # Our enums become text for other programs; those of the input are unchanged.
     cells = table.lazy().cast({selectors.by_name(COLUMNS, require_all=False) & selectors.enum(): pl.String})
     try:
         cells.sink_parquet(cast("IO[bytes]", through))
@@ -119,23 +117,23 @@ def rewrite(
     *,
     where: str,  # noqa: ARG001 - it takes every text
 ) -> bytes:
-    """Write a payment file, columns with their types; return what it holds, to be read again.
+    """Write a payment file with typed columns; return its bytes, to be read again.
 
-    Whether that is what it was given is for the caller to find out.
+    The caller checks that it holds the table.
 
     Raises:
-        OSError: the file cannot take it.
+        OSError: the file cannot be written.
     """
     buffer = io.BytesIO()
     table.write_parquet(buffer)
-    # Through memory, so that it is this file that fails when the disk is full.
+    # Through memory, so that a full disk fails in this file and not in polars.
     file.write(buffer.getbuffer())
     file.seek(0)
     return file.read()
 
 
 class _Through(io.RawIOBase):
-    """Passes on what is written, and keeps the error of the file, for which polars has one of its own."""
+    """Passes writes on, and keeps the file's own error, which polars replaces."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.refused: OSError | None = None

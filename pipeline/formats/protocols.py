@@ -1,10 +1,10 @@
-"""Protocols of formats; each is implemented by a module of this package, or by an object that it makes.
+"""Protocols of formats; modules of this package, or objects that they create, implement them.
 
-A format declares itself (`Format`), and reads: a table (`TabularFormat`), or a message (`MessageFormat`).
-Payments that were corrected or split are written in the manner of their input. Of a table, all cells are
-rewritten (`PaymentsFormat`); correcting cells and keeping rows is the same for every table, and is not
-asked of a format. Of a message, the bytes stay but for the edits that the format lists. Outcomes are written
-as tables, in the formats of `--format` (`OutcomeFormat`).
+A format declares itself (`Format`), and reads a table (`TabularFormat`) or a message (`MessageFormat`).
+Corrected or split payments are written in the format of their input. A table is rewritten completely
+(`PaymentsFormat`); correcting cells and selecting rows needs no code of the format. A message keeps all bytes
+but the edits that the format lists. Outcomes are written as tables, in the formats of `--format`
+(`OutcomeFormat`).
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ class Format(Protocol):
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module
-        """The word for it."""
+        """Its name in options."""
 
     @property
     def TITLE(self) -> Sentence | str:  # noqa: N802 - a constant of the module
-        """In words, for people."""
+        """Its title for people."""
 
     @property
     def KNOWN_BY(self) -> Sentence:  # noqa: N802 - a constant of the module
@@ -35,7 +35,7 @@ class Format(Protocol):
 
     @property
     def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
-        """In what the names of its files end, in lower case. Several formats may share one."""
+        """Suffixes of its file names, in lower case. Several formats may share one."""
 
     @property
     def MEMORY_PER_BYTE(self) -> int:  # noqa: N802 - a constant of the module
@@ -43,23 +43,23 @@ class Format(Protocol):
 
     @property
     def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
-        """The `ReadingOptions` that it supports, beside the mapping."""
+        """The `ReadingOptions` that it supports, besides the mapping."""
 
     def sniff(self, head: bytes) -> bool:
-        """True if a file starts as those of this format do, and of no other one."""
+        """True if a file starts like this format and no other."""
 
     def load(self, file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
-        """All bytes of a file, as they are; raises InputError where it sees that they are no payments."""
+        """All bytes of a file, unchanged; raises InputError if they are clearly not payments."""
 
 
 class TabularFormat(Format, Protocol):
     """A format whose files are tables."""
 
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Table:
-        """Read a file; raises InputError where it cannot be read in one way only."""
+        """Read a file; raises InputError if it is unreadable or ambiguous."""
 
     def obstacle(self, dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
-        """Why a file cannot be written again from the outcome file that a run kept; None if it can."""
+        """Why a file cannot be rewritten from the outcome file of a run; None if it can."""
 
 
 class OutcomeFormat(TabularFormat, Protocol):
@@ -71,27 +71,27 @@ class OutcomeFormat(TabularFormat, Protocol):
 
     @property
     def BUCKET_BYTES(self) -> int:  # noqa: N802 - a constant of the module
-        """Payments of a data set in one bucket: some 400,000 rows."""
+        """Size of the payments of a data set in one bucket: some 400,000 rows."""
 
     def write(self, table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
         """Write a table and read it back, one column cell by cell.
 
-        Raises OSError where the file cannot take it, AssertionError where it holds something else.
+        Raises OSError if the file cannot be written, AssertionError if it holds something else.
         """
 
 
 class PaymentsFormat(TabularFormat, Protocol):
-    """A format that writes payment files in the manner of their input."""
+    """A format that writes payment files like their input."""
 
     @property
     def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
         """The suffix of files of this format that this program names."""
 
     def rewrite(self, table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
-        """Write a table in the manner of another file.
+        """Write a table in the dialect of another file.
 
-        Returns what the file holds, as `read` reads what this program wrote: under a header line.
-        Raises OSError where the file cannot take it, OutputError where its encoding cannot.
+        Returns the content of the file under a header line, for `read` to check. Raises OSError if the file
+        cannot be written, OutputError if its encoding lacks a character.
         """
 
 
@@ -100,19 +100,19 @@ class MessageFormat(Format, Protocol):
 
     @property
     def ORIGINS(self) -> Mapping[str, Sentence | str]:  # noqa: N802 - a constant of the module
-        """Field -> where it stands, as people who know the format say it; of each field that it has."""
+        """Field -> its position, in the words of people who know the format; for each field of the format."""
 
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
-        """Read a file; raises InputError where it cannot be read in one way only."""
+        """Read a file; raises InputError if it is unreadable or ambiguous."""
 
     def fitted(self, name: str) -> str | None:
-        """A name as a file of this format holds it; None if it cannot."""
+        """A name as a file of this format holds it; None if it cannot hold it."""
 
     def obstacle(self, message: Message) -> Sentence | None:
         """Why a file must not be changed; None if it may."""
 
     def split_obstacle(self, message: Message) -> Sentence | None:
-        """Why payments cannot be taken out of a file; None if they can."""
+        """Why payments cannot be removed from a file; None if they can."""
 
     def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
         """Why a payee cannot get a name; None if it can."""
@@ -121,17 +121,17 @@ class MessageFormat(Format, Protocol):
         """Edits that give payees new names, by row; unchanged names are no edit."""
 
     def kept(self, data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:
-        """The edits that leave some of the payments, one at least, with counts and sums for just these.
+        """The edits that keep some of the payments, one at least, with counts and sums for just these.
 
-        The message has no obstacle to a change or to a split; the role is what the file that is made is for.
+        The message has no obstacle to changes and splits; `role` is the purpose of the new file.
 
-        Raises OutputError where a cell has no room for its new sum.
+        Raises OutputError if a cell is too small for its new sum.
         """
 
 
 @runtime_checkable
 class FileReader(Protocol):
-    """A message format whose files are read by a child, so that this process does not hold them."""
+    """A message format whose files a child reads, so that this process does not hold them."""
 
     def read_file(self, file: IO[bytes], *, where: str) -> Message:
-        """Read a file of the system, from its start; else as `read`. The message has its identity."""
+        """Read an open file from its start; otherwise as `read`. The message has its identity."""

@@ -1,4 +1,4 @@
-"""What the tabular formats share: the arguments of reading, and the result."""
+"""Types of all tabular formats: the options of reading, and the result."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ from schemas.row_positions import RowPositions
 
 
 class ReadingOptions(NamedTuple):
-    """The user's options for reading a file. A format supports those of its `OPTIONS`, and the mapping."""
+    """The user's options for reading a file. A format supports the mapping and those in its `OPTIONS`."""
 
     mapping: Mapping[str, str] | None
     """From `--map FIELD=HEADER`: these headers help to find the header line. None: this program wrote the
     file, and its first line is the header line."""
     encoding: str | None = None
-    """Of text; None means UTF-8, with or without a byte order mark."""
+    """The encoding of a text; None: UTF-8, with or without a byte order mark."""
     sheet: str | None = None
-    """Of a workbook, by name; None means the only visible one that has data."""
+    """The sheet of a workbook, by name; None: the only visible one with data."""
 
 
 def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - of `Format.load`
-    """The bytes of a file, which is as long as it is."""
+    """The bytes of a file, without a limit."""
     return file.read()
 
 
@@ -32,26 +32,26 @@ class Dialect(NamedTuple):
     """The dialect of a file; a field is None if its format has no such thing."""
 
     delimiter: str | None = None
-    """Between the cells of a line."""
+    """The separator between the cells of a line."""
     encoding: str = "utf-8"
-    """Of the text in the file."""
+    """The encoding of the text."""
     line_end: str | None = None
-    """At the end of the header line."""
+    """The line end after the header line."""
     byte_order_mark: bool = False
-    """True if the text starts with one."""
+    """True if the text starts with a byte order mark."""
     header_line: bool = True
-    """True if the file names its columns; where it does not, they are named by their places."""
+    """True if the file names its columns; otherwise they are named by position."""
     sheet_name: str | None = None
     """The sheet with the payments, in a workbook."""
     numbers: tuple[str, ...] = ()
-    """In a workbook: the columns whose filled cells are all numbers."""
+    """The columns of a workbook whose filled cells are all numbers."""
 
 
 class Ragged(NamedTuple):
-    """Rows, from 0, that spreadsheets write in another width than the header line, without a loss."""
+    """Rows, from 0, that spreadsheets write wider or narrower than the header line, without loss."""
 
-    short: Sequence[int] = ()  # cells are missing at the end, and are empty
-    long: Sequence[int] = ()  # empty cells too many stand at the end, and are nothing
+    short: Sequence[int] = ()  # missing cells at the end, which count as empty
+    long: Sequence[int] = ()  # extra empty cells at the end, which do not count
 
 
 class Table(NamedTuple):
@@ -64,25 +64,25 @@ class Table(NamedTuple):
     """The defect of each row as a whole, as text; null: none. Same height."""
     dialect: Dialect
     extra_column_count: int = 0
-    """How many of the columns, the last ones, hold cells of rows that were too long."""
+    """The number of columns, at the end, with cells of rows that were too long."""
     positions: RowPositions | None = None
-    """Where the rows stand in the file; None if the format knows no lines."""
+    """The positions of the rows in the file; None if the format has no lines."""
     repeated_headers: tuple[int, ...] = ()
-    """The places of lines below the header line that were headers again, and are not in the cells."""
+    """The positions of repeated header lines, which are not among the cells."""
     decimals: Mapping[str, Sequence[int]] = MappingProxyType({})
-    """Column -> the rows, from 0, with a number whose text could be taken for thousands."""
+    """Column -> the rows, from 0, with a number that could be read as thousands."""
     ragged: Ragged = Ragged()
 
 
 class Obstacle(NamedTuple):
-    """Why a payment file cannot be written again."""
+    """Why a payment file cannot be rewritten."""
 
     reason: Sentence
     advice: Sentence
 
 
 def no_defects(row_count: int) -> pl.Series:
-    """The defects of a table whose rows are all whole."""
+    """The defects of a table without any defective row."""
     return pl.Series("defect", [None], dtype=pl.String).new_from_index(0, row_count)
 
 

@@ -1,4 +1,4 @@
-"""The lines of a text, and where each stands in the bytes of its file; names in the characters of Bacs."""
+"""The lines of a text and their byte offsets; names in Bacs characters."""
 
 import codecs
 import re
@@ -11,7 +11,7 @@ from pipeline.formats.edits import Edit
 from pipeline.formats.encodings import marked_encoding
 
 END_OF_FILE = "\x1a"
-"""What programs of the days of DOS write after the last line."""
+"""Programs of the DOS era write it after the last line."""
 
 _BLOCK_LENGTH = 64 * 1024**2
 
@@ -32,10 +32,11 @@ def start_of(head: bytes) -> str:
 def text_lines(
     text: str, *, start: int = 0, one_byte_each: bool = False, block_length: int = _BLOCK_LENGTH
 ) -> pl.DataFrame:
-    """The lines of a text that ends them with LF or CR LF, and that starts at a byte of its file.
+    """The lines of a text, which end with LF or CR LF.
 
-    `line` (from 1), `start` and `end` (bytes of the file, the line end included) and `text` (without it). An
-    encoding has one byte for each character, or is UTF-8. About `block_length` characters are cut at once.
+    `line` (from 1), `start` and `end` (bytes of the file, the line end included) and `text` (without it).
+    `start` is the text's offset in its file. The encoding has one byte per character, or is UTF-8. Lines are
+    cut in blocks of about `block_length` characters.
     """
     pieces = [_cut(block) for block in _blocks(text, block_length)]
     texts = pl.concat(pieces) if pieces else pl.Series("text", [], dtype=pl.String)
@@ -51,7 +52,7 @@ def text_lines(
 
 
 def _blocks(text: str, block_length: int) -> Iterator[str]:
-    """The text in parts that end with a line: no cell of a frame may be larger than 4 GiB."""
+    """The text in parts that end with a line: a cell of a frame cannot exceed 4 GiB."""
     start = 0
     while start < len(text):
         end = text.find("\n", start + block_length) + 1 or len(text)
@@ -64,7 +65,7 @@ def _cut(block: str) -> pl.Series:
 
 
 def removals(lines: pl.DataFrame) -> list[Edit]:
-    """Edits that take out these lines, which are in file order; neighbours go together."""
+    """Edits that remove these lines, which are in file order; adjacent lines are one edit."""
     begins = (pl.col("start") != pl.col("end").shift(1)).fill_null(value=True)
     runs = lines.group_by(begins.cum_sum().alias("run"), maintain_order=True).agg(
         pl.col("start").first(), pl.col("end").last()
@@ -73,15 +74,15 @@ def removals(lines: pl.DataFrame) -> list[Edit]:
 
 
 _LETTERS = str.maketrans({"Æ": "AE", "Œ": "OE", "Ø": "O", "Ł": "L", "Đ": "D", "Ð": "D", "Þ": "TH", "ẞ": "SS"})
-"""Capitals that are no letter with an accent; ß becomes SS by itself."""
+"""Capitals that Unicode does not decompose; `upper` turns ß into SS."""
 _NOT_OF_BACS = re.compile(r"[^A-Z0-9.&/ -]")
 _BLANKS = re.compile(r" +")
 
 
 def in_bacs_characters(name: str) -> str | None:
-    """A name in capitals, without accents, other marks as blanks.
+    """A name in capitals, without accents, with blanks for other characters.
 
-    None if a letter or digit of it has no place in Bacs: the name would be another one.
+    None if Bacs lacks one of its letters or digits: the name would change.
 
     >>> in_bacs_characters("Zoë O'Brien & Søn (Leeds) Ltd."), in_bacs_characters("Λ & Σ")
     ('ZOE O BRIEN & SON LEEDS LTD.', None)

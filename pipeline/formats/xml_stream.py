@@ -1,7 +1,7 @@
-"""XML that strangers wrote, given to the standard library's parser in pieces, for a format that walks along.
+"""Feed untrusted XML to the standard library's parser in pieces, for a format that follows its events.
 
-Nothing is fetched, no entity is defined, and no token is longer than 64 KiB, so that a file costs what its
-length says. What no payment file needs is refused before it costs anything.
+Nothing is fetched, no entity is defined, and no token is longer than 64 KiB, so the cost of a file is
+proportional to its length. XML features that no payment file needs are refused at the start.
 """
 
 import codecs
@@ -18,14 +18,14 @@ from pipeline.wording import Sentence
 TOKEN_BYTES_MAX = 64 * 1024
 DEPTH_MAX = 32
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
-"""No two of them differ by one character: a damaged declaration cannot turn one into another."""
+"""No two of them differ by one character: a damaged declaration cannot become another one."""
 _CODECS = {codecs.lookup(name).name: name for name in _ENCODINGS} | dict.fromkeys(
     ("utf-16-le", "utf-16-be"), "utf-16"
 )
 
 
 class XmlStream:
-    """A document, its parser, and how it is written."""
+    """A document, its parser, and its encoding."""
 
     def __init__(self, data: Bytes) -> None:
         if not data:
@@ -38,7 +38,7 @@ class XmlStream:
         parser.buffer_size = TOKEN_BYTES_MAX
         parser.ordered_attributes = True
         if hasattr(parser, "SetReparseDeferralEnabled"):
-            parser.SetReparseDeferralEnabled(False)  # what it guards against, the length of tokens does
+            parser.SetReparseDeferralEnabled(False)  # the limit on tokens already protects against long ones
         self.encoding = "utf-8" if wide is None else "utf-16"
         self.codec = "utf-8"
         """Encoding of the bytes that the parser is given."""
@@ -46,7 +46,7 @@ class XmlStream:
         self._guard_what_passes_unread()
 
     def steps(self, after_each: Callable[[], object]) -> Iterator[None]:
-        """Feed the parser, never further than the longest token reaches.
+        """Feed the parser in pieces no longer than the longest token.
 
         Raises:
             InputError: it is no XML, or a token is too long.
@@ -66,7 +66,7 @@ class XmlStream:
             raise InputError(_sentence_of(error, self.data, self.parser.CurrentByteIndex)) from None
 
     def _guard_the_beginning(self) -> None:
-        """Refuse what no payment file needs, before it costs anything."""
+        """Refuse XML features that no payment file needs, before parsing."""
 
         def declared(version: str, encoding: str | None, _standalone: int) -> None:
             if version != "1.0":
@@ -89,7 +89,7 @@ class XmlStream:
         self.parser.StartDoctypeDeclHandler = doctype
 
     def _guard_what_passes_unread(self) -> None:
-        """Refuse what a damaged byte has made swallow the payments up to the next of its kind."""
+        """Refuse comments and the like in which a damaged byte hides the payments up to the next one."""
         parser, data = self.parser, self.data
         section = 0
 
@@ -119,13 +119,13 @@ class XmlStream:
 
 
 def encoding_of(declared: str) -> str:
-    """The encoding that a declaration names, by its usual name.
+    """The usual name of the encoding in a declaration.
 
     >>> encoding_of("ISO-8859-1"), encoding_of("latin1")
     ('iso-8859-1', 'iso-8859-1')
 
     Raises:
-        InputError: it is none that is read.
+        InputError: it is not supported.
     """
     try:
         return _CODECS[codecs.lookup(declared).name]
@@ -134,7 +134,7 @@ def encoding_of(declared: str) -> str:
 
 
 def wide_encoding_of(head: Bytes) -> str | None:
-    """The codec of a document in characters of two bytes, by its mark or its first character; else None.
+    """The codec of a document with two-byte characters, by its mark or its first character; else None.
 
     >>> wide_encoding_of("<".encode("utf-16-be")), wide_encoding_of(b"<?")
     ('utf-16-be', None)
@@ -145,10 +145,10 @@ def wide_encoding_of(head: Bytes) -> str | None:
 
 
 def _as_utf_8(data: Bytes, codec: str) -> bytes:
-    """A text in two-byte characters as the parser reads it; the places in it are not those of the file.
+    """A text in two-byte characters as UTF-8 for the parser; its offsets differ from those of the file.
 
     Raises:
-        InputError: it is no text.
+        InputError: it is not text.
     """
     try:
         return data[:].decode(codec).encode()
@@ -160,7 +160,7 @@ OTHER_ENCODING = Sentence("pain001.other_encoding")
 
 
 def too_long(line: int) -> Sentence:
-    """The refusal of a tag, a comment or a text that no payment has."""
+    """The refusal of a tag, comment or text longer than in any payment."""
     return Sentence("pain001.too_long", line=line)
 
 
@@ -183,7 +183,7 @@ _ASCII_MAX = 0x7F
 
 
 def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
-    """The fault at the position where the parser stopped, and what to do."""
+    """The error at the position where the parser stopped, and what to do."""
     what = expat.ErrorString(error.code)
     place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
     if what in _CUT:

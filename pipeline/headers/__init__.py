@@ -1,1 +1,1 @@
-"""Which column of a tabular file is what: headers, their words, and the cells where words do not decide."""
+"""Assign fields to the columns of a table, by the words of headers and, if they do not decide, by cells."""

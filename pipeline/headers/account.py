@@ -1,7 +1,7 @@
-"""Find the columns of the payee's account, by their cells as well as their headers.
+"""Find the columns of the payee's account, by cells as well as headers.
 
-Sides come first: a column of our side is never asked about, and one that is marked for the payee goes before
-one that is not.
+Sides decide first: a column of our side is never used, and one marked as the payee's outranks an unmarked
+one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
 
 CODE_OF_BANK = "a bank's code, and each cell could be a sort code"
-"""The rule of a column of banks' codes that is read as one of sort codes."""
+"""The rule of a column of bank codes that is read as sort codes."""
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
-"""The look of a UK account number, damaged ones too, and of one with its sort code."""
+"""The look of a UK account number, damaged ones included, alone and with its sort code."""
 _SORT_CODE = r"^[0-9]{5,6}$"
 _SIX_DIGITS = r"^[0-9]{6}$"
 _EIGHT_DIGITS = r"^[0-9]{8}$"
@@ -35,7 +35,7 @@ _FIELDS = ("iban", "account_number", "sort_code")
 
 
 def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
-    """The columns of the payee's account, of those that `--map` does not name, beside those that it names.
+    """The columns of the payee's account that `--map` does not name.
 
     Raises:
         ColumnsRefused: two columns could be the account and differ in a row.
@@ -48,7 +48,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     theirs = {header: meant for header, meant in candidates.items() if meant.side is not Side.OURS}
     theirs = _without_bare(theirs, cells)
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
-    # A column without any account is read where there is no other: each row is reported with what it lacks.
+    # A column without any account is read if there is no other: each row reports what is missing.
     kept = _marked_first(filled, cells) if {"iban", "account_number"} & _whats(filled) else theirs
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
     why_not = dict.fromkeys(
@@ -68,7 +68,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
 
 
 def _left_to_headers(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
-    """The fields that `--map` leaves open: of an account, the sort code, if it can have one."""
+    """The fields that `--map` leaves open: if it maps an account, only a sort code, if that can have one."""
     if not mapped.keys() & {"iban", "account_number"}:
         return [field for field in _FIELDS if field not in mapped]
     if "sort_code" in mapped:
@@ -87,9 +87,9 @@ def _sources(choices: Sequence[ColumnChoice]) -> dict[str, Sequence[tuple[str, .
 def _sort_code_of_bank(
     sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells
 ) -> list[ColumnChoice]:
-    """A column of banks' codes, where each of them has six digits and each account number beside it eight.
+    """A column of bank codes in which each code has six digits, and its account number eight.
 
-    An IBAN needs no code; another column may name the kind of each code, as `sort_code` or `aba`.
+    Rows with an IBAN need no code; another column may name the kind of each code, as `sort_code` or `aba`.
 
     Raises:
         ColumnsRefused: two such columns differ in a row.
@@ -118,21 +118,21 @@ def _are_eight(numbers: pl.Series, rows: pl.Series) -> bool:
 
 
 def _are_british(ibans: pl.Series) -> bool:
-    """True if the IBANs of a column are GB IBANs, which may have sort codes beside them."""
+    """True if the IBANs of a column are GB IBANs, which may have sort codes next to them."""
     return bool(ibans.drop_nulls().str.to_uppercase().str.contains(r"^\s*(?:IBAN:?)?\s*GB").all())
 
 
 def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells) -> None:
-    """Of an IBAN and a UK account, one that is the same in every row where the other differs may be ours.
+    """Refuse an IBAN and a UK account if one is constant and the other differs: the constant one may be ours.
 
     Raises:
-        ColumnsRefused: there are two such, and either could be the payee's.
+        ColumnsRefused: either could be the payee's.
     """
     if not {"iban", "account_number"} <= sources.keys():
         return
     iban, number = (sources[field][0] for field in ("iban", "account_number"))
     sort_code = sources["sort_code"][0] if "sort_code" in sources else ()
-    # Without a sort code it may be the payee's own number for us, unless each row pays another payee.
+    # Without a sort code it may be the payee's number for us, unless each row pays another payee.
     is_second = bool(sort_code) or _pays_several(cells)
     is_ours_iban = cells.is_constant(iban) and cells.varies((*sort_code, *number)) and is_second
     is_ours_number = bool(sort_code) and cells.is_constant((*sort_code, *number)) and cells.varies(iban)
@@ -142,7 +142,7 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
 
 
 def _pays_several(cells: ColumnCells) -> bool:
-    """True if a column of names that are not ours differs from row to row."""
+    """True if a column of payees' names differs from row to row."""
     return any(
         meaning(header).rank is not None and meaning(header).side is not Side.OURS and cells.varies([header])
         for header in cells.headers
@@ -150,14 +150,14 @@ def _pays_several(cells: ColumnCells) -> bool:
 
 
 def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMeaning:
-    """A column that is headed as account numbers and holds nothing but IBANs is one of IBANs."""
+    """Read a column headed as account numbers as IBANs, if it holds only IBANs."""
     if meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
     return meant
 
 
 def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells) -> None:
-    """A column of IBANs with an unknown header may be the payee's; the same in every row it is not."""
+    """Refuse a column of IBANs with an unknown header: it may be the payee's, unless it is constant."""
     chosen = next((choice for choice in choices if choice.field in ("iban", "account_number")), None)
     if chosen is None:
         return
@@ -177,7 +177,7 @@ def _whats(candidates: Mapping[str, HeaderMeaning]) -> set[str | None]:
 
 
 def _without_bare(candidates: dict[str, HeaderMeaning], cells: ColumnCells) -> dict[str, HeaderMeaning]:
-    """`Konto` beside a column of the payee's is ours, as in `Konto; Empfänger; IBAN`."""
+    """Drop `Konto` next to a column of the payee's: it is ours, as in `Konto; Empfänger; IBAN`."""
     payee_is_marked = any(
         meant.side is Side.PAYEE
         for header in cells.headers
@@ -193,10 +193,10 @@ def _is_bare(meant: HeaderMeaning) -> bool:
 
 
 def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -> dict[str, HeaderMeaning]:
-    """The columns of the payee's side, where any are marked; without those that hold no account at all."""
+    """The columns of the payee's side, if any are marked; columns without any account are dropped."""
     marked = {header for header, meant in candidates.items() if meant.side is Side.PAYEE}
     kinds = {candidates[header].what for header in marked}
-    # An unmarked sort code belongs to the unmarked account number beside it.
+    # An unmarked sort code belongs to the unmarked account number next to it.
     are_pairs = any(
         meant.what == "account_number" for header, meant in candidates.items() if header not in marked
     )
@@ -206,7 +206,7 @@ def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -
             meant.what in kinds
             or (meant.what == "sort_code" and are_pairs and "account_number" in kinds)
             or ("iban" in kinds and meant.what != "iban")
-            # An unmarked IBAN beside a marked account number may be ours, which is the same in every row.
+            # An unmarked IBAN next to a marked account number may be ours, if it is constant.
             or ("account_number" in kinds and meant.what == "iban" and not cells.varies([header]))
         )
         if not beaten:
@@ -215,7 +215,7 @@ def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -
 
 
 def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: ColumnCells) -> ColumnChoice:
-    """The one column of a field; several only if no row has two different things in them."""
+    """The one column of a field; several only if no row has different values in them."""
     _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
     # A supplier's account may be its number in our books.
@@ -231,7 +231,7 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Col
 def _refuse_ledger_accounts(
     field: str, headers: Sequence[str], others: Sequence[str], cells: ColumnCells
 ) -> None:
-    """`Creditor account` beside another account number may be an account in the books."""
+    """Refuse `Creditor account` next to another account number: it may be a ledger account."""
     for header in headers:
         if field == "account_number" and any(word in fold(header) for word in _CREDIT):
             for other in others:
@@ -252,6 +252,6 @@ _WORDS = {
 
 
 def _looks_like(field: str, sample: pl.Series) -> bool:
-    """True if any cell could be what the field is."""
+    """True if any cell could be a value of the field."""
     look = _SORT_CODE if field == "sort_code" else f"{_DIGITS}|{IBAN}"
     return bool(sample.str.replace_all(PUNCTUATION, "").str.contains(look).any())

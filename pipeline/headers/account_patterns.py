@@ -1,7 +1,7 @@
-"""What an account looks like, in a cell of its own or within a line of text.
+"""Patterns of accounts, in cells and within lines of text.
 
-A cell of payments goes to the field of its look, whatever its header says. A line that should be no payment,
-such as a title or a total, must hold no account anywhere.
+A payment's cell is assigned to the field that it looks like, whatever its header. A line that is not a
+payment, such as a title or a total, must not contain an account.
 """
 
 import re
@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.rules.identifiers import HYPHENS
 
 IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
-"""The look of an IBAN, without blanks and punctuation."""
+"""The look of an IBAN without blanks and punctuation."""
 PUNCTUATION = rf"[\s{HYPHENS}./:]"
 _IBAN_LENGTH_MIN = 15
 _COMBINED_DIGITS = 14
@@ -20,18 +20,18 @@ _COMBINED_DIGITS = 14
 
 
 def by_cell(payments: pl.DataFrame) -> pl.DataFrame:
-    """Payments with each account in the field of its look, and no account twice.
+    """Payments with each account in the field that it looks like, and none repeated.
 
     An IBAN under the header of an account number is an IBAN; digits under the header of an IBAN are a UK
-    account. An account number without a sort code beside an IBAN, and a sort code and account number that the
-    IBAN itself holds, are no second account. Two different accounts stay, and are rejected later.
+    account. Next to an IBAN, an account number without a sort code, or the sort code and account number of
+    the IBAN itself, is not a second account. Two different accounts stay, and are rejected later.
 
     Args:
         payments: With `sort_code`, `account_number` and `iban` as text.
 
     Returns:
-        The same rows in the same order; cells as written, except that a sort code and account number in one
-        cell stand apart.
+        The same rows in the same order; cells unchanged, except that a sort code and account number in one
+        cell are separated.
     """
     payments = _with_ibans_in_place(payments)
     payments = _with_digits_in_place(payments)
@@ -75,15 +75,15 @@ def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
 _DIGIT_FIRST = r"^[^A-Za-z]*[0-9]"
 """A cell that starts with a digit; no IBAN does."""
 _DOMESTIC = r"^[0-9]{14}$|^[0-9]{24}$|^[0-9]{26}$"
-"""Digits that are no IBAN, and the account of a country as its banks write it."""
+"""Digits that are not an IBAN, and accounts in national notations."""
 _BEFORE_BANK = r"^[0-9-]{2,17}/[0-9]{4}$"
-"""A Czech or Slovak account before the code of its bank."""
+"""A Czech or Slovak account before its bank code."""
 _HYPHEN = rf"[{HYPHENS}]?\s?"
 _SORT_CODE_AND_ACCOUNT = rf"^([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{8}})$"
 
 
 def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:
-    """Split cells with sort code and account number if an IBAN beside them contains both."""
+    """Split cells with sort code and account number if an IBAN next to them contains both."""
     if _longest(payments["account_number"]) < _COMBINED_DIGITS:
         return payments
     combined = (
@@ -140,13 +140,14 @@ def holds_account(text: str) -> bool:
         return True
     sort_codes, numbers = _SORT_CODE.findall(text), _ACCOUNT_NUMBER.findall(text)
     if all(code.isdigit() for code in sort_codes):
-        # Beside plain digits, eight that are a day are one: a batch and its date are no account.
+        # Next to plain digits, eight digits that are a date count as one: a batch and its date are not an
+        # account.
         numbers = [number for number in numbers if not _DAY.fullmatch(number)]
     return bool(sort_codes and numbers)
 
 
 def _starts_with_iban(text: str) -> bool:
-    """True if a text starts with a valid IBAN: as long as its country has it, with check digits that fit."""
+    """True if a text starts with a valid IBAN, of its country's length and with correct check digits."""
     compact = re.sub("[ -]", "", text).upper()
     length = IBAN_LENGTHS.get(compact[:2], 0)
     iban = compact[:length]
@@ -180,5 +181,6 @@ _COUNTRIES_BY_LENGTH = {
     33: "RU",
 }
 IBAN_LENGTHS = {country: length for length, its in _COUNTRIES_BY_LENGTH.items() for country in its.split()}
-"""Country -> characters of its IBANs. A copy of what `rules.identifiers` asks schwifty for, which takes
-longer to load than a small file to read; a test holds the two together."""
+"""Country -> length of its IBANs. A copy of the data in schwifty that `rules.identifiers` uses, which takes
+longer to load than a small file to read; a test compares them.
+"""

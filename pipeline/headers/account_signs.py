@@ -1,7 +1,7 @@
-"""What the columns of a table show of the country of its accounts, beside digits, BIC and currency.
+"""Signs in a table's columns of the country of its accounts, besides digits, BIC and currency.
 
-A column of bank codes that only one country has, such as IFSC or BSB, or of the countries of banks; and a
-header that says sort code. Cells count that look like such a code: `Routing` may also be a way of payment.
+Signs are columns of one country's bank codes, such as IFSC or BSB, columns of bank countries, and headers
+that say sort code. Only cells that look like the code count: `Routing` may also be a payment method.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from pipeline.rules.identifiers import HYPHENS
 
 
 class _BankCode(NamedTuple):
-    """A code of banks that one country has."""
+    """A bank code that one country uses."""
 
     country: str
-    headers: tuple[str, ...]  # words of its headers, folded: one of them is in the header
+    headers: tuple[str, ...]  # words of its headers, folded: a header has one of them
     look: str  # pattern of a cell, blanks and hyphens removed
 
 
@@ -43,7 +43,7 @@ _BANK_CODES = (
     _BankCode("MX", ("clabe",), r"^[0-9]{18}$"),
 )
 _NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"
-"""A sort code behind the name of its clearing system."""
+"""A sort code after the name of its clearing system."""
 _NOT_IN_CODES = rf"[\s{HYPHENS}]"
 _COUNTRY_WORDS = "country countries land landcode pays país paese kraj maa země ország țară χώρα"
 _COUNTRY = frozenset(map(fold, _COUNTRY_WORDS.split()))
@@ -67,8 +67,8 @@ def account_signs(
         cells: The columns of the file.
         payments: The fields that were read from them, of the same height.
         sources: Field -> where it was read from.
-        mapping: What the user mapped: a sort code that is mapped is one.
-        country: Of all accounts that are no IBAN, as the user says.
+        mapping: The user's mapping: a mapped sort code is taken as one.
+        country: The user's country for all accounts other than IBANs.
     """
     has_code = payments["sort_code"].is_not_null()
     nothing = pl.Series([False], dtype=pl.Boolean).new_from_index(0, payments.height)
@@ -82,7 +82,7 @@ def account_signs(
         banks.count() or payments["bic"].count() or payments["currency"].count() or _says_countries(cells)
     )
     if _all_say_sort_code(sources.get("sort_code", ())) and not is_of_many:
-        # Nothing in the file is about other countries: a row without a code of its own is as the others.
+        # No sign in the file points to another country: a row without its own code is like the others.
         says = says | payments["account_number"].is_not_null()
     return AccountSigns(banks, says, is_stated, country)
 
@@ -108,12 +108,12 @@ def says_sort_code(header: str) -> bool:
 
 
 def is_code_elsewhere(header: str) -> bool:
-    """True if a header names a code of banks that one country other than the UK has.
+    """True if a header names the bank code of one country other than the UK.
 
     >>> [is_code_elsewhere(header) for header in ("BSB", "Routing number or sort code")]
     [True, False]
     """
-    # US routing numbers have another length, so that a header may name them beside sort codes.
+    # US routing numbers differ in length, so a header may name them next to sort codes.
     return any(code.country != "US" and _has(header, code) for code in _BANK_CODES)
 
 
@@ -140,7 +140,7 @@ def _says_kind(header: str) -> bool:
 
 
 def _countries_of_kinds(kinds: pl.Series) -> pl.Series | None:
-    """The country of each kind of code; None if the column names no kinds that are known."""
+    """The country of each kind of code; None if the column names no known kind."""
     named = kinds.drop_nulls().unique()
     if len(named) > _KINDS_MAX:
         return None
@@ -191,7 +191,7 @@ def _text(column: pl.Series) -> pl.Series:
 
 
 def _countries(names: pl.Series) -> pl.Series:
-    """Two letters for each country, by its code or its English name; null for other words."""
+    """The country code for each code or English name of a country; null for other words."""
     words = names.str.strip_chars().str.to_lowercase()
     return words.replace_strict(_country_names(), default=None, return_dtype=pl.String)
 

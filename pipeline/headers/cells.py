@@ -1,4 +1,4 @@
-"""The cells of a file, as far as they help to find what its columns are."""
+"""The cells of a file, for finding out what its columns are."""
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -8,12 +8,12 @@ import polars as pl
 
 VALUES_SHOWN = 3
 SAMPLE_ROWS = 200
-"""Rows of a column that are examined if the look of its cells decides."""
+"""Rows of a column that are examined when its look decides."""
 _LONG_WORD = r"[\p{L}]{3,}"
 
 
 class ColumnCells:
-    """Columns by header; what is asked of a column is worked out once, and only for columns in question."""
+    """Columns by header; results are cached, and computed only for columns in question."""
 
     def __init__(self, frame: pl.DataFrame, headers: Sequence[str] | None = None) -> None:
         self._frame = frame
@@ -22,24 +22,24 @@ class ColumnCells:
         self._samples: dict[str, pl.Series] = {}
 
     def without(self, taken: Collection[str]) -> "ColumnCells":
-        """The same cells, without some columns."""
+        """The cells without some columns."""
         cells = ColumnCells(self._frame, [header for header in self.headers if header not in taken])
         cells._texts, cells._samples = self._texts, self._samples
         return cells
 
     def where(self, rows: pl.Series) -> "ColumnCells":
-        """The same columns, in some rows."""
+        """The columns in some rows."""
         return ColumnCells(self._frame.filter(rows), self.headers)
 
     @cached_property
     def row_count(self) -> int:
-        """The row count."""
+        """The number of rows."""
         return self._frame.height
 
     def text(self, header: str) -> pl.Series:
-        """A column as text without blanks at the ends; null if there is nothing else."""
+        """A column as text without surrounding blanks; null if it is blank."""
         if header not in self._texts and self.row_count <= SAMPLE_ROWS:
-            # All columns at once: of few rows, a call of polars takes longer than its work.
+            # All columns at once: for few rows, a call of polars takes longer than its work.
             stripped = pl.col(pl.String).str.strip_chars().replace("", None)
             self._texts.update({column.name: column for column in self._frame.select(stripped)})
         if header not in self._texts:
@@ -54,17 +54,17 @@ class ColumnCells:
         return self._samples[header]
 
     def is_filled(self, header: str) -> bool:
-        """True if any row has something in this column."""
+        """True if any row has a value in this column."""
         return len(self.sample(header)) > 0
 
     def are(self, header: str, look: str, *, without: str = "") -> bool:
-        """True if a column has cells, and those of its sample this look, once these characters are gone."""
+        """True if a column has cells, and all in its sample have this look without these characters."""
         sample = self.sample(header)
         sample = sample.str.replace_all(without, "") if without else sample
         return len(sample) > 0 and bool(sample.str.contains(look).all())
 
     def first_values(self, header: str) -> tuple[str, ...]:
-        """Up to three values of a column, each once."""
+        """The first distinct values of a column, at most three."""
         return tuple(islice(dict.fromkeys(self.sample(header)), VALUES_SHOWN))
 
     def joined(self, headers: Sequence[str]) -> pl.Series:
@@ -77,7 +77,7 @@ class ColumnCells:
         return _text(parts.to_series())
 
     def joined_values(self, headers: Sequence[str]) -> tuple[str, ...]:
-        """Up to three values of some columns together."""
+        """The first distinct joined values of some columns, at most three."""
         return tuple(self.joined(headers).drop_nulls().unique(maintain_order=True).head(VALUES_SHOWN))
 
     def first_filled(self, sources: Sequence[Sequence[str]]) -> pl.Series:
@@ -85,17 +85,17 @@ class ColumnCells:
         return pl.select(pl.coalesce(self.joined(headers) for headers in sources)).to_series()
 
     def differ(self, one: Sequence[str], other: Sequence[str]) -> bool:
-        """True if any row has two things in these columns; case, blanks and punctuation do not count."""
+        """True if any row has different values in these columns, ignoring case, blanks and punctuation."""
         first, second = self.joined(one), self.joined(other)
         unlike = (first != second).arg_true()
-        # Most columns differ at once, or nowhere: only what is unlike is looked at twice.
+        # Most pairs of columns differ at once, or nowhere: only unequal rows are examined further.
         for rows in (unlike.head(SAMPLE_ROWS), unlike.slice(SAMPLE_ROWS)):
             if (comparable(first.gather(rows)) != comparable(second.gather(rows))).any():
                 return True
         return False
 
     def share_words(self, one: Sequence[str], other: Sequence[str]) -> bool:
-        """True if in every row the two have a word in common, as two forms of one name have."""
+        """True if the two share a word in every row, as two forms of one name do."""
         words = [
             self.joined(headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
             for side, headers in (("one", one), ("other", other))
@@ -104,17 +104,17 @@ class ColumnCells:
         return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
 
     def is_constant(self, headers: Sequence[str]) -> bool:
-        """True if every one of two or more rows has the same in these columns."""
-        # Most columns vary at once: of those, no more is looked at.
+        """True if all rows, at least two, have the same values in these columns."""
+        # Most columns vary at once: further rows are then skipped.
         return self.row_count > 1 and all(_is_one(cells.joined(headers)) for cells in (self._first, self))
 
     def varies(self, headers: Sequence[str]) -> bool:
-        """True if two rows have different things in these columns."""
+        """True if two rows differ in these columns."""
         return any(_are_several(cells.joined(headers)) for cells in (self._first, self))
 
     @cached_property
     def _first(self) -> "ColumnCells":
-        """The first rows alone, which may be all."""
+        """The first rows, perhaps all."""
         if self.row_count <= SAMPLE_ROWS:
             return self
         return ColumnCells(self._frame.head(SAMPLE_ROWS), self.headers)
@@ -130,7 +130,7 @@ def _are_several(values: pl.Series) -> bool:
 
 
 def comparable(texts: pl.Series) -> pl.Series:
-    """Texts without what people write differently: case, blanks, punctuation."""
+    """Texts without the differences in people's spelling: case, blanks, punctuation."""
     return texts.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
 
 

@@ -1,4 +1,4 @@
-"""A choice among columns that could be one field, and the refusal where the choice is open."""
+"""Choose among columns that could be one field, or refuse an ambiguous choice."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,33 +14,33 @@ PART_OF_THE_NAME = Sentence("headers.part_of_the_payees_name")
 
 
 class ColumnChoice(NamedTuple):
-    """From which columns a field is read."""
+    """The columns from which a field is read."""
 
     field: str
     sources: tuple[tuple[str, ...], ...]
-    """The first that is filled in a row counts; each is a header, or the headers of a name in parts."""
+    """The first one filled in a row counts; each is a header, or the headers of a name in parts."""
     rule: str
     others: tuple[str, ...] = ()
-    """Headers that could have been this field, and are not."""
+    """Headers of other candidates that were not chosen."""
     notes: tuple[Sentence, ...] = ()
-    """What a person may want to know of it."""
+    """Notes on the choice for people."""
     rules: Mapping[str, str] = {}
-    """Header -> its own rule, where the sources have different ones."""
+    """Header -> its own rule, if the sources have different ones."""
     why_not: Mapping[str, Sentence] = {}
-    """Header -> why it is not this field, of columns that no file of their kind is read from."""
+    """Header -> why it is not read as this field, for columns that are never read as it."""
 
     def how_of(self, header: str) -> str:
-        """The rule that reads this header."""
+        """The rule by which this header is read."""
         return self.rules.get(header, self.rule)
 
 
 class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
-    """Why the columns of a file cannot be read as they are: a sentence without the file.
+    """The columns of a file cannot be read; the sentence does not name the file.
 
     Attributes:
         reason: why.
-        advice: what to do about it, or several ways.
-        field: for which the choice is open; empty if it is not about one.
+        advice: what to do: one remedy or several.
+        field: the field whose choice is open; empty if there is none.
         candidates: the columns that it could be.
     """
 
@@ -62,16 +62,17 @@ def either(
     what: Sentence,
     pairs: Sequence[Value] | None = None,
 ) -> ColumnsRefused:
-    """The refusal of candidates that differ, with values, and what to do instead.
+    """The refusal of differing candidates, with sample values and the remedy.
 
     Values are shortened: the sentence may end in a log. `precheck columns` has them whole.
 
     Args:
-        field: That they could be.
-        candidates: Headers; those of a name in parts together.
-        cells: Of the file.
-        what: It is: `THE_PAYEE`.
-        pairs: What to choose from, where it is not the candidates.
+        field: The field that they could be.
+        candidates: Headers; the parts of one name are grouped.
+        cells: The cells of the file.
+        what: The field in words: `THE_PAYEE`.
+        pairs: The choices, if they are
+        not the candidates.
     """
     shown = [_with_values(headers, cells) for headers in candidates]
     choices = pairs or [pair(field, headers) for headers in candidates]
@@ -89,7 +90,7 @@ def _with_values(headers: Sequence[str], cells: ColumnCells) -> Sentence:
 
 
 def rule_of(text: str) -> Sentence:
-    """A rule by its English words, which its key is made from.
+    """The sentence of a rule; its key is made from the English words.
 
     >>> rule_of("the header says IBAN").key
     'column.the_header_says_iban'
@@ -99,18 +100,18 @@ def rule_of(text: str) -> Sentence:
 
 
 def pair(field: str, headers: Sequence[str]) -> ColumnPair:
-    """A field and the headers to read it from, safe to show; those of a name in parts together."""
+    """A field and its headers, safe to show; the parts of one name are joined."""
     return ColumnPair(field, quoted("+".join(headers), length_max=3 * HEADER_QUOTED_LENGTH_MAX)[1:-1])
 
 
 def quoted(header: str, *, length_max: int = HEADER_QUOTED_LENGTH_MAX) -> str:
-    """A header, safe to show: no control character, no long number, not without end."""
+    """A header, safe to show: without control characters and long numbers, and shortened."""
     printable = "".join(character if character.isprintable() else "?" for character in header)
     return f'"{re.sub("(?:[0-9][ -]?){5,}", "#####", printable)[:length_max]}"'
 
 
 def shortened(value: str) -> str:
-    """A cell by its looks: an account by its last four characters, a name by its initials.
+    """A cell, shortened: an account to its last four characters, a name to its initials.
 
     >>> shortened("12345678"), shortened("Quillon Marrow Ltd")
     ('**5678', 'Q… M… L…')

@@ -1,9 +1,9 @@
-"""Which column of a file is which field: what headers mean, what cells look like, and what `--map` states.
+"""Assign the columns of a file to fields, by the meaning of headers, the look of cells, and `--map`.
 
-Headers alone do not show who is paid: an employer stands beside an employee, our account beside the
-payee's. So a file has sides (ours is never asked about), the payee's columns have an order from the most
-explicit to the least, and where two of one rank differ in any row the file is refused. `payee` and `account`
-hold these rules; this module joins them and says of every header how it was read.
+Headers alone do not show who is paid: a file may have employer and employee, our account and the payee's. So
+each column has a side (ours is never asked about), and the payee's columns are ranked from the most explicit
+to the least. If two of one rank differ in any row, the file is refused. `payee` and `account` hold these
+rules; this module combines them and reports how each header was read.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class ColumnsError(InputError):
     """The headers of a file do not show which column is which field.
 
     Attributes:
-        readings: how each header would be read, as far as that is known; empty if it is not.
+        readings: how each header would be read, as far as known; may be empty.
     """
 
     def __init__(
@@ -59,16 +59,17 @@ class Columns(NamedTuple):
     readings: tuple[ColumnReading, ...]
     """One per header, in file order."""
     sources: Mapping[str, tuple[tuple[str, ...], ...]]
-    """Field -> where it is read from: the first of these that is filled in the row. Each is a header, or the
-    headers of a name in parts, to be joined with blanks in this order."""
+    """Field -> its sources: the first one filled in the row counts. Each is a header, or the headers of a
+    name in parts, to be joined with blanks in this order.
+    """
     currency: str | None
     """The currency in the header of the amount, for rows without their own."""
     notes: tuple[Sentence, ...]
-    """Decisions about columns that a person may want to know."""
+    """Notes on decisions about columns, for people."""
 
     @property
     def decision(self) -> dict[str, str]:
-        """The same as a `--map` by position: read again with it, nothing is decided twice."""
+        """The reading as a `--map` by position: with it, a second reading decides nothing."""
         number_of = {reading.header: number for number, reading in enumerate(self.readings, start=1)}
         return {
             field: "|".join(
@@ -86,16 +87,16 @@ def read_columns(
     Args:
         cells: The columns of the file and all of its rows.
         mapping: From `--map FIELD=HEADER`. A mapped field is read from its header and from nothing else. A
-            header may be given by its place (`#3`), a name in two columns as `Forename+Surname`, and a field
-            that stands in one of several columns as `Holder|Supplier`: the first that is filled. The columns
-            of `ignore` are read as no field, in the same way of writing.
+        header may be given by its position (`#3`), a name in two columns as `Forename+Surname`, and
+        alternatives as `Holder|Supplier`: the first filled one counts. `ignore` names columns that are not
+        read, in the same notation.
         where: The file, for messages.
-        decided: The `decision` of an earlier reading of these columns, which then stands.
+        decided: The `decision` of an earlier reading of these columns, which is kept.
 
     Raises:
-        ColumnsError: a header stands twice, two columns could be the payee or the account and differ, the
-            mapping names something that does not exist, there is no column for the account or for the payee,
-            or the file holds no payments to others.
+        ColumnsError: a header is repeated, two columns that could be the payee or the account differ, the
+        mapping names an unknown field or header, the account or payee has no column, or the file holds no
+        payments to others.
     """
     headers = cells.columns
     refuse_repeats(headers, where=where)
@@ -131,7 +132,7 @@ def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
     """Refuse a header line with a repeated header.
 
     Raises:
-        InputError: it does; the message has the positions, never the text.
+        InputError: a header is repeated; the message has the positions, never the text.
     """
     first_at: dict[str, int] = {}
     for position, header in enumerate(headers, start=1):
@@ -145,7 +146,7 @@ def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
 
 
 def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[str]:
-    """The fields and parts of a name that are known among these cells, if this is the header line."""
+    """The known fields and parts of a name among these cells, if they are the header line."""
     mapped = {
         fold(part): field
         for field, target in mapping.items()
@@ -171,14 +172,14 @@ def is_sufficient(fields: Collection[str]) -> bool:
 
 
 def by_position(mapping: Mapping[str, str]) -> bool:
-    """True if `--map` gives places of columns, as it must for a file without a header line."""
+    """True if `--map` gives positions of columns, as it must for a file without a header line."""
     return any(part.startswith(PLACE) for target in mapping.values() for part in _parts_of(target))
 
 
 def _choices(
     cells: ColumnCells, mapped: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
 ) -> list[ColumnChoice]:
-    """What headers and cells show of the fields that `--map` leaves open; `insisted` reads any file."""
+    """The choices by headers and cells for fields that `--map` leaves open; `insisted` reads any file."""
     taken = {header for sources in mapped.values() for parts in sources for header in parts}
     left = cells.without(taken)
     if not insisted and (why := why_not_payments(cells)) is not None:
@@ -206,15 +207,15 @@ _EIGHT = r"^[0-9]{8}$"
 _SIX = rf"^[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}$"
 _PUNCTUATED = r"[^0-9]"
 _KEYS = frozenset("lifnr kunnr pernr partner gpart belnr ebeln zuonr xblnr".split())  # noqa: SIM905
-"""What SAP calls suppliers, customers and documents: their numbers may have six digits."""
+"""SAP's names for suppliers, customers and documents, whose numbers may have six digits."""
 _OF_KEYS = (Cue.SUPPLIER, Cue.CUSTOMER, Cue.PERSON, Cue.ID, Cue.DATE, Cue.REFERENCE)
 
 
 def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]) -> None:
-    """Refuse account numbers, without IBAN, that lack their sort code beside an unread column of that look.
+    """Refuse account numbers without sort codes or IBANs if an unread column looks like sort codes.
 
     Raises:
-        ColumnsRefused: so it is; the advice names the column.
+        ColumnsRefused: one does; the advice names the column.
     """
     found = {choice.field: choice.sources for choice in choices if choice.sources}
     numbers = found.get("account_number")
@@ -242,7 +243,7 @@ def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]
 
 
 def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
-    """True if a column without another meaning looks like sort codes, not like keys or foreign codes."""
+    """True if a column with an unknown header looks like sort codes, not like keys or foreign codes."""
     sample, meant = cells.sample(header), meaning(header)
     is_other = meant.what is not None or meant.side is Side.OURS or is_ours(header)
     if is_other or is_code_elsewhere(header) or not cells.are(header, _SIX):
@@ -251,12 +252,12 @@ def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
 
 
 def _is_written(codes: pl.Series) -> bool:
-    """True if each code has the hyphens or blanks of a sort code."""
+    """True if each code is written with hyphens or blanks, like a sort code."""
     return bool(codes.str.contains(_PUNCTUATED).all())
 
 
 def _is_key(header: str) -> bool:
-    """True if a header is that of a key, whose numbers may have six digits."""
+    """True if a header names a key, whose numbers may have six digits."""
     words = words_of(header)
     return not _KEYS.isdisjoint(tokens_of(header)) or (
         words is not None and Cue.BANK not in words.cues and any(cue in words.cues for cue in _OF_KEYS)
@@ -272,7 +273,7 @@ def _headers(sources: Iterable[tuple[str, ...]]) -> frozenset[str]:
 
 
 def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Where `--map` has each field read from."""
+    """Field -> its sources by `--map`."""
     mapped = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in mapped.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
@@ -309,7 +310,7 @@ def _parts_of(target: str) -> list[str]:
 
 
 def _matching(target: str, headers: Sequence[str]) -> str | None:
-    """The requested header: same text, its position, or the only one that folds alike."""
+    """The requested header: the same text, its position, or the only one that folds alike."""
     if target in headers:
         return target
     place = target.strip().removeprefix(PLACE)
@@ -345,12 +346,12 @@ def _pair_of_parts(need: "_Need", cells: ColumnCells) -> ColumnPair | None:
 
 
 class _Need(NamedTuple):
-    """What a file cannot do without."""
+    """A field that a file must have."""
 
-    key: str  # key of the sentence that says it is missing
-    any_of: tuple[str, ...]  # it is there where one of these fields is...
-    fields: tuple[str, ...]  # ...and these are the fields that it is made of
-    pairs: Value  # what to give where nothing shows which column it is
+    key: str  # key of the sentence that it is missing
+    any_of: tuple[str, ...]  # one of these fields is enough...
+    fields: tuple[str, ...]  # ...and these fields together make it up
+    pairs: Value  # the suggested mapping if no column looks like it
 
 
 _NEEDS = (
@@ -369,7 +370,7 @@ def _missing(found: Collection[str]) -> list[_Need]:
 
 
 def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[str, Guess]:
-    """Guesses for missing fields from the cells below unknown headers."""
+    """Guesses for missing fields, from the cells below unknown headers."""
     fields = {field for need in missing for field in need.fields}
     unknown = cells.without(
         [
@@ -386,7 +387,7 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
     }
     kinds = {look.field for look in looks.values()}
     if any(look.field == "iban" and not cells.text(header).has_nulls() for header, look in looks.items()):
-        kinds -= {"account_number", "sort_code"}  # where each row has an IBAN, other numbers are no accounts
+        kinds -= {"account_number", "sort_code"}  # if each row has an IBAN, other numbers are not accounts
     elif "account_number" not in kinds:
         kinds -= {"sort_code"}
     return {header: look for header, look in looks.items() if look.field in kinds}
@@ -400,7 +401,7 @@ def _currency(found: Mapping[str, ColumnChoice]) -> str | None:
 
 
 def _as_far_as_known(cells: ColumnCells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
-    """How each header would be read where the whole cannot be: what is disputed, and all that is not."""
+    """How each header would be read if the file cannot be: disputed and undisputed ones."""
     mapped: dict[str, tuple[tuple[str, ...], ...]] = {}
     for field, target in mapping.items():
         with suppress(ColumnsRefused):
@@ -419,7 +420,7 @@ def _undisputed(
     mapped: dict[str, tuple[tuple[str, ...], ...]],
     disputed: dict[str, tuple[str, tuple[str, ...]]],
 ) -> list[ColumnChoice] | None:
-    """The choices that can be made; None, and one dispute more, where one cannot."""
+    """The choices that can be made; None, and one more dispute, if one cannot."""
     try:
         return _choices(cells.without(disputed), mapped, insisted=True)
     except ColumnsRefused as refusal:
@@ -432,7 +433,7 @@ def _undisputed(
 
 
 def _listed(headers: Sequence[str]) -> Sentence:
-    """The headers found; only how many they are where they may be a payment."""
+    """The headers found; only their number if they may be a payment."""
     if not recognised(headers, {}):
         return Sentence("headers.none_known", count=len(headers))
     shown = list(map(quoted, headers[:HEADERS_QUOTED_MAX]))

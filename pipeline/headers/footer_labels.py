@@ -1,7 +1,7 @@
-"""The labels of rows below the payments that are no payments: totals, counts, who prepared the file.
+"""Labels of rows below the payments: totals, counts, the author of the file.
 
-A whole cell must be such a label, with the figure that belongs to it where it has one. A payee can have a
-name that starts like one, as Total Energies does.
+The whole cell must be such a label, perhaps with its figure: a payee's name can start like one, as Total
+Energies does.
 """
 
 import re
@@ -14,7 +14,7 @@ from pipeline.headers.words import COUNTED, COUNTS, NOTES, NOTES_ALONE, SUBTOTAL
 
 
 class LabelKind(StrEnum):
-    """The meaning of a row that is no payment."""
+    """The meaning of a row that is not a payment."""
 
     TOTAL = "total"
     SUBTOTAL = "subtotal"
@@ -26,9 +26,9 @@ class Label(NamedTuple):
     """A label, found in a cell."""
 
     kind: LabelKind
-    words: str  # as in `words.toml`
+    words: str  # its text in `words.toml`
     figure: str | None  # the number beside it in the same cell
-    currency: str | None  # as a code, where the cell names one
+    currency: str | None  # its code, if the cell names one
 
 
 _CURRENCIES = ("gbp", "eur", "usd", "chf", "sek", "nok", "dkk", "pln", "czk", "huf", "ron", "bgn", "isk")
@@ -36,7 +36,7 @@ _SIGNS = {"£": "GBP", "€": "EUR"}
 
 
 def fold(text: str) -> str:
-    """Normalise a label for comparison: no case, no accents, single spaces, no ornaments.
+    """Normalise a label for comparison: lower case, no accents, single spaces, no ornaments.
 
     >>> fold(" *** Total général: ")
     'total general:'
@@ -55,7 +55,7 @@ def label_of(cell: str) -> Label | None:
     if len(cell) > _CHARS_MAX:
         return None
     folded = fold(cell)
-    if not folded.startswith(tuple(_spelling())):  # the patterns take time to build, and few cells need them
+    if not folded.startswith(tuple(_spelling())):  # building the patterns takes time, and few cells need them
         return None
     for kind, pattern in _patterns().items():
         found = pattern.fullmatch(folded)
@@ -95,5 +95,5 @@ def _any(labels: tuple[str, ...] | list[str]) -> str:
 
 @cache
 def _spelling() -> dict[str, str]:
-    """Folded label -> how it is written."""
+    """Folded label -> its spelling."""
     return {fold(label): label for label in (*NOTES, *COUNTS, *SUBTOTALS, *TOTALS)}

@@ -1,6 +1,6 @@
-"""Rows below the payments that are none: totals, counts, who prepared the file. Compared with the payments.
+"""Rows below the payments: totals, counts, the author of the file. Totals are compared with the payments.
 
-Only rows at the very end are looked at, and none that has an account is ever taken for one of these.
+Only the last rows are examined, and a row with an account is always a payment.
 """
 
 import re
@@ -22,33 +22,33 @@ from schemas.row_positions import RowPositions
 from schemas.summary import NotPayment
 
 FOOTERS_MAX = 20
-"""Rows at the end of a table that are looked at."""
+"""The number of last rows that are examined."""
 
 _ACCOUNT = ("iban", "sort_code", "account_number")
 _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
 _COUNT = re.compile(r"[0-9]{1,5}")
-"""Too short for an account number, even one that has lost its zeros to a spreadsheet."""
+"""Too short for an account number, even for one that a spreadsheet stripped of zeros."""
 _MONEY = re.compile(r"[^0-9]{0,4}-?[0-9][0-9.,' ]*[.,][0-9]{2}[^0-9]{0,4}")
 _WHO_OR_WHEN = re.compile(
     r"[^0-9]*"
     r"|(?:[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4})(?:[T ][0-9:]+)?"
 )
-"""A name, or a day with all digits of its year, which no sort code has."""
+"""A name, or a date with a four-digit year, which no sort code contains."""
 _BESIDE = {LabelKind.COUNT: _COUNT, LabelKind.NOTE: _WHO_OR_WHEN}
-"""What may stand beside a label, in whichever column."""
+"""Values that may be next to a label, in any column."""
 
 
 class _Row(NamedTuple):
     """One of the last rows."""
 
-    row_index: int  # its place in the table, counted from 0
+    row_index: int  # its index in the table, from 0
     fields: Mapping[str, str | None]
-    cells: tuple[str, ...]  # those that have text
+    cells: tuple[str, ...]  # its cells that have text
     label: Label | None
 
     @property
     def has_account(self) -> bool:
-        """True if there is an account in it, or what could be one."""
+        """True if it contains an account, or a possible one."""
         values = [self.fields[field] for field in _ACCOUNT]
         return any(value and not self._is_figure(value) for value in values) or holds_account(
             " ".join(self.cells)
@@ -62,7 +62,7 @@ class _Row(NamedTuple):
         return any(value and not self._is_figure(value) for value in (self.fields[field] for field in _PAYEE))
 
     def _is_figure(self, value: str) -> bool:
-        """True if a value is the row's label, or beside one."""
+        """True if a value is the row's label, or next to one."""
         if self.label is None:
             return False
         figure = _BESIDE.get(self.label.kind, _MONEY)
@@ -70,7 +70,7 @@ class _Row(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """What the payments add up to."""
+    """The sums of the payments."""
 
     money: pl.DataFrame  # amount as `frames.MONEY`, and currency: one row per payment
 
@@ -87,35 +87,35 @@ class _Sums(NamedTuple):
         return {currency: plain(amount) for currency, amount in sums.iter_rows()}
 
     def are(self, amount: Decimal, currency: str | None) -> bool:
-        """True if all payments, or those of the currency, add up to it."""
+        """True if all payments, or those of the currency, add up to this amount."""
         sums = self.by_currency()
         if currency is not None and currency in sums:
             return sums[currency] == amount
         return amount in {*sums.values(), sum(sums.values(), Decimal())}
 
     def end_in(self, amount: Decimal, *, count_min: int) -> bool:
-        """True if at least `count_min` of the last payments add up to it."""
+        """True if at least `count_min` of the last payments add up to this amount."""
         amounts = self.money["amount"].drop_nulls().reverse().to_list()
         return amount in list(accumulate(amounts))[count_min - 1 :]
 
 
 class Footers(NamedTuple):
-    """The rows at the end of a table that are no payments."""
+    """The rows at the end of a table that are not payments."""
 
-    payment_count: int  # the rows above; blank ones between them and the first footer belong to neither
+    payment_count: int  # rows above the first footer; blank rows before it do not count
     rows: list[NotPayment]
 
 
 def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPositions | None) -> Footers:
-    """The rows at the end of a table that are no payments.
+    """The rows at the end of a table that are not payments.
 
-    A row without account and payee whose amount is the sum of at least two rows above it, or where a
-    whole cell is a label; and below such a row, a row of a single text.
+    These are rows without account and payee whose amount is the sum of at least two rows above, rows with a
+    label as a whole cell, and single texts below such rows.
 
     Args:
-        payments: `frames.PAYMENTS`, of every row of the table.
+        payments: `frames.PAYMENTS` of every row.
         original: the columns of the file.
-        positions: of its rows.
+        positions: the positions of its rows.
     """
     last = max(0, payments.height - FOOTERS_MAX)
     found: list[_Row] = []
@@ -240,7 +240,7 @@ def _place(row: _Row, positions: RowPositions | None) -> Sentence:
 
 
 def place_of(unit: str, number: int) -> Sentence:
-    """A line, or a row of a sheet, as a sentence begins with it."""
+    """The position of a line or sheet row, to begin a sentence."""
     return Sentence("footer.line" if unit == "line" else "footer.sheet_row", number=number)
 
 

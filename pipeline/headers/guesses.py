@@ -1,6 +1,6 @@
-"""Guess what columns are from their cells alone, if no header shows it.
+"""Guess fields from the cells of columns, if no header shows them.
 
-A guess is shown to a person, and never read: two that could be the payee are both shown.
+A guess is shown to a person and never used for reading: two candidates for the payee are both shown.
 """
 
 import re
@@ -35,20 +35,20 @@ class Guess(NamedTuple):
     """A guess about a column from its cells."""
 
     field: str | None
-    """The likely field; None if nothing is read."""
+    """The likely field; None if none."""
     words: Sentence
-    """The same in words: "its cells look like IBANs"."""
+    """The guess in words: "its cells look like IBANs"."""
     others: tuple[str, ...] = ()
-    """The other columns that could as well be this field; where there are any, the choice is open."""
+    """Other columns that could be this field; if there are any, the choice is open."""
 
 
 def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
-    """Header -> what its cells look like; of two candidates, dates and constant columns lose."""
+    """Header -> the guess about its cells; dates and constant columns lose against other candidates."""
     looks = {header: _look(cells.sample(header).to_list()) for header in cells.headers}
     looks = _with_bic(looks, cells)
     for field in FIELDS:
         rivals = [header for header, look in looks.items() if look.field == field]
-        # Beside IBANs, eight digits that are a day are no account number, even if nothing else is one.
+        # Next to IBANs, eight digits that are a date are never an account number.
         is_needed = field != "account_number" or all(look.field != "iban" for look in looks.values())
         left = _without(
             rivals, lambda header: _are(_DATE, cells.sample(header).to_list()), is_needed=is_needed
@@ -68,7 +68,7 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
 
 
 def pairs_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> Sentence | None:
-    """The pairs for these guesses, as far as they go: fields that are sure, then the choices.
+    """`--map` pairs for these guesses: the certain fields, then the choices.
 
     >>> said = Sentence("column.ignored")
     >>> name = Guess("name", said, ("#1", "#3"))
@@ -92,7 +92,7 @@ def _and_also(one: Sentence, other: Sentence) -> Sentence:
 
 
 def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:
-    """The cells of lines that have no headers, under their places."""
+    """The cells of lines without headers, by position."""
     width = max(map(len, lines), default=0)
     columns = {
         f"{PLACE}{index + 1}": [cells[index] if index < len(cells) else None for cells in lines]
@@ -102,7 +102,7 @@ def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:
 
 
 def kinds_in(values: Sequence[str]) -> tuple[str, ...]:
-    """Which kinds of account these cells hold: "IBANs", "account numbers", ..."""
+    """The kinds of accounts in these cells: "IBANs", "account numbers", ..."""
     compact = [_PUNCTUATION.sub("", value) for value in values]
     return tuple(kind for kind, look in _KINDS.items() if any(map(look.fullmatch, compact)))
 
@@ -139,18 +139,18 @@ _LOOKS: tuple[tuple[str | None, str, re.Pattern[str]], ...] = (
     ("account_type", "account types", _KIND),
     ("name", "names", _NAME),
 )
-"""The first that most cells have counts; without words it is what they hold."""
+"""The first look that most cells have counts; looks without words just state the content."""
 KINDS = {"amounts", "BICs", *(words for _, words, _ in _LOOKS if words), *_KINDS}
-"""What cells look like, in words."""
+"""The looks of cells, in words."""
 
 
 def are_amounts(values: Sequence[str]) -> bool:
-    """True if most cells are numbers, and some have decimals, as a number of something has not."""
+    """True if most cells are numbers and some have decimals, which counts have not."""
     return _are_mostly(_NUMBER, values) and any(_DECIMALS.search(value) for value in values)
 
 
 def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
-    """A word of eight or eleven letters is a BIC only if it has the country of the IBAN beside it."""
+    """A word of eight or eleven letters is a BIC only if it has the country of the IBAN next to it."""
     ibans = [header for header, look in looks.items() if look.field == "iban"]
     for header, look in looks.items():
         if look.field is None and _are_mostly(_BIC, cells.sample(header).to_list()):
@@ -161,7 +161,7 @@ def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
 
 
 def _without(rivals: list[str], is_unlikely: Callable[[str], bool], *, is_needed: bool = True) -> list[str]:
-    """The likely candidates; all if none is likely and one is needed."""
+    """The likely candidates; all of them if none is likely and one is needed."""
     return [header for header in rivals if not is_unlikely(header)] or (rivals if is_needed else [])
 
 

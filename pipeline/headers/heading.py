@@ -1,7 +1,7 @@
-"""The header line of a table that people made: titles above it, headers in several rows, headers again below.
+"""Find the header line of a handmade table, which may have titles, headers in several rows or repeated ones.
 
-It is the first line with a known account and a known payee. Lines above it are no payments, unless one holds
-an account: then the header line is not where it was thought.
+It is the first line with a known account and a known payee. Lines above it are not payments. If one contains
+an account, the guess of the header line is wrong, and the file is refused.
 """
 
 import re
@@ -21,7 +21,7 @@ from pipeline.wording import PLACE, ColumnPair, Sentence
 COLUMNS_MAX = 1_000
 LINES_BEFORE_HEADER_MAX = 20
 HEADER_LINES_MAX = 3
-"""The header line, and how many more of headers may stand below it."""
+"""The header line, and the number of further header lines that may follow it."""
 LINES_LOOKED_AT = LINES_BEFORE_HEADER_MAX + HEADER_LINES_MAX
 
 _MEANINGS_MIN = 3
@@ -35,23 +35,24 @@ _OF_A_PAYMENT = re.compile(
     r"|-?[0-9]+[.,][0-9]{2}"  # an amount
 )
 _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
-"""A number, a date, or a text with more digits than `ADDRESS_2` has."""
+"""A number, a date, or a text with more digits than `ADDRESS_2`."""
 
 
 class Heading(NamedTuple):
     """The position of a table's headers."""
 
-    start: int  # the first line of them, counted from 0
-    cells: tuple[str, ...]  # the headers; of labels over two or three rows, what all of them say
-    end: int  # the first line below all headers; the same where the file has none
-    repeated: tuple[int, ...]  # the lines below the header line that name columns again and are no payments
+    start: int  # its first line, counted from 0
+    cells: tuple[str, ...]  # the headers; labels over two or three rows are joined
+    end: int  # the first line below all headers; equal to `start` without headers
+    repeated: tuple[int, ...]  # the repeated header lines below, which are not payments
 
 
 def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading:
     """Find the header line among the first lines.
 
-    The first line with a known account and payee, or the next, if more is known there; else the first
-    of more than one cell. Where that looks like a payment and `--map` gives places, the file has no headers.
+    It is the first line with a known account and payee, or the next if that has more known headers; else the
+    first with several cells. If that looks like a payment and `--map` gives positions, the file has no
+    headers.
 
     Args:
         lines: their cells; at most `LINES_LOOKED_AT`, and at least one.
@@ -75,7 +76,7 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
         any(map(names_debits, below))
         or (is_sufficient(known := recognised(below, mapping)) and len(known) > known_count)
     ):
-        # A line of groups, such as Payee and Account, may stand above the headers that it groups.
+        # A line of group labels, such as Payee and Account, may precede the headers.
         return _heading(lines, index + 1, mapping)
     if _say_more_together(above, lines[index], mapping):
         return _joined(lines, index - 1, mapping)
@@ -91,13 +92,13 @@ def header_line(
 
     Args:
         cells: Of the line that should be the header line.
-        lines: The cells of this line and of some below it, which show what it is where it is a payment.
-        sufficient: Whether an account and a payee are known among them.
+        lines: The cells of this line and of some below it, to guess columns if it is a payment.
+        sufficient: Whether an account and a payee are known in it.
         where: The file, for messages.
         position: The line, for messages.
 
     Raises:
-        InputError: there are none or too many, or one stands twice.
+        InputError: there are none or too many, or one is repeated.
         ColumnsError: they look like a payment.
     """
     if len(cells) > COLUMNS_MAX:
@@ -116,7 +117,7 @@ def header_line(
 
 
 def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsError:
-    """The refusal of a file that starts with a payment, with what its columns look like."""
+    """The refusal of a file that starts with a payment, with guesses about its columns."""
     cells = by_place(lines)
     looks = guesses_of(cells)
     pairs = pairs_of(looks, cells.headers) or Sentence(
@@ -133,12 +134,12 @@ def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsEr
 
 
 def looks_like_payment(cells: Sequence[str]) -> bool:
-    """True if a cell looks like an account, a date or an amount, as none of a header line does."""
+    """True if a cell looks like an account, a date or an amount; headers do not."""
     return any(_OF_A_PAYMENT.fullmatch(cell.strip()) for cell in cells)
 
 
 def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading | None:
-    """Headers that only two rows together make."""
+    """Headers that only two rows together form."""
     for index in range(min(LINES_BEFORE_HEADER_MAX + 1, len(lines) - 1)):
         if _say_more_together(lines[index], lines[index + 1], mapping):
             return _joined(lines, index, mapping)
@@ -146,7 +147,7 @@ def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -
 
 
 def _say_more_together(upper: Sequence[str], lower: Sequence[str], mapping: Mapping[str, str]) -> bool:
-    """True if two rows of labels name the columns better than each by itself."""
+    """True if two rows of labels together name the columns better than either alone."""
     if any(_has_data(cells) or len(_filled(cells)) < _LABELS_MIN for cells in (upper, lower)):
         return False
     known = recognised(_pairs(upper, lower), mapping)
@@ -181,7 +182,7 @@ def _joined(lines: Sequence[Sequence[str]], start: int, mapping: Mapping[str, st
 def _goes_on(
     cells: Sequence[str], below: Sequence[str], after: Sequence[str], mapping: Mapping[str, str]
 ) -> bool:
-    """True if labels over two rows go on in a third one, which stands above the first payment."""
+    """True if a third row continues the labels of two, above the first payment."""
     if _has_data(below) or len(_filled(below)) < _LABELS_MIN or not _has_data(after):
         return False
     known = recognised(_pairs(cells, below), mapping)
@@ -200,7 +201,7 @@ def _heading(lines: Sequence[Sequence[str]], start: int, mapping: Mapping[str, s
 
 
 def _names_columns(cells: Sequence[str], mapping: Mapping[str, str]) -> bool:
-    """True if a line below the headers is nothing but headers again, such as technical names."""
+    """True if a line below the headers repeats headers, such as technical names."""
     filled = _filled(cells)
     if _has_data(filled):
         return False
@@ -219,13 +220,13 @@ def refuse_accounts_above(
 
     Args:
         lines: the cells of the lines above it.
-        numbers: of these lines, as people count them.
+        numbers: their line numbers, for people.
         header: the number of the header line.
         where: the file, for messages.
         unit: what people call these lines.
 
     Raises:
-        InputError: a line holds an account.
+        InputError: a line contains an account.
     """
     for cells, number in zip(lines, numbers, strict=True):
         if holds_account(" ".join(cells)):

@@ -1,8 +1,8 @@
-"""What one header means by its words alone, wherever it stands.
+"""The meaning of one header by its words, in any position.
 
-A header is cut into words (`spelling`), each word is looked up in `words`, and the cues must fit one line of
-a small grammar. A header with a word that is not known means nothing, so that `Beneficiary email` is no
-beneficiary; only what stands in brackets may be unknown, as in `Name (as on the statement)`.
+A header is split into words (`spelling`), each word is looked up in `words`, and the cues must fit one line
+of a small grammar. A header with an unknown word has no meaning, so `Beneficiary email` is not a beneficiary;
+only text in brackets may be unknown, as in `Name (as on the statement)`.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,24 +43,25 @@ class Rank(IntEnum):
 
 
 class HeaderMeaning(NamedTuple):
-    """The meaning of a header, if it has one."""
+    """The meaning of a header with known words."""
 
     what: str | None
-    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or what the header states of the file or of
-    who is not asked about (`BALANCE` to `NEVER`); None if the words leave it open."""
+    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or a statement about the file or a party
+    that is not checked (`BALANCE` to `NEVER`); None if the words leave it open.
+    """
     rule: str
-    """By what it is known, in words."""
+    """The rule that recognised it, in words."""
     side: Side = Side.UNSAID
     rank: Rank | None = None
     """Rank among names."""
     subject: Cue | None = None
-    """Whom the list is about, where the header shows it: a person, supplier, customer or another party."""
+    """The party that the list is about, if the header shows it: a person, supplier, customer or other."""
     plain: bool = False
-    """An account name that may be one in the books, or an account without an owner in its header."""
+    """True for account names that may be ledger accounts, and accounts without an owner in the header."""
     explicit: int = 1
-    """Among columns of a side field, the largest goes first."""
+    """Among columns of a side field, the largest value wins."""
     currency: str | None = None
-    """That the header of an amount gives."""
+    """The currency in the header of an amount."""
     says_name: bool = False
     """True if the header says that it is a name; `Supplier` may be a number."""
 
@@ -111,7 +112,7 @@ _ALIASES: Mapping[str, HeaderMeaning] = {
 
 
 _KEPT_MAX = 4_000
-"""Meanings kept at hand; cells of a file's first lines are tried as headers too, and may name payees."""
+"""Size of the cache; cells of a file's first lines are tried as headers too, and may name payees."""
 
 
 @lru_cache(maxsize=_KEPT_MAX)
@@ -128,7 +129,7 @@ def meaning(header: str) -> HeaderMeaning:
     folded = fold(header)
     if (field := _CANONICAL.get(folded)) is not None:
         rank = Rank.PLAIN if field == "name" else None
-        # All that a field's name can have beside it is a sign, as in `amount (£)`.
+        # Only a currency sign may accompany a field's name, as in `amount (£)`.
         signed = words_of(header) if field == "amount" and not header.isascii() else None
         currency = None if signed is None else signed.currency
         return HeaderMeaning(
@@ -148,7 +149,7 @@ def meaning(header: str) -> HeaderMeaning:
 
 
 def is_code_of_bank(header: str) -> bool:
-    """True if a header states that its column has codes of the payee's banks, of whatever kind.
+    """True if a header names codes of the payee's bank, of any kind.
 
     >>> is_code_of_bank("Beneficiary bank code"), is_code_of_bank("Debit bank code")
     (True, False)
@@ -160,7 +161,7 @@ def is_code_of_bank(header: str) -> bool:
 
 
 def is_column_of(cue: Cue, header: str) -> bool:
-    """True if a header has a word with this cue, and is no column of our side.
+    """True if a header has a word with this cue, and is not of our side.
 
     >>> is_column_of(Cue.SORT_CODE, "Zorblex's sort code"), is_column_of(Cue.SORT_CODE, "Branch code")
     (True, False)
@@ -170,12 +171,12 @@ def is_column_of(cue: Cue, header: str) -> bool:
     return words is not None and cue in words.cues and Cue.OURS not in words.cues
 
 
-# The grammar: the first line that fits the cues of a header says what it means.
+# The grammar: the first line that fits the cues of a header gives its meaning.
 
 _FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY})
 _SUBJECTS = _FIRMS | {Cue.PERSON}
 _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
-"""Words that may stand beside any other and show whose it is."""
+"""Words that may accompany any other, and show the owner."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
 _SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY, Cue.PARENT)
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
@@ -188,7 +189,7 @@ class _GrammarLine(NamedTuple):
     what: str | None
     rule: str
     needs: tuple[frozenset[Cue], ...]  # at least one cue from each set
-    beside: frozenset[Cue] = frozenset()  # what else may be there
+    beside: frozenset[Cue] = frozenset()  # further cues that are allowed
     qualifiers: frozenset[Cue] = _QUALIFIERS
     rank: Rank | None = None
     explicit: int = 1
@@ -196,13 +197,13 @@ class _GrammarLine(NamedTuple):
     plain: Callable[[Words], bool] = lambda _words: False
 
     def fits(self, words: Words) -> bool:
-        """True if these words are a header of this line."""
+        """True if these words form a header of this line."""
         allowed = self.qualifiers.union(self.beside, *self.needs)
         return words.cues <= allowed and all(words.cues & need for need in self.needs) and self.when(words)
 
 
 def _cues(names: str) -> frozenset[Cue]:
-    """The cues of these names, with blanks between; `*` stands for all of them."""
+    """The cues of these names, separated by blanks; `*` means all."""
     return frozenset(Cue) if names == "*" else frozenset(Cue[name] for name in names.split())
 
 
@@ -217,13 +218,13 @@ def _line(  # noqa: PLR0913 (a column of the table each)
     when: Callable[[Words], bool] = lambda _words: True,
     plain: Callable[[Words], bool] = lambda _words: False,
 ) -> _GrammarLine:
-    """A line of the grammar, its cues by their names."""
+    """A line of the grammar; its cues are given by name."""
     cues = tuple(map(_cues, needs))
     return _GrammarLine(what, rule, cues, _cues(beside), qualifiers, rank, explicit, when, plain)
 
 
 def _holds_both(words: Words) -> bool:
-    """True if a header of a sort code is one of an account number, too, and not of an account's sort code."""
+    """True if a header of a sort code also names an account number, and not an account's sort code."""
     index = words.order.index(Cue.SORT_CODE)
     return Cue.ACCOUNT in words.cues and (
         bool(words.cues & {Cue.AND, Cue.NUMBER}) or Cue.ACCOUNT in words.order[index:]
@@ -231,19 +232,19 @@ def _holds_both(words: Words) -> bool:
 
 
 def _is_a_holders(words: Words) -> bool:
-    """True if a header that names a holder names what is theirs, as `Account holder IBAN` does."""
+    """True if a header with a holder names something of theirs, as `Account holder IBAN` does."""
     return Cue.HOLDER not in words.cues or (
         words.order[0] is Cue.HOLDER and not words.cues & {Cue.NAME, Cue.FILLER, Cue.AND}
     )
 
 
 def _is_a_subjects(words: Words) -> bool:
-    """A supplier's account may be its number in our books; its bank account is none."""
+    """True if an account number may be the supplier's in our books; a bank account is not."""
     return bool(words.cues & _SUBJECTS) and Cue.BANK not in words.cues
 
 
 def _is_free(words: Words) -> bool:
-    """True if an account name may be one in the books: neither the payee's nor a bank's."""
+    """True if an account name may be a ledger account: neither the payee's nor a bank's."""
     return _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS}
 
 
@@ -255,7 +256,7 @@ _FIRM = "COMPANY ORGANISATION"
 _NONE: frozenset[Cue] = frozenset()
 _GRAMMAR = (
     _line(None, "unknown", qualifiers=_NOTHING),
-    # What a header says about the whole file, or about who is not asked about.
+    # Statements about the whole file, or about parties that are not checked.
     _line(BALANCE, "a balance", "BALANCE", beside=f"{_ACCOUNTS} AMOUNT CURRENCY BOOKED"),
     _line(BOOKED, "a booking date", "BOOKED", beside="*"),
     _line(DIRECTION, "whether money came in or went out", "DIRECTION", beside="*"),
@@ -337,7 +338,7 @@ _GRAMMAR = (
     ),
     _line("name", "a full name", "NAME", "FULL", qualifiers=_NOTHING, rank=Rank.SUBJECT),
     _line("name", "a name", "NAME", qualifiers=_NOTHING, rank=Rank.PLAIN),
-    # Fields that are no part of the question, or only name the kind of payee.
+    # Fields that are not part of the question, or only name the kind of payee.
     _line(
         "account_type", "the header says account type", "PERSON_OR_BUSINESS TYPE",
         beside=f"{_ACCOUNTS} TYPE",
@@ -378,7 +379,7 @@ def _meaning(words: Words) -> HeaderMeaning:
     return HeaderMeaning(
         line.what,
         line.rule,
-        # Whose a ledger account of a supplier is, its header does not show.
+        # The header of a supplier's ledger account does not show its owner.
         Side.UNSAID if plain and side is Side.PAYEE else side,
         line.rank,
         next((cue for cue in _SUBJECTS_IN_ORDER if cue in words.cues), None),
@@ -396,7 +397,7 @@ def _side(cues: frozenset[Cue]) -> Side:
 
 
 def _is_the_holders(line: _GrammarLine, cues: frozenset[Cue]) -> bool:
-    """True if something other than a whole name is said to be the account holder's, who is the payee."""
+    """True if something other than a whole name is the account holder's, who is the payee."""
     return Cue.HOLDER in cues and line.what != "name"
 
 
@@ -404,5 +405,5 @@ _HEADER_LENGTH_MAX = 200
 """A longer cell is text, and no header."""
 _HUNDREDTHS = frozenset(token for word in HUNDREDTHS for token in tokens_of(word)) - {"units", "unit"}
 _BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})
-"""Words that no column of a payment file has in its header."""
+"""Words that occur in no header of a payment file."""
 _CANONICAL = {fold(field): field for field in FIELDS}

@@ -1,4 +1,4 @@
-"""The columns that hold names: whole names, names in parts, companies; and those that only seem to."""
+"""Find the columns that hold names: whole, in parts, of companies; and those that only seem to."""
 
 import re
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
 """How the header of a substitute payee begins."""
 _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dacă αν".split())  # noqa: SIM905, RUF001
-"""And how one continues that is empty elsewhere: `Payee (if not the pupil)`."""
+"""And how the header of a column continues that is otherwise empty: `Payee (if not the pupil)`."""
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 
@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 
     @property
     def says_role(self) -> bool:
-        """True if it stands under a role that is paid, and not only under `Name`, `Company` or `Tenant`."""
+        """True if it is under a paid role, and not only under `Name`, `Company` or `Tenant`."""
         if self.rank is Rank.HOLDER:
             return not self.meant.plain
         return self.rank is Rank.PAYEE or (self.rank is Rank.SUBJECT and self.meant.subject in _PAID)
@@ -72,7 +72,7 @@ class NameColumns(NamedTuple):
     whole: list[Candidate]
     companies: list[Candidate]
     parents: list[Candidate]
-    codes: list[str]  # columns headed as names that hold none
+    codes: list[str]  # columns headed as names that hold codes
     seconds: list[str]
     has_person: bool  # whether the list is about people: employees, staff
 
@@ -81,7 +81,7 @@ def found(cells: ColumnCells) -> NameColumns:
     """The columns of a file that hold names.
 
     Raises:
-        ColumnsRefused: two columns could be one part of a name and differ in a row.
+        ColumnsRefused: two columns could be the same part of a name and differ in a row.
     """
     meant = {header: meaning(header) for header in cells.headers}
     usable = [
@@ -145,13 +145,13 @@ def _is_about_people(header: str) -> bool:
 
 
 def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) -> list[Candidate]:
-    """The names, with those in parts joined: of the payee, of a subject, or of no stated party."""
+    """The names, with those in parts joined: of the payee, of a subject, or of an unstated party."""
     if not parts:
         return whole
     kinds = [(meaning(header).side, party_of(header)) for header in parts]
     is_one_of_each = len(parts) == len({meaning(header).what for header in parts})
     if is_one_of_each and _NOBODYS in kinds and len(set(kinds)) == 2:
-        # One person alone is named: `Payee first name` and `Last name`, as below a header that spans both.
+        # Only one person is named: `Payee first name` and `Last name`, as below a header that spans both.
         kinds = [next((kind for kind in kinds if kind != _NOBODYS), _NOBODYS)] * len(parts)
     for kind in sorted(set(kinds), key=str):
         of_kind = [header for header, its in zip(parts, kinds, strict=True) if its == kind]
@@ -179,7 +179,7 @@ def _joined(
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
     given, family = first[GIVEN] or first[INITIALS], first[FAMILY]
     middle, second_family = first[MIDDLE], first[SECOND_FAMILY]
-    # `Volunteer name` beside `Volunteer first name` is the rest of it, as `Name` is.
+    # `Volunteer name` next to `Volunteer first name` is the rest of the name, like `Name`.
     plain = [
         candidate
         for candidate in whole
@@ -204,7 +204,7 @@ def _joined(
 
 
 def _owner(name: Candidate) -> _Owner | None:
-    """Whose a whole name is, where its header says so."""
+    """The owner of a whole name, if its header states one."""
     kind = (name.meant.side, party_of(name.headers[0]))
     return None if kind == _NOBODYS or name.rank is Rank.HOLDER else kind
 
@@ -213,15 +213,15 @@ _PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FI
 
 
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
-    """True if a plain `Name` holds only the rest of a name whose other part has a column.
+    """True if a plain `Name` holds only the rest of a name, whose other part has a column.
 
     Raises:
-        ColumnsRefused: it is the whole in some rows and the rest in others.
+        ColumnsRefused: it is the whole name in some rows and the rest in others.
     """
     if not part:
         return False
     if meaning(part[0]).what == INITIALS:
-        # One letter is in any name: a whole one has several words, the first with a capital.
+        # A single letter may occur anywhere: a whole name has several words, the first with a capital.
         holds = cells.text(plain.headers[0]).drop_nulls().str.contains(_SEVERAL_WORDS)
     else:
         name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))

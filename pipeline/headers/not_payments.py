@@ -1,6 +1,6 @@
 """Files that look like payment files but are not.
 
-A bank statement would ask about oneself, and a file of direct debits about debtors.
+Checking a bank statement would check the user, and direct debits the debtors.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
 """AT-02 of the SEPA Direct Debit rulebooks: country, check digits, business code, national identifier."""
 _DEBIT_CUES_MIN = 2
 INSIST = Sentence("headers.insist", columns=[ColumnPair("name", ANY_COLUMN), ColumnPair("iban", ANY_COLUMN)])
-"""What to do about a file that looks so."""
+"""The advice for such a file."""
 
 
 def why_not_payments(cells: ColumnCells) -> Sentence | None:
-    """Why a file holds no payments to others; None if nothing shows it. Empty columns are no cue."""
+    """Why a file holds no payments to others; None if no column shows it. Empty columns do not count."""
     cues = {header: what for header in cells.headers if (what := _cue_of(header)) in _CUES}
     filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
@@ -95,12 +95,12 @@ _CODES = frozenset(
     for after in ("code", "type")
 )
 _DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
-"""What Bacs calls a direct debit, or an instruction about one; `1` where a spreadsheet removed the zero."""
+"""Bacs codes of direct debits and their instructions; `1` if a spreadsheet removed the zero."""
 _VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 
 
 def transaction_code(headers: Sequence[str]) -> str | None:
-    """The column of the transaction codes of Bacs, if there is one."""
+    """The column of Bacs transaction codes, if there is one."""
     return next((header for header in headers if fold(header) in _CODES), None)
 
 
@@ -111,7 +111,7 @@ def are_direct_debits(header: str, codes: pl.Series) -> pl.Series:
 
 
 def _debit_codes(cells: ColumnCells) -> list[str]:
-    """The column of transaction codes, where each row is a direct debit."""
+    """The column of transaction codes, if each row is a direct debit."""
     header = transaction_code(cells.headers)
     if header is None or not cells.is_filled(header):
         return []
@@ -119,12 +119,12 @@ def _debit_codes(cells: ColumnCells) -> list[str]:
 
 
 def _value_days(cells: ColumnCells) -> list[str]:
-    """`Valuta`, which is a currency in other languages, over dates."""
+    """`Valuta` above dates: in other languages it means a currency."""
     return [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
 
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
-    """True if cells are what their header says: `Creditor ID` may be a vendor number, `Sequence` a count."""
+    """True if cells fit their header: `Creditor ID` may be a vendor number, `Sequence` a count."""
     if what == SEQUENCE:
         return not cells.are(header, r"^[0-9]+$")
     if what != CREDITOR_ID:
@@ -134,7 +134,7 @@ def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
 
 
 def _names_payee(cells: ColumnCells) -> bool:
-    """True if a column names who is paid; one name in every row is the owner of the statement."""
+    """True if a column names payees; one name in every row is the owner of the statement."""
     return any(
         meant.what == "name"
         and meant.rank in (Rank.HOLDER, Rank.PAYEE)
@@ -147,13 +147,13 @@ def _names_payee(cells: ColumnCells) -> bool:
 
 
 def _has_date(cells: ColumnCells) -> bool:
-    """True if a column is called `Date` and no more: beside a value date, the day of the booking."""
+    """True if a column is called just `Date`: next to a value date, it is the booking date."""
     words = (words_of(header) for header in cells.headers if cells.is_filled(header))
     return any(each is not None and each.cues == {Cue.DATE} for each in words)
 
 
 def _has_one_account(cells: ColumnCells) -> bool:
-    """True if an account that is not marked for the payee is the same in every row: the statement's own."""
+    """True if an account not marked as the payee's is the same in every row: the statement's own."""
     return any(
         meant.what in ("iban", "account_number")
         and meant.side is not Side.PAYEE
@@ -172,7 +172,7 @@ def _pays_both_ways(cells: ColumnCells) -> bool:
 
 
 def _columns_of_two_ways(cells: ColumnCells) -> tuple[str, str] | None:
-    """The columns of what went out and what came in, where each row has an amount in one of the two."""
+    """The columns of money out and money in, if each row has an amount in one of the two."""
     out, into = (
         [header for header in cells.headers if _is_amount_of(side, header, cells)]
         for side in (Cue.OURS, Cue.MARK)
@@ -189,7 +189,7 @@ _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 
 
 def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
-    """True if a header such as `Debit` names no more than a side, over cells that are amounts."""
+    """True if a header such as `Debit` names only a side, above cells that are amounts."""
     words = None if meaning(header).rule == CANONICAL else words_of(header)
     if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
         return False
@@ -200,7 +200,7 @@ _WAY = (
     r"(?i)^(?:[+-]|[dcsh]|dr|cr|in|out|money (?:in|out)|incoming|outgoing|deb[ei]t\p{L}*|cr[eé]dit\p{L}*"
     r"|débit|soll|haben|af|bij|dare|avere|debe|haber)$"
 )
-"""A cell that says whether money came in or went out."""
+"""A cell that states whether money came in or went out."""
 
 
 def _goes_both_ways(header: str, cells: ColumnCells) -> bool:

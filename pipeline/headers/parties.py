@@ -1,6 +1,6 @@
 """The party that a column belongs to, if a file has several: a landlord's account is not the tenant's.
 
-And the column with the payees' keys in the payer's own system: an employee's number, a supplier's id.
+Also find the column of payees' keys in the payer's own system: an employee's number, a supplier's id.
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from pipeline.headers.spelling import cue_of, fold, is_known, tokens_of, words_w
 from pipeline.headers.words import THINGS, Cue
 
 _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
-"""How a compound word shows that it is a name, as `Vereinsname` does."""
+"""Endings that mark a compound word as a name, such as `Vereinsname`."""
 
 
 _STEM_LENGTH = 9
-"""How many first letters the forms of a word share, as `ιδιοκτήτης` and `ιδιοκτήτη` do."""
+"""How many first letters the forms of a word share, such as `ιδιοκτήτης` and `ιδιοκτήτη`."""
 
 
 def party_of(header: str) -> str | None:
     """The party that a header names; None if it names none.
 
-    Employees and staff are one party, and so are suppliers and vendors; a tenant, a landlord or a pupil is
-    each a party of its own.
+    Employees and staff are one party, as are suppliers and vendors; tenants, landlords and pupils are
+    separate parties.
 
     >>> party_of("Landlord's IBAN"), party_of("Name of tenant"), party_of("IBAN")
     ('landlord', 'tenant', None)
@@ -61,7 +61,7 @@ def names_unknown_payee(header: str) -> bool:
 
 
 def is_of_unknown(header: str) -> bool:
-    """True if a header has an unknown word, and none of a thing.
+    """True if a header has an unknown word, and none for a thing.
 
     >>> [is_of_unknown(header) for header in ("Zorblex", "Zorblex city", "Payee")]
     [True, False, False]
@@ -74,16 +74,16 @@ def is_of_unknown(header: str) -> bool:
 
 
 _NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON, Cue.TYPE})
-"""Words beside which an unknown word means a text, a kind, a bank or a party that is not paid."""
+"""Words next to which an unknown word means a text, a kind, a bank or a party that is not paid."""
 
 
 def _ends_in_name(token: str) -> list[str]:
-    """What stands before `name` in a word in one piece, such as `Vereinsname`."""
+    """The part before `name` in a single word such as `Vereinsname`."""
     return [stem for end in _NAME_ENDS if (stem := token.removesuffix(end)) not in {token, ""}]
 
 
 def without_name(token: str) -> str:
-    """A word without `name` at its end.
+    """A word without the ending `name`.
 
     >>> without_name("vereinsname"), without_name("verein"), without_name("name")
     ('vereins', 'verein', 'name')
@@ -105,7 +105,7 @@ _WHO = (
     *("supplier", "vendor", "creditor", "payee", "beneficiary", "recipient"),
     *("customer", "client"),
 )
-"""Whose number it is, the surest first: beside a supplier's number, a customer's is often the payer's own."""
+"""Owners of numbers, the surest first: next to a supplier's number, a customer's is often the payer's own."""
 _WHICH = ("no", "number", "num", "nr", "id", "code")
 _ELSEWHERE = (
     *("personalnummer", "personalnr", "personalid", "mitarbeiternummer", "mitarbeiternr", "mitarbeiterid"),
@@ -124,8 +124,8 @@ _RANKS = {
 def payee_id_header(headers: Sequence[str]) -> str | None:
     """The header of the column that distinguishes payees, or None if there is none.
 
-    Where several could, the first in the order of `_WHO` is taken, and of two such the first in the file: it
-    decides what is compared with an earlier file, and never who is asked about.
+    Of several, the first in the order of `_WHO` is taken, then the first in the file. The choice only affects
+    the comparison with an earlier file, never the checks.
 
     >>> payee_id_header(["Name", "Employee No.", "Sort code"]), payee_id_header(["Name", "Payment id"])
     ('Employee No.', None)
@@ -152,6 +152,6 @@ def payee_key(original: Original) -> pl.Series:
 
 
 def is_list_of_payees(payments: Payments, original: Original) -> bool:
-    """True if a table lists payees, as a vendor master does: it has their keys and no amounts."""
+    """True if a table lists payees, like a vendor master file: it has their keys and no amounts."""
     has_amounts = payments["amount"].count() > 0
     return not has_amounts and payee_id_header(original.columns) is not None

@@ -1,8 +1,8 @@
-"""Which column names who is paid: the most explicit one, and a refusal where two of one rank differ.
+"""Choose the column of the payee's name: the most explicit one; if two of one rank differ, refuse the file.
 
-The ranks, from the most explicit: who owns the account, the payee's role, whom the list is about, a plain
-name, a name in parts, a company. An employer beside an employee, a contact person, a bank and everything of
-our side are never the payee.
+The ranks, from the most explicit: the account holder, the payee's role, the subject of the list, a plain
+name, a name in parts, a company. An employer next to an employee, a contact person, a bank and our own side
+are never the payee.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
 
     Args:
         cells: The columns that `--map` does not name.
-        accounts: The headers of the account that is asked about: `Landlord IBAN` shows who is paid.
+        accounts: The headers of the account: `Landlord IBAN` shows who is paid.
 
     Raises:
         ColumnsRefused: two columns could be the payee and differ in a row.
@@ -106,7 +106,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
 def _companies_not_read(
     seen: NameColumns, chosen: Sequence[Candidate], cells: ColumnCells
 ) -> dict[str, Sentence]:
-    """Header -> why it is not the payee, of companies."""
+    """Header -> why it is not the payee, for companies."""
     companies = [company for company in seen.companies if company not in chosen]
     ours = [company for company in companies if cells.is_constant(company.headers)]
     return {
@@ -121,15 +121,15 @@ def _companies_not_read(
 
 
 def _is_said(name: Candidate, party: str | None) -> bool:
-    """True if a header shows that this is who is paid: its own, or that of the account."""
+    """True if a header, its own or the account's, shows that this party is paid."""
     return name.rank in (Rank.HOLDER, Rank.PAYEE) or _is_of(name, party)
 
 
-# Whose the account is.
+# The owner of the account.
 
 
 def _party_of(accounts: Sequence[str]) -> str | None:
-    """The party that the headers of an account name, where they name one."""
+    """The party that the headers of an account name, if any."""
     parties = {party for header in accounts if (party := party_of(header)) is not None}
     return min(parties) if len(parties) == 1 else None
 
@@ -141,7 +141,7 @@ def _is_of(name: Candidate, party: str | None) -> bool:
 def _or_parents(
     names: list[Candidate], _cells: ColumnCells, *, seen: NameColumns, party: str | None
 ) -> list[Candidate]:
-    """The parents, where the account is theirs: beside it, a plain name is a child's."""
+    """The parents, if the account is theirs: then a plain name is a child's."""
     if party != Cue.PARENT.value:
         return names
     return [*seen.parents, *(name for name in names if name.rank in (Rank.HOLDER, Rank.PAYEE))]
@@ -150,10 +150,10 @@ def _or_parents(
 def _of_party(
     names: list[Candidate], cells: ColumnCells, *, party: str | None, accounts: Sequence[str]
 ) -> list[Candidate]:
-    """Without the names of other parties than the one whose account is asked about.
+    """The names without those of parties other than the account's owner.
 
     Raises:
-        ColumnsRefused: all are of others, or the payee's role names another party in a row.
+        ColumnsRefused: all names are of others, or the payee's role names another party in a row.
     """
     if party is None:
         return names
@@ -178,11 +178,11 @@ def _of_party(
     return left
 
 
-# What is never the payee, and what cannot be decided.
+# Names that are never the payee, and undecidable cases.
 
 
 def _without_payer(names: Sequence[Candidate], cells: ColumnCells, *, party: str | None) -> list[Candidate]:
-    """Without unmarked names that are the same in every row where a marked one differs: they are ours."""
+    """Drop unmarked names that are constant where a marked one differs: they are ours."""
     marked = [
         name for name in names if name.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.varies(name.headers)
     ]
@@ -200,7 +200,7 @@ def _without_payer(names: Sequence[Candidate], cells: ColumnCells, *, party: str
 
 
 def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
-    """Without the plain account names of a ledger, where every row has the name of a bank account."""
+    """Drop plain account names of a ledger, if every row has the name of a bank account."""
     of_banks = [
         name
         for name in names
@@ -215,14 +215,14 @@ def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> l
 
 
 def _answers_in_some_rows(name: Candidate) -> bool:
-    """True if an empty cell of this name leaves the answer to the next rank."""
+    """True if rows with an empty cell of this name use the next rank."""
     return name.rank is Rank.HOLDER or name.is_instead
 
 
 def _refuse_plain_account_name(
     names: Sequence[Candidate], companies: Sequence[Candidate], cells: ColumnCells
 ) -> None:
-    """Refuse an account name unlike the payee's: it may be an account in the books, or ours."""
+    """Refuse an account name unlike the payee's: it may be a ledger account, or ours."""
     for holder in (name for name in names if name.rank is Rank.HOLDER):
         for other in (*names, *companies):
             if _are_two(holder, other, cells):
@@ -230,7 +230,7 @@ def _refuse_plain_account_name(
 
 
 def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
-    """True if a holder and another name may be two parties that could both be paid."""
+    """True if a holder and another name may be two parties, either of whom could be paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
     if (
@@ -246,7 +246,7 @@ def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
 
 
 def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
-    """A whole name and one in parts that have nothing in common are two people."""
+    """Refuse a whole name and one in parts with no common word: they are two people."""
     for plain in (name for name in names if name.rank is Rank.PLAIN):
         for parts in (name for name in names if name.rank is Rank.PART):
             if not cells.share_words(plain.headers, parts.headers):
@@ -273,7 +273,7 @@ def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
 
 
 def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
-    """True if a company is the same in every row, where a name is not: it pays."""
+    """True if a company is the same in every row while a name is not: it is the payer."""
     return cells.is_constant(company.headers) and cells.varies(name.headers)
 
 
@@ -288,7 +288,7 @@ def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: Column
 
 
 def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
-    """A `Name` in a list of bank accounts may be the bank's name, which must not be checked as a payee."""
+    """Refuse `Name` in a list of bank accounts: it may be the bank's name, which is not a payee."""
     [first, *_] = chosen
     if first.rank not in (Rank.PLAIN, Rank.HOLDER) or first.meant.side is Side.PAYEE or cells.row_count == 1:
         return
@@ -332,7 +332,7 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[C
 def _with_company(
     chosen: list[Candidate], found: NameColumns, cells: ColumnCells, *, is_stated: bool
 ) -> list[Candidate]:
-    """The names, and a company where the row has one instead of a name."""
+    """The names, with a company in rows that have one instead of a name."""
     if found.has_person or (is_stated and not _is_empty_in_a_row(chosen, cells)):
         return chosen
     companies = _of_the_first_rank(found.companies, cells)
@@ -355,7 +355,7 @@ def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: ColumnCells) -> bool:
 
 
 def _empty(cells: ColumnCells) -> list[ColumnChoice]:
-    """An empty column of names if there is no other: each row is rejected for its name."""
+    """An empty column of names if there is no other: each row is rejected for its missing name."""
     for header in cells.headers:
         meant = meaning(header)
         if meant.what == "name" and meant.side is not Side.OURS and not cells.is_filled(header):

@@ -1,4 +1,4 @@
-"""The report on each column: its field and the rule for it, or why it is only kept."""
+"""The report on each column: its field and the rule for it, or why it is not read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -29,13 +29,13 @@ class ColumnReading(NamedTuple):
     how: Sentence
     """The rule; for a column that is not read, the reason."""
     others: tuple[str, ...] = ()
-    """The headers of the other columns that could have been this field."""
+    """The headers of other columns that could have been this field."""
     values: tuple[str, ...] = ()
-    """The first three that the column has."""
+    """The first three values of the column."""
     is_disputed: bool = False
-    """True if the choice between this column and others is open, so that no column is read for the field."""
+    """True if this column and others compete for a field, so that none is read as it."""
     map: str | None = None
-    """The `--map` that has it read, where the cells show it and the header does not."""
+    """The `--map` that reads it, if only its cells show the field."""
 
 
 def readings_of(
@@ -45,7 +45,7 @@ def readings_of(
     *,
     ignored: Collection[str] = (),
 ) -> tuple[ColumnReading, ...]:
-    """The report on each header, in file order; a disputed header could be a field as well."""
+    """The report on each header, in file order; a disputed header is marked."""
     used = {header: choice for choice in choices for parts in choice.sources for header in parts}
     readings = []
     for header in cells.headers:
@@ -72,7 +72,7 @@ def readings_of(
 
 
 def readings_by_look(looks: Mapping[str, Guess], cells: ColumnCells) -> tuple[ColumnReading, ...]:
-    """How columns without headers would be read with `--map`."""
+    """The report on columns without headers, as `--map` could read them."""
     return tuple(
         ColumnReading(
             header,
@@ -120,7 +120,7 @@ _OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
 
 
 def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None:
-    """Kinds of account in a column, if they differ from its header."""
+    """Kinds of account in a column that differ from its header."""
     sample = cells.sample(header).to_list()
     if field not in _ACCOUNT_FIELDS or not sample:
         return None
@@ -136,7 +136,7 @@ def none_in_cells(field: str) -> Sentence:
 
 
 def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) -> Sentence:
-    """Why a column is not read as anything."""
+    """Why a column is not read."""
     meant = meaning(header)
     if meant.what is None:
         return rule_of("header not known")
@@ -152,7 +152,7 @@ _KEPT = {NEVER: rule_of("never the payee"), SECOND: rule_of("a second line of a 
 
 
 def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Sentence:
-    """Why a possible column is not read: the one that is, or what it holds instead."""
+    """Why a possible column is not read: another one is, or its content differs."""
     field = "name" if meant.what in (COMPANY, GIVEN, MIDDLE, FAMILY) else str(meant.what)
     if field not in FIELDS:
         return rule_of(meant.rule)
@@ -161,7 +161,7 @@ def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Senten
 
 
 def _read_first(field: str, choices: Sequence[ColumnChoice]) -> str | None:
-    """The column that is read as a field; of an account, whichever has it."""
+    """The column that is read as a field; for an account, any of its fields."""
     fields = (field, *_ACCOUNT_FIELDS) if field in ("sort_code", *_ACCOUNT_FIELDS) else (field,)
     sources = [choice.sources for wanted in fields for choice in choices if choice.field == wanted]
     return next((source[0][0] for source in sources if source), None)

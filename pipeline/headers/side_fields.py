@@ -1,7 +1,7 @@
 """Columns that never refuse a file: if two could be one field, the more explicit is read, the other kept.
 
-What belongs to the question is stricter: of two columns for an identification or a secondary reference that
-differ, neither is chosen.
+Fields of the question are stricter: if two columns for an identification or a secondary reference differ, the
+file is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,7 @@ _OF_PAYMENTS = ("paymentcurrency", "payoutcurrency", "settlementcurrency", "targ
 
 
 def choose(cells: ColumnCells, mapped: Mapping[str, object]) -> list[ColumnChoice]:
-    """The columns of all fields but name and account; a choice without a source is a note and no more.
-
-    Raises:
-        ColumnsRefused: two columns could be a part of the question and differ in a row.
-    """
+    """Choose the columns of all fields but name and account; a choice without a source is only a note."""
     assert {*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS} <= set(FIELDS)
     choices = []
     for field in (*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS):
@@ -50,7 +46,7 @@ def _candidates(field: str, cells: ColumnCells) -> list[str]:
     ]
     if field == "currency":
         there = [*there, *_chosen_currency(cells)]
-    # A reference of our side is still one; an account type, a bank or an amount of ours is not the payee's.
+    # Our own reference still counts; our account type, bank or amount is not the payee's.
     if field not in ("payment_id", "reference"):
         there = [header for header in there if meaning(header).side is not Side.OURS]
     filled = [header for header in there if cells.is_filled(header)]
@@ -61,13 +57,13 @@ def _candidates(field: str, cells: ColumnCells) -> list[str]:
 
 
 def _fits(field: str, header: str, cells: ColumnCells) -> bool:
-    """True if the cells of a column can be what its header could mean."""
+    """True if the cells of a column fit the field of its header."""
     sample = cells.sample(header)
     if not len(sample):
         return True
-    if field == "account_type" and header != field:  # others call things of the books so
+    if field == "account_type" and header != field:  # others use this word for ledger accounts
         return "=" in header or any(_is_account_type(word) for word in sample)
-    if meaning(header).explicit == 3:  # its own name
+    if meaning(header).explicit == 3:  # its canonical name
         return True
     if field == "currency":
         return bool(sample.str.contains(_CURRENCY).any())

@@ -1,7 +1,7 @@
-"""The words of a header: how a header is cut into them, and what each is a cue of.
+"""Split a header into words, and look up the cue of each.
 
-Case, accents, width and punctuation do not matter, and words that are written in one piece, as in
-`sortcode` or `Empfängerkonto`, are found in it.
+Case, accents, width and punctuation are ignored, and words are also found in compounds such as `sortcode` or
+`Empfängerkonto`.
 """
 
 import re
@@ -19,12 +19,12 @@ class Words(NamedTuple):
 
     cues: frozenset[Cue]
     order: tuple[Cue, ...]
-    currency: str | None  # the one that the header names
-    number: int  # the largest digit that stands alone, as in `Name 2`; 0 if none does
+    currency: str | None  # currency in the header
+    number: int  # the largest single digit, as in `Name 2`; 0 if none
 
 
 Found = Cue | int | str
-"""What a word stands for: a cue, a digit, or a currency by its ISO 4217 code."""
+"""The meaning of a word: a cue, a digit, or a currency by its ISO 4217 code."""
 
 
 def fold(header: str) -> str:
@@ -52,11 +52,11 @@ _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
 _ENDINGS = ("s", "ns", "ens", "es", "n", "a")
 _STEM_LENGTH_MIN = 5
-"""Shortest word without its non-English ending, so that `an` is no `a`."""
+"""Length of the shortest word left after removing a non-English ending, so that `an` is not `a`."""
 
 
 def _plain(text: str) -> str:
-    """Without case, width and accents."""
+    """The text in lower case, without width and accents."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLINGS)
@@ -67,13 +67,13 @@ def _plain(text: str) -> str:
 
 def tokens_of(text: str) -> list[str]:
     """The words and numbers of a text, normalised for comparison."""
-    # An apostrophe joins: `payee's`, `d'ordre` is looked up both ways by the spelling of the phrase.
+    # Apostrophes join words: `payee's` and `d'ordre` are looked up in both spellings.
     words = _GENDERS.sub("", unicodedata.normalize("NFKC", text))
     return [_plain(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]
 
 
 def _humps_apart(token: str) -> Sequence[str]:
-    """The words of `camelCase` and `IBANNumber`; most are one."""
+    """The words of `camelCase` and `IBANNumber`; usually one."""
     if token[1:] == token[1:].lower() or token.isupper():
         return (token,)
     begins = [
@@ -90,7 +90,7 @@ def _humps_apart(token: str) -> Sequence[str]:
 
 @cache
 def _lexicon() -> dict[tuple[str, ...], Cue]:
-    """Words and phrases, as their tokens -> their cue; the first cue of a word counts."""
+    """Tokens of each word or phrase -> its cue; the first cue of a word counts."""
     lexicon: dict[tuple[str, ...], Cue] = {}
     for cue, words in WORDS.items():
         for word in words:
@@ -103,13 +103,13 @@ def _lexicon() -> dict[tuple[str, ...], Cue]:
 def _spelled(word: str) -> set[tuple[str, ...]]:
     """The tokens of a word or phrase, with and without umlauts."""
     if word.isascii() and word.islower() and word.replace(" ", "").isalpha():
-        return {tuple(word.split())}  # as most are
+        return {tuple(word.split())}  # the usual case
     return {tuple(tokens_of(spelling)) for spelling in {word, word.casefold().translate(_UMLAUTS)}}
 
 
 @cache
 def _compounds() -> dict[str, Cue]:
-    """The same words, each in one piece, for headers without spaces."""
+    """The same words without spaces, for headers without spaces."""
     compounds: dict[str, Cue] = {}
     for tokens, cue in _lexicon().items():
         compounds.setdefault("".join(tokens), cue)
@@ -133,23 +133,23 @@ def cue_of(token: str) -> Found | None:
 
 
 def is_ours(header: str) -> bool:
-    """True if a word of a header gives it to our side, whatever its other words are."""
+    """True if a word of a header marks it as ours, whatever its other words."""
     return not set(tokens_of(header)).isdisjoint(words_with(Cue.OURS))
 
 
 def words_of(header: str) -> Words | None:
-    """The words of a header as it is written; None if one is not known."""
+    """The words of a header; None if one is unknown."""
     outside = _looked_up(tokens_of(_BRACKETS.sub(" ", header)))
     if outside is None:
         return None
     inside: list[Found] = []
     for bracket in _BRACKETS.findall(header):
-        # What a bracket adds may be in any words, and only what is known of it counts.
+        # Text in brackets may have unknown words; only known ones count.
         inside += _looked_up(tokens_of(bracket)) or [
             found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
         ]
-    # A digit in a bracket counts nothing: it is a length, or a word of a legend. Nor does a bracket give a
-    # side or a bank, as in `Name (from the bank statement)`, unless it names a side only.
+    # A digit in brackets does not count: it is a length, or part of a legend. Brackets do not set a side or a
+    # bank, as in `Name (from the bank statement)`, unless they name only a side.
     is_side = all(found is Cue.OURS for found in inside)
     aside = () if is_side else (Cue.OURS, Cue.BANK)
     kept = [found for found in inside if not isinstance(found, int) and found not in aside]
@@ -157,18 +157,18 @@ def words_of(header: str) -> Words | None:
 
 
 def words_outside_brackets(header: str) -> Words | None:
-    """The words of a header without those in brackets; None if one is not known."""
+    """The words of a header outside brackets; None if one is unknown."""
     return words_of(_BRACKETS.sub(" ", header))
 
 
 def words_in_one_piece(folded: str) -> Words | None:
-    """The words of a header that is written in one piece."""
+    """The words of a header without spaces."""
     pieces = _segmented(folded)
     return None if pieces is None else _counted(pieces)
 
 
 def known_and_unknown(header: str) -> tuple[str, frozenset[str]]:
-    """A header without the words that stand for nothing, and these.
+    """A header without its unknown words, and those words.
 
     >>> known_and_unknown("Zorblex sort code") == ("sort code", {"zorblex"})
     True
@@ -216,7 +216,7 @@ def _found(tokens: Sequence[str]) -> Found | None:
 
 
 def _without_ending(token: str) -> Cue | None:
-    """The cue of a word that stands as a genitive or a plural, as in `mottagarens` or `saajan`."""
+    """The cue of a word in the genitive or plural, such as `mottagarens` or `saajan`."""
     for ending in filter(token.endswith, _ENDINGS):
         stem = token.removesuffix(ending)
         is_long = ending == "s" or len(stem) >= _STEM_LENGTH_MIN
@@ -226,7 +226,7 @@ def _without_ending(token: str) -> Cue | None:
 
 
 def _segmented(text: str) -> list[Found] | None:
-    """A compound as its fewest words; None if it is not made of known ones."""
+    """A compound as its fewest words; None if it contains others than known ones."""
     if len(text) > _COMPOUND_LENGTH_MAX:
         return None
     best: list[list[Found] | None] = [[]]
@@ -242,7 +242,7 @@ def _segmented(text: str) -> list[Found] | None:
 
 
 def _piece(text: str, start: int, end: int) -> Found | None:
-    """A word in a compound: long enough to be no chance, or one of the short ones that may end it."""
+    """A word in a compound: long enough not to be chance, or a short one that may end a compound."""
     piece = text[start:end]
     is_suffix = start > 0 and end == len(text) and (piece in _SUFFIXES or piece.isdecimal())
     if len(piece) < _PIECE_LENGTH_MIN and not is_suffix:

@@ -1,8 +1,8 @@
-"""Name columns that no header binds to the account: they may be the payee's.
+"""Name columns that no header links to the account: they may be the payee's.
 
-A column with an unknown header may hold the payees, so a name beside it is asked about only if a header
-or the cells show that it is the right one. A word that the headers of a name and of an account share, and
-no other has, binds the two, whatever it means: `Zorblex name` beside `Zorblex IBAN`.
+A column with an unknown header may hold the payees, so a name next to it is used only if a header or the
+cells show that it is the right one. A word that only the headers of a name and an account share links the
+two, whatever its meaning: `Zorblex name` and `Zorblex IBAN`.
 """
 
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ _LIKE_A_PARTY = (
     rf"^{_WORD}(?: (?:{_WORD}|[&+]|d[aeiou]s?|del|della|der|den|di|du|la|le|of|and|und|et|og|och|van|von|vom"
     r"|zu|zum|ten|ter|y|e|i|a\.?s\.?|s\.?r\.?o\.?|z|o\.?o\.?|s\.?p\.?a?\.?))+$"
 )
-"""Two words or more, each with a capital but for particles and legal forms: no text about a payment."""
+"""At least two words, capitalised except for particles and legal forms: not a payment text."""
 _MOSTLY = 0.75
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _ACCOUNTS, _OF_BANK = ("iban", "account_number"), ("sort_code", "bic")
@@ -45,7 +45,7 @@ def refuse(
     *,
     is_bound: bool,
 ) -> None:
-    """Refuse names beside which another column may have the payees.
+    """Refuse names if another column may have the payees.
 
     Args:
         chosen: The names that would be asked about.
@@ -66,17 +66,17 @@ def refuse(
 
 
 def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool) -> list[ColumnChoice]:
-    """The columns of accounts, and of a name, whose headers share a word that has no meaning.
+    """The columns of accounts, and of a name, whose headers share an unknown word.
 
-    Nothing where several such words could be the payee's, or where another column may have the accounts.
+    Nothing if several such words could be the payee's, or if another column may have the accounts.
 
     Args:
         cells: The columns that `--map` does not name.
-        taken: The fields that are found.
+        taken: The fields that are assigned already.
         has_name: Whether the name is mapped.
 
     Raises:
-        ColumnsRefused: another column says that it has names, and differs in a row.
+        ColumnsRefused: another column is headed as names, and differs in a row.
     """
     accounts: dict[frozenset[str], dict[str, str]] = {}
     names: dict[frozenset[str], list[str]] = {}
@@ -114,14 +114,14 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
 
 
 def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
-    """The given and the family name of the only party that is named in parts, in unknown words."""
+    """The given and family name of the only party whose name is in parts under unknown words."""
     parts = [header for header in cells.headers if _is_part(_rest_and_owner(header)[0], header)]
     owners = {_rest_and_owner(header)[1] for header in parts}
     return _whole(parts) if len(owners) == 1 else None
 
 
 def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
-    """The one column that says payee beside words that have no meaning, as `Garnishee payee` does."""
+    """The one column that says payee together with unknown words, such as `Garnishee payee`."""
     headers = [
         header for header in cells.headers if names_unknown_payee(header) and are_parties(header, cells)
     ]
@@ -130,7 +130,7 @@ def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
 
 
 def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
-    """A header without the words that say whose it is, unknown ones or a company's, and these."""
+    """A header without its owner words (unknown or a company's), and those words."""
     known, words = known_and_unknown(header)
     owner = {word for word in known.split() if cue_of(word) is Cue.COMPANY}
     rest = " ".join(word for word in known.split() if word not in owner)
@@ -138,7 +138,7 @@ def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
 
 
 def _may_name(known: str, header: str, cells: ColumnCells) -> bool:
-    """Whether a column may hold the names of the party in its header, or a part of them."""
+    """True if a column may hold the names of the party in its header, or parts of them."""
     is_whole = meaning(known).rank in (Rank.PLAIN, None) and are_parties(header, cells)
     is_party = meaning(header).what == COMPANY or is_of_unknown(header)
     return (is_party and is_whole) or _is_part(known, header)
@@ -157,7 +157,7 @@ def _whole(headers: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
-    """True if another column of names, of a party in unknown words, has the same in every row."""
+    """True if another name column, of a party in unknown words, has the same value in every row."""
     return cells.varies(name.headers) and any(
         names_unknown_party(header)
         and not cells.text(header).has_nulls()
@@ -167,7 +167,7 @@ def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
 
 
 def _account_of(known: str, header: str, cells: ColumnCells) -> str | None:
-    """The field of an account that the known words of a header are of."""
+    """The account field that the known words of a header mean."""
     meant = meaning(known)
     if meant.what not in (*_ACCOUNTS, *_OF_BANK) or meant.side is Side.OURS:
         return None
@@ -182,7 +182,7 @@ def _stem(word: str) -> str:
 
 
 def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
-    """One name in every row, beside names with an unknown header, may be the payer's."""
+    """Refuse a constant name next to names with an unknown header: it may be the payer's."""
     [first, *_] = chosen
     if not cells.is_constant(first.headers):
         return
@@ -208,7 +208,7 @@ def _refuse_owner(
 
 
 def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
-    """A name that stands elsewhere in some rows, or lacks a part in them, beside unread names there."""
+    """Refuse a name that is missing or incomplete in rows in which an unread name is not."""
     [first, *_] = chosen
     parts = [part for part in first.headers if first.rank is Rank.PART and cells.text(part).has_nulls()]
     if not parts and not first.is_instead:
@@ -226,17 +226,17 @@ def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
 
 
 def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_bound: bool) -> None:
-    """Beside a name that no header binds to the account, names under an unknown header may be the payees'.
+    """Refuse a name that no header links to the account, if names under an unknown header may be the payees'.
 
-    An employee's is one: `Employee` beside `Issuing authority`. A holder's and a payee's are bound to it;
-    beside a payee's, a name that stands in some rows only may be of whom is paid there instead.
+    An employee's name is not linked: `Employee` and `Issuing authority`. A holder's or payee's name is; but
+    another name that only some rows have may be the substitute payee there.
     """
     is_paid = chosen[0].says_role and not may_be_codes(chosen[0], cells)
     for header in cells.headers:
         says_name = names_unknown_payee(header) or (not is_paid and names_unknown_party(header))
         if not says_name and not is_of_unknown(header):
             continue
-        # Where no header says that these are names, most cells must look so.
+        # If no header says that these are names, most cells must look like names.
         is_named = are_parties(header, cells, *((_LIKE_A_NAME, 0.5) if says_name else ()))
         if not is_named or cells.is_constant([header]) or (is_bound and not cells.text(header).has_nulls()):
             continue
@@ -250,7 +250,7 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_
 def _refuse_owner_of_repeated(
     chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells
 ) -> None:
-    """Refuse where names share an account and another column may name its owner."""
+    """Refuse names that share an account, if another column may name its owner."""
     may_own = _other_names(chosen, cells) if accounts else []
     if accounts and not cells.is_constant(accounts):
         may_own = [header for header in may_own if not cells.is_constant([header])]
@@ -269,7 +269,7 @@ def _refuse_owner_of_repeated(
 
 
 def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
-    """The other columns that hold names of parties, known ones and unknown."""
+    """The other columns with names of parties, known and unknown."""
     read = {header for name in chosen for header in name.headers}
     return [
         header

@@ -1,4 +1,4 @@
-"""The words of headers and footers in 23 languages (`words.toml`), and what they are cues of."""
+"""The words of headers and footers in 23 languages (`words.toml`), and their cues."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ class Cue(StrEnum):
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The words and phrases of a text of `words.toml`, without those that are there twice."""
+    """The words and phrases of a text of `words.toml`, without repeats."""
     words = (" ".join(word.split()) for word in text.split(","))
     return tuple(dict.fromkeys(filter(None, words)))
 
@@ -84,9 +84,9 @@ CURRENCIES: Mapping[str, str] = {
     **{code.lower(): code for code in listed(_FILE["currency_codes"]["codes"])},
     **{word: code for code, words in _FILE["currencies"].items() for word in listed(words)},
 }
-"""What stands in the header of an amount for its currency -> ISO 4217."""
+"""Spelling of a currency in the header of an amount -> ISO 4217."""
 PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]
-"""Headers of single products, and what each of them means."""
+"""Headers of single products, and their meanings."""
 TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = (
     listed(_FILE["footers"][name]) for name in ("totals", "subtotals", "notes", "alone")
 )
@@ -94,7 +94,7 @@ COUNTED = {
     language: (listed(words["before"]), listed(words["what"]))
     for language, words in _FILE["footers"]["counted"].items()
 }
-"""Language -> what stands before the word for what is counted, and such words."""
+"""Language -> words before the name of counted things, and such names."""
 COUNTS = (
     *listed(_FILE["footers"]["counts"]),
     *(f"{first} {what}" for before, counted in COUNTED.values() for what in counted for first in before),

@@ -3,9 +3,9 @@
     file -read-> Payments -validate-> Accepted -plan-> Checks -ask-> Answers -resolve-> Outcomes -write-> file
                               `--------> Rejects ---------------------------'              `-report-> Summary
 
-`check` opens the folder, the profile and the ledger, and goes the road of a `RunInput`: a payment file
-(`pipeline.jobs.whole_file`) joins the stages of `pipeline.stages` for all of its rows, a data set
-(`pipeline.jobs.data_set`) for each of its parts. An executor (`pipeline.executors`) carries out the asking.
+`check` opens the folder, the profile and the ledger, and calls the steps of a `RunInput`: a payment file
+(`pipeline.jobs.whole_file`) runs the stages of `pipeline.stages` for all of its rows, a data set
+(`pipeline.jobs.data_set`) for each of its parts. An executor (`pipeline.executors`) asks the questions.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -54,22 +54,22 @@ class RunInput(Protocol):
 
     @property
     def run_sha256(self) -> str:
-        """By what the ledger of its folder knows it."""
+        """The hash by which the ledger of its folder identifies it."""
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
-        """The summary of an earlier run that left nothing to do, if its files are still there."""
+        """The summary of an earlier run that finished, if its files still exist."""
 
     def changes(self, summary: Summary) -> Sequence[Change]:
-        """What such a run found changed since earlier runs."""
+        """The changes that the earlier run found in comparison with runs before it."""
 
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
-        """Validate it and find its questions; why nothing may be asked, unless the user allows it."""
+        """Validate it and find its questions; return why they must not be asked unless the user allows it."""
 
     def questions(self, surface: Surface) -> "RunQuestions":
-        """Questions at the beginning of asking; notify of calls that are likely to be wasted."""
+        """The questions at the start of asking; notify of calls that will probably be wasted."""
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
-        """Take the answers, and count what is left."""
+        """Take the answers, and count the open questions."""
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
         """Decide every payment, and write the outcomes and the reports."""
@@ -79,10 +79,10 @@ class RunResult(NamedTuple):
     """The result of a run."""
 
     summary: Summary
-    already_finished: bool  # True if an earlier run had finished the job, and nothing was left to do
-    changes: Sequence[Change] = ()  # what changed since earlier runs, as far as a person looks at it
-    next_step: Sentence | None = None  # how to go on, where rows are left; the summary has it in English
-    ended_by: PrecheckError | None = None  # what ended the run early; its results are of that moment
+    already_finished: bool  # True if an earlier run had finished the job
+    changes: Sequence[Change] = ()  # changes since earlier runs, as far as people review them
+    next_step: Sentence | None = None  # how to continue, if rows are left; the summary has it in English
+    ended_by: PrecheckError | None = None  # the error that ended the run early; its results are as of then
 
     def exit_code(self, fail_on: Collection[str] = ()) -> int:
         """The exit status of its file."""
@@ -92,13 +92,13 @@ class RunResult(NamedTuple):
 def check(
     job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None, ahead: PaymentSource | None = None
 ) -> RunResult:
-    """Check one payment file, and say what it leaves behind; also if an error ended the asking.
+    """Check one payment file, and return its results, even if an error ended the asking.
 
-    What is kept open stays so for the next file, and this one may have been read ahead.
+    Resources in `kept` stay open for the next file; `ahead` is this file if it was read ahead.
 
     Raises:
-        PrecheckError: the run ended before anything was asked, or its outcome file cannot be written; the
-            exit code says why. Answers that came before are kept, and are not asked for again.
+        PrecheckError: the run ended before the first question, or its outcome file cannot be written; the
+        exit code says why. Answers received before are kept, and not asked for again.
     """
     return check_input(job, partial(WholeFile.read, ahead=ahead), surface, kept)
 
@@ -111,7 +111,7 @@ def check_input(
     *,
     asks: bool = True,
 ) -> RunResult:
-    """Check what is read, as `check`; another process asks where this one does not."""
+    """Check an input, as `check`; without `asks`, another process asks its questions."""
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
     now, read_once = timestamp(started), ConfigurationFile if kept is None else kept.configuration
@@ -147,7 +147,7 @@ def check_input(
             )
         language = begin(job, ledger, now=timestamp(clock()))
 
-        # The HTTP libraries come with them, and a run that is refused needs none.
+        # These load the HTTP libraries, which a refused run does not need.
         from pipeline.jobs.sharing import AskingPlan, ask, joined_run
         from pipeline.jobs.writing import OpenRun, leave
 
@@ -157,7 +157,7 @@ def check_input(
         known = (ledger if shared is None else shared.shared, identity)
         reuse_answers(job.reusable._replace(signer=chosen.signer), plan.questions, known, apis, now=clock())
         asked, left = ask(job, plan, (ledger, shared), payments.left, surface, asks=asks)
-        del plan  # it holds the largest frame, which is no longer needed
+        del plan  # it holds the largest frame
         surface.watch.enter(Phase.WRITING)
         run = OpenRun(job, chosen, profile, ledger, before, started, language, asked)
         decided = payments.decide(run, left, surface)
@@ -172,7 +172,7 @@ def check_input(
 
 
 def begin(job: CheckJob, ledger: SqliteLedger, *, now: str) -> str:
-    """Record what was said for this run, and remove results of other answers; the language of its reports."""
+    """Record this run's settings and report language, and remove results of other answers."""
     if job.many_names_reason is not None:
         ledger.allow(job.many_names_reason, time=now)
     if ledger.last_finish is None:
@@ -181,7 +181,7 @@ def begin(job: CheckJob, ledger: SqliteLedger, *, now: str) -> str:
 
 
 def _notify_unsigned(job: CheckJob, chosen: Chosen, surface: Surface) -> None:
-    """Notify where the manifest of a run that had nothing left to do lacks the signature."""
+    """Notify if the manifest of a run that had already finished lacks the signature."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         missing = Sentence("jobs.notice_not_signed")
         surface.notify(Notice(missing, {"folder": str(job.out)}, is_vital=True))

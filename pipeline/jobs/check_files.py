@@ -1,4 +1,4 @@
-"""Several payment files, one after the other: one that cannot be checked does not stop the others."""
+"""Several payment files, one after the other; a file that cannot be checked does not stop the others."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ class FileResult(NamedTuple):
     result: RunResult | None
     """None if it could not be checked."""
     end: BaseException | None
-    """What prevented the check or ended it early: an error, or a mistake of this program."""
+    """The error, or bug of this program, that prevented the check or ended it early."""
 
 
 def check_files(
@@ -29,14 +29,14 @@ def check_files(
     how: Callable[[CheckJob, Surface], RunResult] = check,
     kept: KeptOpen | None = None,
 ) -> Iterator[FileResult]:
-    """Check payment files in order, and yield the result of each as soon as it has ended.
+    """Check payment files in order, and yield the result of each as soon as it is ready.
 
-    Each job has its surface for as long as it takes. Stopping one job ends them all. Where they share what is
-    kept open, each is read while the one before it is asked.
+    `surfaces` opens a surface for the duration of each job. Stopping one job ends them all. If the jobs share
+    `kept`, each file is read during the asking of the one before.
 
     Raises:
-        BaseException: an end that concerns the files that follow too, as soon as what is there of its own
-            file has been given.
+        BaseException: an end that concerns all following files too, after the result of its own file was
+        yielded.
     """
     turn = how if kept is None else _Turns(jobs, kept)
     for job in jobs:
@@ -56,7 +56,7 @@ def check_files(
 
 
 class _Turns:
-    """Checks files in order, with what is kept open and what was read ahead."""
+    """Checks files in order, with shared resources and files read ahead."""
 
     def __init__(self, jobs: Sequence[CheckJob], kept: KeptOpen) -> None:
         self._left = iter(jobs[1:])
@@ -64,7 +64,7 @@ class _Turns:
         self._ahead: PaymentSource | None = None
 
     def __call__(self, job: CheckJob, surface: Surface) -> RunResult:
-        """Check a file, and read the one after it where this one is asked."""
+        """Check a file, and read the next one during its asking."""
         ahead, self._ahead = self._ahead, None
         following = next(self._left, None)
 

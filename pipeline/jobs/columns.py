@@ -1,4 +1,4 @@
-"""How a payment file is read: which column, or which place in it, is which field."""
+"""How a payment file is read: which column or element is which field."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from schemas.columns import Column, ColumnsRead, NameInParts
 def columns_of(
     file: Path, given: ReadAs, config: Path | None = None
 ) -> tuple[ColumnsRead, InputError | None]:
-    """Read a file, and say what is known of its columns, and why it cannot be read as payments, if it cannot.
+    """Read a file; return what is known about its columns, and the error if it cannot be read as payments.
 
     Raises:
         ConfigurationError: the configuration cannot be read.
@@ -48,7 +48,7 @@ def columns_of(
 
 
 def _section(name: str, source: PaymentSource, read_as: ReadAs) -> str:
-    """Configuration that reads files like this one; a sort code only if the user mapped it."""
+    """The configuration section that reads files like this one; it maps a sort code only if the user did."""
     encoding = source.dialect.encoding
     mapping = {
         field: _by_header(column, source)
@@ -60,7 +60,7 @@ def _section(name: str, source: PaymentSource, read_as: ReadAs) -> str:
 
 
 def _by_header(column: str, source: PaymentSource) -> str:
-    """Columns by their headers, as `--map` has them; by their places where a header could be misread."""
+    """Columns by headers, as `--map` names them; by position if a header could be misread."""
     headers = [reading.header for reading in source.columns]
 
     def named(place: re.Match[str]) -> str:
@@ -107,7 +107,7 @@ def _read(name: str, source: PaymentSource) -> ColumnsRead:
 
 
 def _name_in_parts(source: PaymentSource) -> NameInParts | None:
-    """The joined columns of a name, and the joined names."""
+    """The columns of a name in parts, and the joined names."""
     for alternative in source.decision.get("name", "").split("|"):
         parts = alternative.split("+")
         if len(parts) > 1:

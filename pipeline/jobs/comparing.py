@@ -1,7 +1,7 @@
-"""Compare a file with earlier runs: which ones, and what a run keeps for the next.
+"""Compare a file with earlier runs: choose them, and keep data for the next comparison.
 
-Nothing is sent. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where it kept
-one, else its outcome file. Which of its payees count as known is in rules/known_payees.py.
+Nothing is sent. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` if it has one,
+else its outcome file. rules/known_payees.py decides which of its payees count as known.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,14 +48,14 @@ AT_ONCE_MAX = 500_000
 
 
 class ComparisonRequest(NamedTuple):
-    """The runs to compare with, as the user gave them."""
+    """The user's choice of runs to compare with."""
 
     folders: Sequence[Path] = ()
-    """By `--compare-with`."""
+    """Folders from `--compare-with`."""
     newest_of: str | None = None
-    """By `compare_with` of the profile: of the folders that fit this pattern the newest run."""
+    """The pattern from `compare_with` of the profile: the newest run in a matching folder counts."""
     signer: Signer | None = None
-    """Who must have signed the folders; None: the manifest alone proves each."""
+    """Required signer of the folders; None: the manifest alone proves each."""
 
     @property
     def in_words(self) -> str | None:
@@ -72,7 +72,9 @@ class CurrentRun(NamedTuple):
     input_sha256: str
     environment: str
     begun: str
-    """UTC, ISO 8601 with Z: when the first run in its folder began, so that a later run is no earlier one."""
+    """When the first run in its folder began, UTC, ISO 8601 with Z, so that later runs do not count as
+    earlier.
+    """
 
 
 class ComparedRows(NamedTuple):
@@ -93,7 +95,7 @@ class ComparedRun(NamedTuple):
     comparison: Comparison
     rows: Compared  # the run keeps the keys of their payees for the next run
     changes: Changes  # `Changes`
-    carried: pl.DataFrame  # `KeptPayees`: what earlier runs knew, and payments contradict
+    carried: pl.DataFrame  # `KeptPayees`: data of earlier runs that payments contradict
 
 
 def rows_of(accepted: Accepted, original: Original) -> Compared:
@@ -118,11 +120,11 @@ def rows_in_pieces(pieces: Callable[[], Iterable[tuple[Accepted, pl.Series]]], r
 def compare_with_earlier(
     wanted: ComparisonRequest, subject: CurrentRun, rows: Callable[[], Compared], *, now: datetime
 ) -> ComparedRun | None:
-    """Compare the payments that can be asked about with earlier runs; None without a comparison.
+    """Compare the payments that can be checked with earlier runs; None without a comparison.
 
     Raises:
-        UsageError: a folder holds no run that has ended, or is that of this very run.
-        InputError: something in a folder was changed since its run, or nothing is left to compare with.
+        UsageError: a folder holds no finished run, or is this run's own.
+        InputError: a folder was changed since its run, or has no data left to compare with.
         LockedError: a run works in one of the folders.
         OutputError, DiskError: a folder cannot be read.
     """
@@ -194,7 +196,7 @@ def _names(known: pl.DataFrame, rows: pl.Series) -> pl.Series:
     return rows.to_frame("row").join(known, on="row", how="left", maintain_order="left")["name"]
 
 
-# Which runs.
+# Choice of runs.
 
 
 def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Manifest]:
@@ -216,21 +218,20 @@ def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Man
 def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]]:
     """The runs that had ended before this one began, of other files, in the same kind of environment.
 
-    So neither a trial of the same file against a sandbox is taken for the last time, nor a later run, by
-    one that is taken up again.
+    This excludes a sandbox trial of the same file, and, when an older run is resumed, runs later than it.
     """
     for folder in matching_folders(pattern):
         try:
             manifest = read_manifest(folder)
         except UsageError:
-            continue  # not the folder of a run that has ended
+            continue  # not the folder of a finished run
         is_earlier = manifest.finished < subject.begun and real_path(folder) != real_path(subject.folder)
         is_other_file = manifest.input.sha256 != subject.input_sha256
         if is_earlier and is_other_file and manifest.environment == subject.environment:
             yield folder, manifest
 
 
-# What a run leaves behind.
+# Data for the next run.
 
 
 def keep(

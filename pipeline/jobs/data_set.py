@@ -1,4 +1,4 @@
-"""A data set on the road of `jobs.check`, part by part. Read that page first.
+"""Check a data set part by part, by the steps of `jobs.check`. Read that module first.
 
     part   -read_part->      accepted payments by bucket, rejects
     bucket -plan_bucket->    distinct questions, warnings across parts
@@ -6,9 +6,9 @@
     bucket -divide_answers-> answers by part
     part   -decide_part->    outcome file, summary of the part
 
-A bucket has all payments to some of the accounts. An engine (`pipeline.executors.datasets`) carries out the
-four functions; each leaves its result in the work folder, whole, and is not called again for what is there.
-So a killed run resumes where it stopped.
+A bucket has all payments to some of the accounts. An engine (`pipeline.executors.datasets`) runs the four
+functions. Each writes its complete result to the work folder, and is not called again if it exists, so a
+killed run resumes where it stopped.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
 
 
 class CheckedSet:
-    """As `RunInput`; frames lie in the work folder."""
+    """As `RunInput`; the frames are in the work folder."""
 
     _task: SetTask
     _planned: PlannedSet
@@ -144,7 +144,7 @@ class CheckedSet:
 
 
 def refuse_options_of_a_file(check: CheckJob) -> None:
-    """Refuse what means nothing for a data set (UsageError)."""
+    """Refuse options that do not apply to data sets (UsageError)."""
     options_given = {
         "--pain002": check.pain002,
         "--sheet": check.sheet is not None,
@@ -159,7 +159,7 @@ def refuse_options_of_a_file(check: CheckJob) -> None:
 
 
 def _unusable(data: DataSet, problems: list[LocalizedText | str]) -> InputError | None:
-    """The error to end with where parts cannot be used: the others are checked all the same."""
+    """The error at the end if parts cannot be used: the others are checked all the same."""
     if not problems:
         return None
     more_count = len(problems) - PROBLEMS_NAMED_MAX

@@ -1,4 +1,4 @@
-"""What checking a data set would take. Nothing is sent; what was read and planned stays for the run."""
+"""Forecast the check of a data set. Nothing is sent; parts and plans are stored for the run."""
 
 from dataclasses import replace
 from functools import partial
@@ -33,7 +33,7 @@ from schemas.strict import timestamp
 
 
 def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
-    """Read, validate and plan a data set, and say what checking it would take; send nothing.
+    """Read, validate and plan a data set, and forecast its check; send nothing.
 
     Raises:
         PrecheckError: the data set or the configuration cannot be used; the exit code says why.

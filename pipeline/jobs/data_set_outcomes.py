@@ -1,4 +1,4 @@
-"""Finish a data set: every part is decided, and the outputs of the run are written."""
+"""Finish a data set: decide every part, and write the outputs of the run."""
 
 import hashlib
 import json
@@ -48,12 +48,12 @@ class Answered(NamedTuple):
     """Facts about the answers as a whole."""
 
     left: QuestionsLeft
-    state: str  # names these answers: where it is the same, they are
-    in_sequence: str  # the same of the accounts with numbers in sequence
+    state: str  # identifies these answers: equal states mean equal answers
+    in_sequence: str  # the same for accounts with consecutive numbers
 
 
 def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -> Answered:
-    """Look at all answers, bucket by bucket, for what no bucket knows alone."""
+    """Examine all answers, bucket by bucket, for findings across buckets."""
     counts, unknown, digest = Counter[tuple[str, str, str]](), [], hashlib.sha256()
     for bucket in range(shared.bucket_count):
         pieces = sorted(shared.files.answers(bucket).glob("*.parquet"))
@@ -113,7 +113,7 @@ def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom
         kept |= {task.part.number: found for task, found in decided}
     for path in out.iterdir():
         if path.name not in {found.outcome_name for found in kept.values()}:
-            path.unlink()  # of a part that there is no more, or in another format
+            path.unlink()  # a part that no longer exists, or another format
     return [CheckedPart(part, read, kept.get(part.number)) for part, read in planned.parts]
 
 

@@ -1,4 +1,4 @@
-"""A data set before anything is asked: its parts are read and compared, its buckets planned."""
+"""A data set before any question: its parts are read and compared, its buckets planned."""
 
 import json
 import re
@@ -48,7 +48,7 @@ class PlannedSet(NamedTuple):
     """A data set, read and planned."""
 
     parts: Sequence[tuple[DataPart, PartRead]]  # all of them, in order
-    rows: UsableRows  # the rows that can be used
+    rows: UsableRows  # the rows of usable parts
     buckets: Sequence[BucketPlanned]
 
     @property
@@ -58,12 +58,12 @@ class PlannedSet(NamedTuple):
 
     @property
     def unusable(self) -> set[int]:
-        """The numbers of the others."""
+        """The numbers of unusable parts."""
         return {part.number for part, read in self.parts if read.problem is not None}
 
     @property
     def many_names(self) -> ManyNames:
-        """The payments that try names on accounts."""
+        """The payments that try many names on one account."""
         return ManyNames(
             sorted(row for bucket in self.buckets for row in bucket.many_names_rows)[:ROWS_NAMED_MAX],
             sum(bucket.many_names_count for bucket in self.buckets),
@@ -72,7 +72,7 @@ class PlannedSet(NamedTuple):
 
 
 def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
-    """Settings that all tasks share; their work folder is for these settings only."""
+    """The settings that all tasks share; their work folder is for these settings only."""
     check, modulus = job.check, there.modulus
     bucket_bytes = format_named(data.format).BUCKET_BYTES
     bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // bucket_bytes + 1))
@@ -94,7 +94,7 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
 
 
 def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = count_nothing) -> PlannedSet:
-    """Read every part, one usable at least or it is an InputError, and plan every bucket; `count` them."""
+    """Read every part (InputError: none is usable), and plan every bucket; `count` them."""
     tasks = [PartTask(shared, part) for part in data.parts]
     reads = counted(at_work.each(read_part, tasks), count, SetStep.READ, len(tasks))
     found = {task.part.number: read for task, read in reads}
@@ -125,12 +125,12 @@ def compare_parts(
 
 
 def why_refused_set(check: CheckJob, planned: PlannedSet) -> Sentence | None:
-    """Why nothing may be asked about a data set, which tries names on accounts."""
+    """Why a data set that tries many names on accounts is refused; None if it is not."""
     return why_refused(planned.many_names, where=check.file.name, positions=planned.rows.positions)
 
 
 def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart, PartRead]]:
-    """The parts, with a problem where one has other columns than the first that can be used."""
+    """The parts, with a problem for those whose columns differ from the first usable one's."""
     first = next(((part, read) for part, read in parts if read.problem is None), None)
     if first is None:
         raise InputError(Sentence("jobs.part_unusable", problem=parts[0][1].problem))
@@ -147,8 +147,8 @@ def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart
 class _Columns(NamedTuple):
     """The columns of the parts so far."""
 
-    decision: Mapping[str, str]  # how they were read, each by a part that has cells in it
-    filled: set[str]  # those that have cells in any part, by place
+    decision: Mapping[str, str]  # how they were read, each by a part with cells in it
+    filled: set[str]  # those with cells in any part, by position
 
 
 def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], before: _Columns) -> PartRead:
@@ -183,7 +183,7 @@ def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], befor
 
 
 def _filled(columns: str, blank: Collection[str]) -> list[str]:
-    """The columns of a field, as `--map` names them, without those that have no cells."""
+    """The columns of a field, in `--map` notation, without those that have no cells."""
     return [one for one in columns.split("|") if one and not set(one.split("+")) <= set(blank)]
 
 

@@ -29,7 +29,7 @@ from schemas.summary import (
 
 
 class CheckedPart(NamedTuple):
-    """One part of a data set, and what became of it."""
+    """One part of a data set, and its result."""
 
     part: DataPart
     read: PartRead
@@ -42,7 +42,7 @@ def add_up(
     calls: Sequence[ApiCalls],
     banks: Sequence[pl.DataFrame],
 ) -> Summary:
-    """The summary of a data set, from all of its parts in order, and from their `bank_counts`."""
+    """The summary of a data set, from its parts in order and their `bank_counts`."""
     summaries = [part.decided.summary for part in parts if part.decided is not None]
     is_complete = not any(part.read.problem is not None for part in parts) and not any(
         summary.undecided_count for summary in summaries
@@ -59,7 +59,7 @@ def add_up(
         parts=list(_part_totals(parts)),
         **listed_banks(pl.concat(banks).group_by("bank").sum()),
         calls=list(calls),
-        # Of a part, what each of its questions would save if it asked nothing.
+        # The sum over parts, each as if it had asked no question.
         saved_call_count=sum(summary.saved_call_count for summary in summaries)
         - sum(call.question_count for call in calls),
         attention=attention[:ROWS_LISTED_MAX],
@@ -79,7 +79,7 @@ def _codes(summaries: Sequence[Summary]) -> list[CodeCount]:
         if before is not None:
             count = count.model_copy(  # noqa: PLW2901 (the same, with those before)
                 update={
-                    # The shortest reason is the one that speaks of this code alone.
+                    # The shortest reason is about this code alone.
                     "reason": min(before.reason, count.reason, key=len),
                     "row_count": before.row_count + count.row_count,
                     "rows": [*before.rows, *count.rows][:ROWS_NAMED_MAX],
@@ -143,7 +143,7 @@ def routes_of(parts: Iterable[PartRead]) -> list[RouteCount]:
 
 
 def modulus_of(buckets: Iterable[ModulusUsed | None]) -> ModulusUsed | None:
-    """The tables that the accounts of all buckets were checked by."""
+    """The modulus tables that checked the accounts of all buckets."""
     used = [bucket for bucket in buckets if bucket is not None]
     if not used:
         return None

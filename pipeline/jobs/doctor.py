@@ -1,4 +1,4 @@
-"""What `precheck doctor` finds: everything that can be tried without asking about a payee."""
+"""The findings of `precheck doctor`: all tests that need no check of a payee."""
 
 from collections.abc import Callable
 from datetime import date, datetime
@@ -44,7 +44,7 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
             for server in profile.servers:
                 findings.extend(_try_server(server, now))
             if chosen.profile is not None:
-                leases_path()  # runs count their limits there, and cannot without it
+                leases_path()  # runs need it to count their limits
     except PrecheckError as error:
         what = Sentence("doctor.configuration")
         findings += [Finding(what, detail, error.exit_code) for detail in error.messages]
@@ -95,7 +95,7 @@ def _try_server(server: Server, now: datetime) -> list[Finding]:
 
 
 def _try(what: Sentence, trial: Callable[[], Sentence]) -> Finding:
-    """What a trial finds, or why nothing comes back."""
+    """The finding of a trial, or why it failed."""
     try:
         return Finding(what, trial())
     except PrecheckError as error:

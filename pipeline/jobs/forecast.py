@@ -1,4 +1,4 @@
-"""What checking a payment file would take: how many questions, to whom, how long. Nothing is sent."""
+"""Forecast the check of a payment file: how many questions, to which API, how long. Nothing is sent."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ from schemas.strict import timestamp
 
 
 def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
-    """Read, validate and plan one payment file, and say what checking it would take; send nothing.
+    """Read, validate and plan one payment file, and forecast its check; send nothing.
 
     Raises:
         PrecheckError: the file or the configuration cannot be used; the exit code says why.
@@ -61,7 +61,7 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
 
 
 def _with_cells(rejects: Sequence[RejectedRow], payments: Payments) -> list[RejectedRow]:
-    """The same with the cells of their rows."""
+    """The rejects with the cells of their rows."""
     rows = payments[[one.row - 1 for one in rejects]].iter_rows(named=True)
     return [
         one.model_copy(update={"name": row["name"], "amount": row["amount"], "cell": row.get(one.field)})
@@ -70,12 +70,12 @@ def _with_cells(rejects: Sequence[RejectedRow], payments: Payments) -> list[Reje
 
 
 def under_limits_now(made: Forecast, chosen: Chosen, now: datetime) -> Forecast:
-    """The same forecast by what is used of daily caps now; that of the embedded sandbox stays as it is."""
+    """The same forecast under the current use of daily caps; an embedded sandbox has none."""
     return made if chosen.profile is None else under_limits(made, limits_of(chosen.profile, now))
 
 
 def limits_of(profile: Profile, now: datetime) -> dict[ApiName, ApiLimits]:
-    """The limits that a run keeps now, and the prices, of each API that a profile has."""
+    """The current limits and prices of each API in a profile."""
     used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
     return {
         server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0), server.price)

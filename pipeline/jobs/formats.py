@@ -1,4 +1,4 @@
-"""Which formats of payment files are read, how each is known, and in what its payments are written again."""
+"""List the formats of payment files: how each is recognised, and how its payments are written again."""
 
 from pipeline.files.compressed import Compression
 from pipeline.formats import Entry, FormatChoice, FormatEntry
@@ -9,7 +9,7 @@ from schemas.columns import KnownFormat, KnownFormats
 
 
 def known_formats(choice: FormatChoice) -> KnownFormats:
-    """Every format that a file can have, the user's own layouts among them."""
+    """Every format that a file can have, the user's own layouts included."""
     return KnownFormats(
         formats=[_known(entry, choice) for entry in choice.entries],
         compressions=[compression.value for compression in Compression],

@@ -1,7 +1,7 @@
-"""What the payer's bank reported about a payment file, made into the folder of a run. Nothing is sent.
+"""Turn bank reports on a payment file into the folder of a run. Nothing is sent.
 
-The road is that of `jobs.check`, with an executor that reads instead of asking. The reports are copied into
-the folder, and every outcome can be derived from the copies again.
+The steps are those of `jobs.check`, with an executor that reads reports instead of asking. The reports are
+copied into the folder, so every outcome can be derived again from the copies.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ _REMARKS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class ImportJob:
-    """Which payment file, and what the bank reported about it."""
+    """The arguments of `precheck import`: a payment file and the bank's reports on it."""
 
     check: CheckJob
     reports: Sequence[Path]
@@ -61,7 +61,7 @@ class ImportJob:
 
 
 def import_report(job: ImportJob, surface: Surface) -> RunResult:
-    """Join the reports with the payments, and leave the folder of a run; one that is there is added to.
+    """Join the reports with the payments, and write the folder of a run, or extend an existing one.
 
     Raises:
         PrecheckError: nothing was written; the exit code says why.
@@ -164,7 +164,7 @@ def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface:
 
 
 def _next_step(found: ReportedAnswers) -> Sentence:
-    """Which batches have no report yet, or that the next report of the bank is needed."""
+    """The batches without a report, or that the bank's next report is needed."""
     count = found.answers.filter(state=AnswerState.UNANSWERED).height
     if not found.unnamed_batches:
         return Sentence("jobs.import_left", count=count)
@@ -177,7 +177,7 @@ def _next_step(found: ReportedAnswers) -> Sentence:
 def _copied(
     reports: Iterable[ReceivedReport], folder: Path, *, first: int, by: str, now: str
 ) -> list[ReportUsed]:
-    """Copy reports into a folder, as they were given."""
+    """Copy reports into a folder, unchanged."""
     used = []
     for number, report in enumerate(reports, start=first):
         name = bank_report_name(number, _SUFFIXES[sniff(report.data)])

@@ -1,8 +1,8 @@
-"""The payees of a run that has ended: what it keeps of them, and which of them a later run takes as known.
+"""The payees of a finished run: which data it keeps, and which payees a later run treats as known.
 
-There are no names in `payees.csv`; old names are shown masked, from the outcome file of the earlier run, as
-long as that exists. Keys of an earlier run that a payment contradicts are carried on under the key of that
-run: so the newest run alone shows what was last confirmed.
+`payees.csv` has no names; old names are shown masked, from the earlier run's outcome file if it still exists.
+If a payment contradicts keys of an earlier run, they are carried forward under that run's key, so the newest
+run has all that was last confirmed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,11 +47,11 @@ class RunOrigin(NamedTuple):
 
     folder: str  # its name
     finished: str  # when it ended: UTC, ISO 8601 with Z
-    payee_key: bytes  # the key of its payees
+    payee_key: bytes  # the key that hashes its payees
 
 
 class KnownRun(NamedTuple):
-    """The payees of an earlier run, from its own folder or carried on in another one."""
+    """The payees of an earlier run, from its own folder or carried forward in another."""
 
     earlier: EarlierPayees
     origin: RunOrigin
@@ -89,10 +89,10 @@ def kept_run(run: EndedRun, payee_key: bytes, *, now: datetime) -> Iterator[Kept
     """Open the payees of a run that has ended.
 
     Raises:
-        InputError: something in the folder was changed since the run, or nothing is left to compare with.
+        InputError: the folder was changed since the run, or has no data left to compare with.
     """
     folder, manifest = run.folder, run.manifest
-    from pipeline.jobs.verify import VerifyJob, require_verified  # not for a run that compares nothing
+    from pipeline.jobs.verify import VerifyJob, require_verified  # not needed without a comparison
 
     require_verified(VerifyJob(folder, asks_again=False), "jobs.not_run_left", now=now)
     is_purged = run.forgotten(run.outcome_file.name) is not None
@@ -185,11 +185,11 @@ def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
         yield KnownRun(EarlierPayees(origin.folder, known, unsure, hashed, lambda _: None), origin)
 
 
-# What a run leaves behind.
+# Data for the next run.
 
 
 def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys]) -> pl.DataFrame:
-    """`KeptPayees` of earlier runs that payments contradict, of each as `Differences` has it."""
+    """`KeptPayees` of earlier runs that payments contradict, as listed in `Differences`."""
     parts = [
         keys.with_columns(
             known=pl.lit(status.value),

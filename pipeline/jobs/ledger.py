@@ -20,13 +20,13 @@ from pipeline.wording import Sentence
 
 
 class LedgerJob(NamedTuple):
-    """The ledger, and the role to use there."""
+    """The ledger, and the role to use in it."""
 
     profile: str
     config: ConfigurationFile | Path | None
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
-    role: str | None = None  # to connect as; None: as the profile says
+    role: str | None = None  # role to connect as; None: that of the profile
 
 
 class NamedLedger(NamedTuple):
@@ -37,13 +37,13 @@ class NamedLedger(NamedTuple):
 
 
 def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
-    """Create the tables of a ledger, or find them there, and let the role of the runs use them.
+    """Create the tables of a ledger unless they exist, and grant the runs' role access.
 
-    Without a role it is that of the profile, where it is not the owner.
+    Without `grant_to`, the role is the profile's, if that is not the owner.
 
     Raises:
-        ConfigurationError: the profile names no ledger, or the server refuses, or has another one there.
-        IncompleteError: the server is away.
+        ConfigurationError: the profile names no ledger, the server refuses, or the database has other tables.
+        IncompleteError: the server is unavailable.
     """
     with connected_ledger(job) as (named, care):
         role = grant_to or (care.user if job.role is not None else None)
@@ -56,12 +56,11 @@ def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
 
 
 def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None) -> Sentence:
-    """Put a ledger under another key, in an environment variable or a file; say what is left to do.
+    """Put a ledger under another key, in an environment variable or a file; return the remaining steps.
 
     Raises:
-        ConfigurationError: as `create_ledger`; or one of the keys cannot be read, or is not that of the
-            ledger.
-        IncompleteError: the server is away.
+        ConfigurationError: as `create_ledger`; or a key cannot be read, or is not the ledger's.
+        IncompleteError: the server is unavailable.
     """
     new_key = secret(variable, path)
     with connected_ledger(job) as (named, care):
@@ -70,11 +69,11 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
 
 
 def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
-    """Close a run, by its id in `precheck status`, that will not be resumed; what it was answered stays.
+    """Close a run that will not be resumed, by its id in `precheck status`; its answers stay.
 
     Raises:
         UsageError: the ledger has no such run.
-        IncompleteError: a process is at work on it, or the server is away.
+        IncompleteError: a process is working on it, or the server is unavailable.
         ConfigurationError: as `create_ledger`.
     """
     with connected_ledger(job) as (_, care):
@@ -90,7 +89,7 @@ def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
 
 
 def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
-    """Look at a ledger, its server, and what a restored backup leaves in doubt; raises as `create_ledger`."""
+    """Check a ledger and its server, and the doubts about a restored backup; raises as `create_ledger`."""
     with connected_ledger(job) as (named, care):
         found = care.findings(named.key, is_restored=is_restored)
     wrong = ConfigurationError.exit_code
@@ -99,9 +98,9 @@ def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
 
 @contextmanager
 def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
-    """The ledger of a profile, which names one or it is a ConfigurationError, in the hands of its owner."""
+    """The ledger of a profile (ConfigurationError: it names none), opened as its owner."""
     named = _named(job)
-    clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # a person who looks wants to know now
+    clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # a user wants the result now
     with cared_for(named.url, clocks, role=job.role) as care:
         yield named, care
 

@@ -1,4 +1,4 @@
-"""Tell the people that `[notify]` names: by their command, or by a webhook."""
+"""Notify the people named in `[notify]`, by a command or a webhook."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ async def notify(
 ) -> str | None:
     """Send a notification if the configuration has `[notify]`, within ten seconds.
 
-    Nothing is raised, so that no file, status or approval depends on it.
+    Raises no error, so no file, status or approval depends on it.
 
     Returns:
         Why it could not be sent, or None.
@@ -73,7 +73,7 @@ async def _post(section: NotifySection, document: bytes) -> None:
 
 
 async def _run(command: list[str], document: bytes) -> None:
-    """Run a command that gets none of our secrets, in a process group of its own, which is killed if late."""
+    """Run a command without our secrets, in a process group of its own, which is killed on timeout."""
     child = await anyio.open_process(
         command,
         stdin=PIPE,
@@ -88,7 +88,7 @@ async def _run(command: list[str], document: bytes) -> None:
             await child.stdin.send(document)
             await child.stdin.aclose()
         except (anyio.BrokenResourceError, OSError):
-            pass  # a command need not read it
+            pass  # the command need not read it
         status = await child.wait()
     except BaseException:
         with anyio.CancelScope(shield=True):

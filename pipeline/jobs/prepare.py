@@ -34,31 +34,31 @@ from schemas.summary import BankWarning, ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
 READ_AHEAD_BYTES_MAX = 8 * 1024**2
-"""Largest file that is read while another one is in memory."""
+"""Largest file that is read while another is in memory."""
 
 
 class RunTime(NamedTuple):
-    """The time of a run, and of the first one in its folder."""
+    """The time of a run, and of the first run in its folder."""
 
     now: datetime
     begun: str  # UTC, ISO 8601 with Z
 
 
 class PreparedFile(NamedTuple):
-    """A file, validated and planned. Its questions are apart, as they are dropped once they are asked."""
+    """A file, validated and planned. Its questions are separate, to be dropped once they are asked."""
 
     findings: Findings
     assignments: Assignments
     routes: list[RouteCount]
-    refusal: Sentence | None  # why nothing may be asked about this file, unless the user allows it
+    refusal: Sentence | None  # why the file is refused, unless the user allows it
     compared: ComparedRun | None  # with earlier runs; None if that was not requested
-    modulus: ModulusUsed | None  # the tables that UK accounts were checked by
-    notes: tuple[Sentence, ...] = ()  # what was assumed about the payments
+    modulus: ModulusUsed | None  # the tables that checked UK accounts
+    notes: tuple[Sentence, ...] = ()  # assumptions about the payments
     bank_warnings: tuple[BankWarning, ...] = ()
 
 
 def _assumed(count: int, default: AccountType) -> tuple[Sentence, ...]:
-    """A note on payments whose account type the profile says, if there are any."""
+    """A note on payments with an assumed account type, if there are any."""
     return (Sentence("jobs.assumed_account_type", count=count, default=default),) if count else ()
 
 
@@ -69,13 +69,13 @@ def _bank_warnings(source: PaymentSource, chosen: Chosen, time: RunTime) -> tupl
 
 
 def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
-    """The job, with what its configuration says about how files of this name are read."""
+    """The job, with the configured reading options for files of this name."""
     read_as = ReadAs(job.mapping, job.encoding, job.sheet, job.input_format, job.country)
     return replace(job, **read_as.completed(job.file.name, file.inputs)._asdict())
 
 
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
-    """The payments of a job, as its options and its profile say that they are written."""
+    """The payments of a job, read by the options of the job and its profile."""
     format_choice = format_choice_of(job.input_format, file)
     try:
         return read(
@@ -96,7 +96,7 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
 
 
 def read_ahead(job: CheckJob, file: ConfigurationFile) -> PaymentSource | None:
-    """Read a file before its turn; None if it is large, or cannot be read: its turn says why."""
+    """Read a file before its turn; None if it is large, or unreadable: its turn reports the error."""
     with suppress(Exception):
         if job.file.is_file() and job.file.stat().st_size <= READ_AHEAD_BYTES_MAX:
             file, _ = file.for_profile(job.profile)
@@ -105,19 +105,19 @@ def read_ahead(job: CheckJob, file: ConfigurationFile) -> PaymentSource | None:
 
 
 def country_of(job: CheckJob, chosen: Chosen) -> str | None:
-    """The country of accounts that are no IBAN, by the job, or else by its profile."""
+    """The country of accounts that are not IBANs, from the job or its profile."""
     return job.country or chosen.default_country
 
 
 def _default_country(job: CheckJob, file: ConfigurationFile) -> str | None:
-    """The same of the profile; a profile that cannot be used is reported once the file is read."""
+    """The country from the profile; an unusable profile is reported after the file is read."""
     with suppress(PrecheckError):
         return choose(job.profile, file).default_country
     return None
 
 
 def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
-    """The layout that the run in a job's folder read its file with, if it is no longer configured."""
+    """The layout with which an earlier run in this folder read its file, if it is no longer configured."""
     try:
         before = read_summary(job.out).input
     except (InputError, UsageError):
@@ -127,12 +127,12 @@ def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
 
 
 def identity_of(input_sha256: str, chosen: Chosen) -> RunIdentity:
-    """The identity of a run: the same payments, asked about in the same way."""
+    """The identity of a run: its payments, and how they are asked about."""
     return RunIdentity(input_sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
 def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:
-    """The earlier runs to compare with: those of the job, or else of the profile."""
+    """The earlier runs to compare with, from the job or its profile."""
     return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of, chosen.signer)
 
 

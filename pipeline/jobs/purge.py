@@ -36,17 +36,18 @@ class PurgeJob:
     """The arguments of `precheck purge`."""
 
     older_than: timedelta = timedelta()
-    """Names of younger answers are kept; 0 keeps none, also if the run has not finished."""
+    """Names of younger answers are kept; 0 deletes all, even if the run has not finished."""
     with_files: bool = False
-    """Delete the files that hold the names too; all of them, also if some names are kept, but none where
-    nothing is old enough."""
+    """Delete the files that hold the names too: all of them, even if some names are kept, but none if no
+    answer is old enough.
+    """
     with_payments: bool = False
-    """With them also what `precheck split` wrote, and the keyed hashes of payees."""
+    """With them, delete the files of `precheck split` and the keyed hashes of payees."""
     by: str | None = None
-    """None if the user has no name, as in a container."""
+    """Name of the user; None if there is none, as in a container."""
     reason: str | None = None
     sign_with: Path | None = None
-    """The private key that signs the manifest; None: that of the profile of the run, if any."""
+    """The private key that signs the manifest; None: that of the run's profile, if any."""
     dry_run: bool = False
 
 
@@ -54,10 +55,10 @@ class PurgeResult(NamedTuple):
     """The result of a purge."""
 
     name_count: int  # names deleted from the ledger
-    detail_count: int  # details of problems deleted from the ledger: texts of the server
-    deleted: list[str]  # files that were deleted
-    left: list[str]  # files that hold such names, or may, as their content is not known
-    was_due: bool = True  # False if nothing was old enough, or nothing was left, and nothing was touched
+    detail_count: int  # details of problems deleted from the ledger: the server's texts
+    deleted: list[str]  # deleted files
+    left: list[str]  # remaining files that hold such names, or may, as their content is unknown
+    was_due: bool = True  # False if no answer was old enough, or no names were left, so nothing was changed
 
 
 class PurgeForecast(NamedTuple):
@@ -69,7 +70,7 @@ class PurgeForecast(NamedTuple):
 
 
 def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
-    """The folders to purge, in order, and whether each was named (UsageError: a pattern matches none)."""
+    """The folders to purge, in order; True if given by name (UsageError: a pattern matches none)."""
     folders: dict[Path, bool] = {}
     for word in words:
         if word.exists() or not _PATTERN.intersection(str(word)):
@@ -84,14 +85,14 @@ def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
 
 
 def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
-    """Delete the names that banks returned to the run in a folder, and put it on record.
+    """Delete the names that banks returned to the run in a folder, and record it.
 
     Raises:
         UsageError: it is not the folder of a run.
         IncompleteError: something in it is old enough, but its run has not finished; or the ledger that it
             shared with other machines does not answer.
         LockedError: another process works in the folder.
-        InputError: it has a signature that is not the signer's.
+        InputError: it has another signer's signature.
         ConfigurationError: the private key cannot be read.
         OutputError: the file there is not a ledger, or a file cannot be deleted.
         DiskError: the ledger is damaged or cannot be written to.
@@ -108,7 +109,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         deleted = [*_there(files), *map(str, filter(holds_only_ours, _works(folder, job)))] if is_due else []
         return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
     manifest, deleted = replaced_manifest(folder), []
-    # None signs where the manifest is not signed, or cannot be read; then the purge continues without it.
+    # An unsigned or unreadable manifest is not signed; the purge continues.
     signer = signer_again(folder, manifest, job.sign_with) if manifest and is_signed(folder) else None
     every = _works(folder, job)
     works = [work for work in every if holds_only_ours(work)]
@@ -136,7 +137,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
 
 
 def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeForecast:
-    """Look up what is old enough; an IncompleteError where anything is of a run that has not finished."""
+    """Find what is old enough (IncompleteError: that includes data of an unfinished run)."""
     with opened_to_read(folder, now=now, proves=False) as record:
         finish = record.last_finish
         has_finished = finish is not None and finish.unanswered_count == 0
@@ -152,7 +153,7 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeFo
 
 
 def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
-    """Erase the same in the ledger that the run shared, if it did; before all else, as it may be away."""
+    """Purge the run's shared ledger too, if any; first of all, as the ledger may be unavailable."""
     if (record := read_store_record(folder)) is None:
         return
     at_once = StoreClocks(lambda: now, lambda: 0.0, wait_max_s=0.0)
@@ -170,18 +171,18 @@ def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:
 
 
 def _holding_names(folder: Path) -> list[Path]:
-    """As `files_with_names`; of a data set also the folder of its outcome files."""
+    """As `files_with_names`; for a data set also the folder of its outcome files."""
     return [*files_with_names(folder), folder / OUTCOMES]
 
 
 def _works(folder: Path, job: PurgeJob) -> list[Path]:
-    """The work folders of the run, which are there until it has finished: they hold payees and accounts."""
+    """The work folders of the run, which exist until it has finished: they hold payees and accounts."""
     works = []
     if (job.with_files or job.with_payments) and (data_set := read_record(folder)) is not None:
         works.append(Path(data_set.work))
     if job.with_payments and (shared := read_store_record(folder)) is not None and shared.work is not None:
         works.append(work_of(Path(shared.work), shared.run))
-    # A folder of ours has the id of its run for a name.
+    # Our folders are named by the id of their run.
     return [work for work in works if _is_id(work.name) and work.is_dir() and not work.is_symlink()]
 
 

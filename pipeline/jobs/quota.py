@@ -1,4 +1,4 @@
-"""`precheck quota`: the daily caps of this user, and how much each client has used."""
+"""`precheck quota`: this user's daily caps, and how much each client has used."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,14 +15,14 @@ from pipeline.wording import Sentence
 class CapUse(NamedTuple):
     """One daily cap of one client."""
 
-    whose: str  # the server's host, and the client: by its profiles where they are known, else by a hash
+    whose: str  # server host and client: the client by its profiles if known, else by a hash
     used_count: int
     cap: int
     resets_at: datetime
 
 
 def cap_uses(now: datetime) -> tuple[list[CapUse], list[Sentence]]:
-    """How much of each cap of this user alone is used; a sentence for each profile whose caps are shared."""
+    """The use of each daily cap of this user; a sentence for each profile with shared caps."""
     profiles = _profiles()
     clients = dict(_clients(profiles))
     own = [
@@ -51,7 +51,7 @@ def _profiles() -> dict[str, Profile]:
 
 
 def _clients(profiles: dict[str, Profile]) -> Iterator[tuple[str, str]]:
-    """Scope, and the profiles and the client behind it."""
+    """Scope -> its profiles, and its client."""
     servers = [(name, server) for name, profile in profiles.items() for server in profile.servers]
     for scope in {scope_for(server) for _, server in servers}:
         mine = [(name, server) for name, server in servers if scope_for(server) == scope]
@@ -60,5 +60,5 @@ def _clients(profiles: dict[str, Profile]) -> Iterator[tuple[str, str]]:
 
 
 def quota_usage(now: datetime) -> list[QuotaUse]:
-    """The use of each daily cap of this user, by the scope of its server."""
+    """The use of each daily cap of this user, by server and client."""
     return usage(quota_path(), now)

@@ -1,6 +1,6 @@
-"""The reports of a run that has ended, written again from the files in its folder. Nothing is sent.
+"""Rewrite the reports of a finished run from the files in its folder. Nothing is sent.
 
-The ledger is opened for reading, which locks the folder meanwhile.
+The ledger is open for reading meanwhile, which locks the folder.
 """
 
 from datetime import datetime
@@ -26,7 +26,7 @@ from schemas.summary import Summary
 class BankReport(NamedTuple):
     """Request for the report for bank software."""
 
-    input_file: Path | None  # where the payment file of the run is; None: where `input_path` finds it
+    input_file: Path | None  # path of the run's payment file; None: found by `input_path`
 
 
 def report(  # noqa: PLR0913 (what is written, and how)
@@ -38,20 +38,21 @@ def report(  # noqa: PLR0913 (what is written, and how)
     language: str | None = None,
     now: datetime,
 ) -> tuple[Summary, str | None]:
-    """Write the reports of a run again, from the files in its folder.
+    """Rewrite the reports of a run from the files in its folder.
 
-    The summary, and the new name of a workbook that had been changed. Page and workbook keep their language
-    unless another is given, which goes into the manifest. A pain.002 that is there is left as it
-    is unless one is wanted. With a reason to adopt it, a folder that is not signed is signed as it is.
+    Returns the summary, and the new name of a workbook that people had changed. Page and workbook keep their
+    language unless another is given, which the manifest records. An existing pain.002 is kept unless a new
+    one is requested. `adopt` is a reason to sign an unsigned folder as it is.
 
     Raises:
-        UsageError: it is not the folder of a run that has ended; or the payment file is no pain.001, or not
-            found; or there is no key to adopt it with.
-        InputError: a file that the reports are made of is not as the run left it; or the folder would be
-            signed, and is not signed yet, or does not hold what `verify` checks.
+        UsageError: the folder holds no finished run, the payment file is missing or not a pain.001, or
+        adopting lacks a key.
+        InputError: a source file of the reports was changed since the run; or the folder would be signed, but
+        is unsigned or fails `verify`.
         ConfigurationError: the private key cannot be read.
         LockedError: a run works in the folder.
-        OutputError, DiskError: a report cannot be written, or a file cannot be read.
+        OutputError, DiskError: a report cannot be written, or a file
+        cannot be read.
     """
     run = ended_run(folder)
     signer = None if adopt is None else _adopting_signer(run, sign_with, now=now)
@@ -91,7 +92,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
 
 
 def _adopting_signer(run: EndedRun, key: Path | None, *, now: datetime) -> Signer:
-    """The signer of an adopted folder, which must be sound and never signed before."""
+    """The signer of an adopted folder, which must be sound and unsigned so far."""
     signer, folder = named_signer(key, run.manifest.profile.name), run.folder
     require_verified(VerifyJob(folder), "jobs.not_adopted", now=now)
     if signer is None:

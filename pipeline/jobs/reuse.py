@@ -1,7 +1,7 @@
-"""Answers of earlier runs: which of them a run reuses, and how many calls that saves.
+"""Reuse answers of earlier runs, and count the saved calls.
 
-Only a match is reused. Any other answer may have changed since, and an error is no information about the
-payee. An answer keeps the time at which it came, however often it is reused, so that it ages.
+Only matches are reused. Other answers may have changed since, and errors say nothing about the payee. A
+reused answer keeps its original time, so that it ages.
 """
 
 import os
@@ -41,17 +41,17 @@ class EarlierAnswers(NamedTuple):
     """The answers of another run, from its folder or from a shared ledger."""
 
     question_key: Callable[[Check], bytes]
-    """Gives the key of a question there."""
+    """Returns the key of a question there."""
     input_sha256: str
     answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
-    """Looks up the final answers to questions, by their keys."""
+    """Looks up the final answers to questions by their keys."""
 
 
 class KnownAnswer(NamedTuple):
     """A question, and the match that an earlier run got."""
 
     check: Check
-    answer: FinalAnswer  # as the earlier run recorded it: its `question` is the key of that run
+    answer: FinalAnswer  # as the earlier run recorded it: `question` is that run's key
     source: int  # which of the earlier runs, counted from 0
 
 
@@ -63,12 +63,12 @@ def reuse_answers(
     *,
     now: datetime,
 ) -> None:
-    """Record in the ledger which questions need not be asked, because an earlier run had a match.
+    """Record in the ledger the questions that an earlier run's match answers.
 
-    Those that the ledger has a final answer for are left as they are.
+    Questions with a final answer in the ledger are unchanged.
 
     Raises:
-        UsageError: a folder is no run, or its run asked another kind of server or another provider.
+        UsageError: a folder holds no run, or its run asked another kind of server or another provider.
         LockedError: a run works in one of the folders.
         DiskError: one of the ledgers is damaged.
     """
@@ -97,7 +97,7 @@ def reuse_answers(
 
 
 class OwnFolder(NamedTuple):
-    """The folder of the run itself, which may have been begun."""
+    """The folder of the run itself, which may already be in use."""
 
     folder: Path
     identity: RunIdentity
@@ -111,7 +111,7 @@ def reusable_checks(
     *,
     now: datetime,
 ) -> SparedChecks:
-    """Find which questions a run would not ask, recording nothing; raises as `reuse_answers`."""
+    """The questions that a run would not ask; raises as `reuse_answers`, but records nothing."""
     refuse_own_folder(permitted.folders, own.folder)
     left, why_uncounted = _left(checks, own, now)
     with _records(permitted, own.identity, now) as records:
@@ -121,7 +121,7 @@ def reusable_checks(
 
 
 def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataFrame, LocalizedText | None]:
-    """The checks without an answer in the folder of the run; and why the folder could not be read, if so."""
+    """The checks without an answer in the run's folder, and the error if the folder cannot be read."""
     folder, identity = own.folder, own.identity
     if not os.path.lexists(ledger_of(folder)):
         return checks, None
@@ -130,7 +130,7 @@ def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataF
             if record.run[:3] == identity[:3]:
                 return _unanswered(checks, record, {final.question for final in record.answers()}), None
             if not any(record.answers()):
-                return checks, None  # it may be used by any other run
+                return checks, None  # another run may use it
     except (InputError, LockedError, OutputError, DiskError) as error:
         return checks, error.messages[0].recorded()
     return checks, Sentence("jobs.folder_of_another_run", folder=folder).recorded()
@@ -154,7 +154,7 @@ def _records(
 def _others(
     permitted: ReusePermission, checks: pl.DataFrame, ledger: SqliteLedger | SharedRun, now: datetime
 ) -> list[EarlierAnswers]:
-    """Reusable answers of other runs of the ledger."""
+    """Reusable answers of other runs in the ledger."""
     if not permitted.in_ledger:
         return []
     keys = [ledger.question_key(Check(row[0], ApiName(row[1]), *row[2:])) for row in checks.iter_rows()]
@@ -204,7 +204,7 @@ def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
 def _unanswered(
     checks: pl.DataFrame, record: LedgerReader | SqliteLedger | SharedRun, answered: Collection[bytes]
 ) -> pl.DataFrame:
-    """The checks that a record has no final answer for."""
+    """The checks without a final answer in a record."""
     if not answered:
         return checks
     is_open = [
@@ -222,11 +222,11 @@ def reuse(
     not_before: str,
     now: str,
 ) -> list[KnownAnswer]:
-    """The questions without an answer in this run for which earlier runs got a match, in their order.
+    """The matches of earlier runs for this run's unanswered questions, in the order of the questions.
 
-    Where several runs, of the same environment and provider, asked the same question the latest answer
-    counts: an older match is worth nothing once a newer answer was another one. Times are UTC, ISO 8601 with
-    Z; an answer of the future, by a clock that was wrong, is not used either.
+    If several runs of the same environment and provider asked the same question, the latest answer counts, so
+    a newer answer overrides an older match. Times are UTC, ISO 8601 with Z; an answer from the future, by a
+    wrong clock, is not used.
     """
     assert checks.schema == CHECKS
     every = [Check(row[0], ApiName(row[1]), *row[2:]) for row in checks.iter_rows()]

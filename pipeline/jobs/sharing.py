@@ -1,6 +1,6 @@
-"""The run in a ledger that processes share: begun or joined, noted in the folder, asked, finished.
+"""A run in a ledger that processes share: begin or join it, link the folder to it, ask, finish.
 
-Without a shared ledger in the profile all this is nothing: the folder's own ledger is the whole record.
+Without a shared ledger in the profile, none of this applies: the folder's own ledger is the whole record.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,10 +43,10 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
     questions: _Questions
     chosen: Chosen
     profile: Profile  # the chosen one, with its servers running
-    kept: KeptOpen | None = None  # what stays open for the next file
+    kept: KeptOpen | None = None  # resources that stay open for the next file
 
     def way(self, ledger: SqliteLedger, joined: "JoinedRun | None", *, asks: bool) -> Way:
-        """The way of asking: this process alone, or together with others as `ask`."""
+        """How to ask: this process alone, or together with others as `ask`."""
         if joined is None:
             return Alone(ledger, is_ours=self.chosen.config is None, kept=self.kept)
         from pipeline.executors.folder_copy import FolderCopy
@@ -59,21 +59,21 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
 def joined_run(
     job: CheckJob, plan: AskingPlan[_Questions], identity: RunIdentity, surface: Surface
 ) -> Iterator["JoinedRun | None"]:
-    """The shared run of these questions, joined or begun; None if the profile has no shared ledger.
+    """Begin or join the shared run of these questions; None if the profile has no shared ledger.
 
-    Its folder, which is locked, is noted to belong to it; its questions lie where workers find them, if the
-    job says so.
+    The locked folder records which run it belongs to; if the job says so, the questions are stored for
+    workers.
 
     Raises:
-        ConfigurationError: the ledger cannot be used as the profile says, a process at work goes by other
-            limits, or another version of this program planned the run otherwise. No run was begun.
-        IncompleteError: the database has been away for as long as is waited; nothing was asked.
+        ConfigurationError: the ledger cannot be used with this profile, an active process has other limits,
+        or another version of this program planned the run differently. No run was begun.
+        IncompleteError: the database stayed unavailable until the timeout; no question was asked.
     """
     url = ledger_url(plan.chosen)
     if url is None:
         if job.fresh:
             forget_store_record(job.out)
-        del plan  # the largest frame, which is not to be held here
+        del plan  # the largest frame; free it now
         yield None
         return
     from pipeline.executors.joining import SharedAccess, join, open_store
@@ -120,12 +120,12 @@ def ask(  # noqa: PLR0913 (what is asked, by whom, and what becomes of it)
     *,
     asks: bool,
 ) -> tuple[AskingResult, QuestionsLeft]:
-    """Ask what is left to ask: alone, or together with the processes that share the run; and what is left.
+    """Ask the open questions, alone or together with the processes that share the run; return what is left.
 
     Args:
         job: how to check.
-        plan: what to ask.
-        record: the ledger of the folder; and the shared run, if it is one.
+        plan: the questions and APIs.
+        record: the ledger of the folder, and the shared run, if any.
         left_of: takes the answers.
         surface: reports.
         asks: whether this process asks in a shared run; otherwise workers do.
@@ -145,10 +145,10 @@ def ask(  # noqa: PLR0913 (what is asked, by whom, and what becomes of it)
 
 
 def _finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
-    """Have a run on record as finished, as no question is left, and remove its work folder.
+    """Record a run as finished, as no question is left, and remove its work folder.
 
     Raises:
-        IncompleteError: the database could not be reached for it.
+        IncompleteError: the database cannot be reached.
     """
     joined.access.store.mark_finished(joined.run)
     record = read_store_record(job.out)

@@ -1,7 +1,7 @@
-"""One row's whole history, from the file to the next step of a person. Nothing is sent.
+"""One row's whole history, from the file to the user's next step. Nothing is sent.
 
-The outcome file is read again like any payment file; what was asked is planned again from it, by the settings
-in the manifest; and the ledger is opened for reading, so that no run can work in the folder meanwhile.
+The outcome file is read again like any payment file, and its questions are planned again with the settings in
+the manifest. The ledger is opened for reading, which keeps runs out of the folder.
 """
 
 import csv
@@ -70,13 +70,13 @@ _ACCOUNTS = ("account_number", "iban", "account")
 
 
 class RowContext(NamedTuple):
-    """The frames of a run, all rows of them, and the facts about it that a row's story needs."""
+    """The frames of a run, with all rows, and the facts for a row's history."""
 
     file: str
     environment: Environment
     payments: pl.DataFrame  # `Payments`
     findings: tuple[pl.DataFrame, pl.DataFrame]  # `Rejects` and `Warnings`
-    accepted: pl.DataFrame  # `Accepted`, without rows that nothing was to be asked for
+    accepted: pl.DataFrame  # `Accepted`, without rows that were not to be asked about
     planned: tuple[pl.DataFrame, pl.DataFrame]  # `Checks` and `Assignments`
     outcomes: pl.DataFrame  # `Outcomes`
     positions: RowPositions | None = None  # positions of the rows in their file; None if it has none
@@ -84,11 +84,11 @@ class RowContext(NamedTuple):
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
-    """Everything that is known about one row, counted from 1.
+    """All facts about one row, counted from 1.
 
     Raises:
-        UsageError: it is not the folder of a run that has ended, or the row does not exist.
-        InputError: the outcome file is not as the run left it.
+        UsageError: the folder holds no finished run, or the row does not exist.
+        InputError: the outcome file was changed since the run.
         LockedError: a run works in the folder.
         DiskError: a file cannot be read.
     """
@@ -99,7 +99,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
     with opened_to_read(folder, now=timestamp(now)) as record:
         rows, positions = _rows_with(row, run), manifest.input.places
         validated = validate(rows.payments, routes_of(manifest.profile), positions)
-        # A row that was damaged was rejected for that; written back, it looks sound.
+        # A damaged row was rejected; once rewritten, it looks sound.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
         accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
         changed = [] if rows.changes is None else [warnings_of(rows.changes, with_names=True)]
@@ -131,7 +131,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
 
 
 def _rows_with(row: int, run: EndedRun) -> Rows:
-    """All rows of a file; of a data set those that may be to the account of a row."""
+    """All rows of a file; of a data set, those that may pay the account of a row."""
     parts = run.parts()
     own = next(part for part in reversed(parts) if part.first_row <= row)
     rows = run.rows(own)
@@ -151,7 +151,7 @@ _LAST_OF_ACCOUNT = (
     .str.replace_all("[^0-9A-Za-z]", "")
     .str.tail(14)
 )
-"""The same for every way to write an account."""
+"""The same pattern for every spelling of an account."""
 
 
 def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:
@@ -204,7 +204,7 @@ def _origin(row: int, manifest: Manifest) -> StoryOrigin | None:
 
 
 def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """`Rejects` by the user's modulus tables, which are not in the folder: from the reasons in the rows."""
+    """`Rejects` by the user's modulus tables, which are not in the folder: taken from the rows' reasons."""
     rejected = outcomes.filter(pl.col("check_outcome") == Outcome.REJECTED)
     found = [
         rejected.filter(
@@ -216,7 +216,7 @@ def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _extent(file: InputFile) -> Sentence:
-    """The rows of a file, with the positions of the first and the last."""
+    """The rows of a file, and the positions of the first and the last."""
     rows = Sentence("jobs.rows_of_file", file=file.name, last=str(file.row_count))
     if file.places is None:
         return rows
@@ -227,7 +227,7 @@ def _extent(file: InputFile) -> Sentence:
 def assembled(
     row: int, context: RowContext, attempts_for: Callable[[Check], Sequence[RequestAttempt]]
 ) -> Story:
-    """Put together what is known about one row, which must exist, with every request for its question."""
+    """Combine all facts about one existing row with every request for its question."""
     assert context.payments.schema == PAYMENTS
     assert context.accepted.schema == ACCEPTED
     assert context.outcomes.schema == OUTCOMES
@@ -281,7 +281,7 @@ def _route(accepted: pl.DataFrame) -> StoryRoute | None:
 
 
 def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | None:
-    """The question that answers a row, or None if there is none."""
+    """The question that answers a row, or None."""
     checks, assignments = planned
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS

@@ -1,4 +1,4 @@
-"""Which payments of a run may be paid, which are held, and why."""
+"""Divide the payments of a run into those to pay and those to hold, with reasons."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -60,13 +60,13 @@ class SplitJob(ReviewJob):
     config: Path | None = None
     hold_undecided: bool = False
     repeated_rows: Sequence[int] = ()
-    """Rows whose payment a file of another family released: PAYMENT_REPEATED, as of the policy."""
+    """Rows whose payment another family's file released; the policy treats them as PAYMENT_REPEATED."""
     release_again: bool = False
-    """True if payments that were released before are not held for that."""
+    """True if payments that were released before need not be held."""
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
-    """Write the payments that may be paid, those that are held, and why.
+    """Write the payments that may be paid, those that are held, and the reasons.
 
     Raises:
         IncompleteError: a payment is not decided yet, and holding it was not requested.
@@ -77,7 +77,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         refuse_simulated(run, allowed=job.allow_simulated or run.summary.is_rehearsal)
         if not job.hold_undecided:
             _refuse_undecided(run)
-        # What the profile of the run says today.
+        # The profile's current policy.
         policy = choose_again(run.summary.profile, job.config).policy
         signer = signer_again(job.folder, run.manifest, job.sign_with, job.config)
         approver = job.approver(time)
@@ -113,7 +113,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
             )
         )
         record_approval(job.folder, *approvals)
-        files.close()  # each file gets its name
+        files.close()  # renames each file to its final name
         in_force = {**DEFAULT_POLICY, **policy}
         made = SplitMade(
             time=time,
@@ -180,13 +180,13 @@ def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> Localize
 
 
 def _refused(decisions: pl.DataFrame, placements: pl.DataFrame) -> pl.DataFrame:
-    """The `Decisions` to release that release nothing."""
+    """The `Decisions` to release that have no effect."""
     held = placements.filter(place=Verdict.HOLD)
     return decisions.filter(decision=Decision.RELEASE).join(held, on="row", how="semi", maintain_order="left")
 
 
 def _not_on_record(decisions: Decisions, approvals: Iterable[Approval]) -> pl.DataFrame:
-    """The decisions without the corrections already recorded with the corrected file."""
+    """The decisions, without corrections that the approval of the corrected file already records."""
     fixed = [
         (row, Decision.FIX.value, approval.by, approval.time)
         for approval in approvals
@@ -204,7 +204,7 @@ def _approvals(
     release: PaymentFile | None,
     sign: Callable[[pl.DataFrame, str, Decision | None], list[Approval]],
 ) -> list[Approval]:
-    """Decisions of people, including those without effect; refused ones last."""
+    """People's decisions, including those without effect; refused ones last."""
     refused = _refused(decisions, placements)
     kept = decisions.join(refused, on="row", how="anti", maintain_order="left")
     counted = [
@@ -234,7 +234,7 @@ def _refuse_undecided(run: FinishedRun) -> None:
 
 
 def _note_of(decision: str, release: PaymentFile | None) -> str:
-    """The decision, and the file that got the payments or lost them."""
+    """The decision, and the file that gained or lost the payments."""
     if release is None:
         return f"{decision}: no payment was released"
     return f"{decision}: the released payments are {Path(release.path).name}, SHA-256 {release.sha256}"
@@ -264,7 +264,7 @@ def _released_here(
 
 
 def _reasons(run: FinishedRun, placements: Placements, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Each held row of an outcome file, and what a person has to know; a person's reason in its own words."""
+    """Each held row of an outcome file with what a person has to know; a person's reason stays verbatim."""
     payments, outcomes = run.source.payments, run.outcomes
     placements = Placements(placements.slice(run.part.first_row - 1, run.part.row_count))
     decided = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))

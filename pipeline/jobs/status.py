@@ -6,15 +6,15 @@ from schemas.outcomes import ApiName
 from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
 SILENT_MAX_S = 15.0
-"""A process that lives is seen every few seconds."""
+"""A live process reports every few seconds."""
 
 
 def status_of(job: LedgerJob) -> LedgerStatus:
-    """Look at the runs that have not finished, and at the processes that ask.
+    """The unfinished runs, and the processes that ask.
 
     Raises:
         ConfigurationError: the profile names no ledger, or the server refuses.
-        IncompleteError: the server is away.
+        IncompleteError: the server is unavailable.
     """
     with connected_ledger(job) as (named, care):
         state = care.state()

@@ -1,7 +1,7 @@
 """Verify that the folder of a run is complete, consistent and unchanged. Nothing is sent.
 
-The questions are planned again from the payment file, or from the outcome file where the payment file is not
-at hand, by the settings in the manifest; the ledger must have answered them as the outcome file says.
+The questions are planned again, with the settings in the manifest, from the payment file or, without it, from
+the outcome file. Their answers in the ledger must agree with the outcome file.
 """
 
 import io
@@ -74,20 +74,20 @@ class VerifyJob:
     folder: Path
     input_file: Path | None = None
     config: Path | None = None
-    """Where the profile of the run has the key of its ledger; None: the usual configuration."""
+    """The configuration whose profile names the ledger's key; None: the usual one."""
     signed_by: Path | None = None
     """The public key that the manifest must be signed with; None if no signature is required."""
     asks_again: bool = True
-    """True if the questions are planned again; otherwise answers are looked for by their ids alone."""
+    """True if the questions are planned again; otherwise answers are found by their ids alone."""
 
 
 def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
-    """Check that nothing in the folder of a run was changed since, and that all of it agrees.
+    """Check that the folder of a run is unchanged and consistent.
 
-    One finding per thing looked at, in order. What differs in one does not hide another.
+    Returns one finding per check, in order. A difference in one does not hide another.
 
     Raises:
-        UsageError: it is no folder of a run that has ended, or the public key lies in it.
+        UsageError: the folder holds no finished run, or contains the public key.
         ConfigurationError: the public key cannot be used.
         InputError: the payment file cannot be read.
         LockedError: a run works in the folder.
@@ -125,7 +125,7 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
 
 
 def _others(folder: Path, manifest: Manifest) -> list[Finding]:
-    """Files in the folder that the evidence does not have."""
+    """Files in the folder that are not in the evidence."""
     others = sorted(unrecorded(folder, manifest))
     folders = [path for name in others if not (path := folder / name).is_symlink()]
     within = chain.from_iterable(path.rglob("*") for path in folders)
@@ -142,7 +142,7 @@ def _others(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def _looks_payable(path: Path, manifest: Manifest) -> bool:
-    """True if someone may take it for payments that were checked; not so what is the checked file itself."""
+    """True if a user may take a file for checked payments; the checked file itself is excluded."""
     if not (looks_payable(path.name) or path.name.casefold() == manifest.input.name.casefold()):
         return False
     if path.is_symlink():
@@ -154,10 +154,10 @@ def _looks_payable(path: Path, manifest: Manifest) -> bool:
 
 
 def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
-    """Refuse a folder that was changed since the run, with the sentence of a key.
+    """Refuse a folder that was changed since the run; `refusal` is the key of the sentence.
 
     Raises:
-        InputError: something was.
+        InputError: it was changed.
         PrecheckError: as `verify`.
     """
     for finding in verify(job, now=now):
@@ -166,7 +166,7 @@ def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
 
 
 def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
-    """True if the manifest is signed by who should have signed it."""
+    """The finding about the signature: it must be that of the required signer."""
     folder, path, what = job.folder, job.signed_by, Sentence("evidence.signature")
     if path is None:
         there = Sentence("evidence.signature_unverified", signature=SIGNATURE)
@@ -212,7 +212,7 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
 
 
 class _LookedAt:
-    """The folder that is looked at, part by part: what was read last is kept for the next look."""
+    """The folder under verification, part by part; what was read last is cached."""
 
     def __init__(self, job: VerifyJob, run: EndedRun, *, is_input: bool) -> None:
         self.job, self.run, self.is_input = job, run, is_input
@@ -226,7 +226,7 @@ class _LookedAt:
         return (self.rows(part)[:2] for part in self.parts())
 
     def _original(self, part: RunPart) -> PaymentSource:
-        """The payment file, read as the run read it; of a data set the part."""
+        """The payment file, or the part of a data set, read as the run read it."""
         path, recorded = self.job.input_file, self.run.manifest.input
         assert path is not None
         return read(
@@ -239,7 +239,7 @@ class _LookedAt:
         )
 
     def original_table(self, part: RunPart) -> pl.DataFrame:
-        """The columns of that; a data set may be one file, which was divided."""
+        """Its columns; a data set may be one file that was divided."""
         table = self.original(part).original
         return table if table.height == part.row_count else table.slice(part.first_row - 1, part.row_count)
 
@@ -332,7 +332,7 @@ def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
 
 
 def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
-    """A finding with what else a difference may come from."""
+    """A finding, with the note that another version may have caused the difference."""
     made_by = manifest.tool_version
     if not finding.exit_code or made_by == _VERSION:
         return finding
@@ -342,7 +342,7 @@ def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
 
 
 def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
-    """True if the last split made the files that are there, and lost no payment."""
+    """Check that the last split made the present files, and lost no payment."""
     if not manifest.splits:
         return []
     last = manifest.splits[-1]
@@ -365,7 +365,7 @@ def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def _some(rows: Sequence[int]) -> str:
-    """The first of some rows, as a sentence names them."""
+    """The first of some rows, as listed in a sentence."""
     return ", ".join(map(str, rows[:ROWS_NAMED_MAX])) + ("..." if len(rows) > ROWS_NAMED_MAX else "")
 
 
@@ -457,7 +457,7 @@ def _shaped(one: Shaped) -> Sentence:
 
 
 def _fault_of_approvals(manifest: Manifest) -> Sentence | None:
-    """What cannot be true of who decided and who approved; None if nothing is."""
+    """Contradictions in who decided and approved; None if there are none."""
     splits = {split.time: split for split in manifest.splits}
     for number, approval in enumerate(manifest.approvals, start=1):
         if any(not 1 <= row <= manifest.input.row_count for row in approval.rows):
@@ -480,7 +480,7 @@ def _fault_of_approvals(manifest: Manifest) -> Sentence | None:
 
 
 def _decided(manifest: Manifest) -> Sentence:
-    """How many decisions there are, whose they are, and who approved them."""
+    """The number of decisions, their authors, and the approver."""
     approvals = manifest.approvals
     deciders = _names(each.by for each in approvals if each.rows)
     alone = any(each.self_approved for each in approvals)
@@ -499,7 +499,7 @@ def _names(names: Iterable[str]) -> list[str]:
 
 
 def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
-    """What a look finds, or why nothing can be seen."""
+    """The finding of a check, or why it is impossible."""
     try:
         return look()
     except (InputError, UsageError, OutputError) as error:

@@ -1,4 +1,4 @@
-"""A payment file on the road of `jobs.check`: every stage takes all of its rows at once."""
+"""Check a payment file by the steps of `jobs.check`: every stage takes all of its rows at once."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class WholeFile:
-    """A `RunInput` that frees what it no longer needs, as a file may have millions of rows."""
+    """A `RunInput` that frees frames early, as a file may have millions of rows."""
 
     _prepared: PreparedFile
     _checks: Checks

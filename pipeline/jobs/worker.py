@@ -1,4 +1,4 @@
-"""A worker: it helps with the runs of one profile whose questions lie in a work folder."""
+"""A worker: it asks questions for the runs of one profile, from a work folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkerJob:
-    """Whom to help."""
+    """The arguments of `precheck worker`."""
 
     profile: str
     config: Path | None
-    work: Path  # the folder that `precheck run --work` writes to
-    until_idle: bool = False  # end when nothing is left to ask
+    work: Path  # the folder of `precheck run --work`
+    until_idle: bool = False  # end when no question is left
 
 
 def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
-    """Help until a stop is requested, which is no error, or nothing is left to ask.
+    """Help until a stop is requested, which is not an error, or no question is left.
 
     Raises:
-        ConfigurationError: the profile has no shared ledger, or it cannot be used as the profile says.
-        OutputError: the work folder cannot be read, or others can look into it.
-        IncompleteError: something is left that this worker cannot ask now, or its ledger is away.
-        PrecheckError: what ends a run of this profile, such as credentials that are refused.
+        ConfigurationError: the profile has no shared ledger, or one that cannot be used.
+        OutputError: the work folder cannot be read, or other users can read it.
+        IncompleteError: questions are left that this worker cannot ask now, or its ledger is unavailable.
+        PrecheckError: errors that end a run of this profile, such as refused credentials.
     """
     chosen = choose(job.profile, job.config)
     if (url := ledger_url(chosen)) is None:

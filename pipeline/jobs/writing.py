@@ -48,33 +48,33 @@ if TYPE_CHECKING:
 
 
 class ReportedRun(NamedTuple):
-    """Reports of a bank, which replace the asking of a run."""
+    """A bank's reports, which replace the asking of a run."""
 
     reports: Sequence[ReportUsed]  # their copies are in the folder
-    next_step: Sentence  # how to go on, where rows are left
+    next_step: Sentence  # how to continue, if rows are left
 
 
 class OpenRun(NamedTuple):
-    """One run that has asked."""
+    """A run whose asking has ended."""
 
     job: CheckJob
     chosen: Chosen
     profile: Profile  # the chosen one, with its servers running
     ledger: SqliteLedger
-    before: Manifest | None  # the manifest that was there as it began
+    before: Manifest | None  # the manifest found at its start
     started: datetime
     language: str  # language of the page and the workbook
     asked: AskingResult
-    reported: ReportedRun | None = None  # None where services were asked
+    reported: ReportedRun | None = None  # None if services were asked
 
     def next_step(self, left: QuestionsLeft) -> Sentence:
-        """The sentence about what is left: questions, or parts that cannot be used."""
+        """The sentence about what is left: questions, or unusable parts."""
         if self.reported is not None:
             return self.reported.next_step
         return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_the_parts")
 
     def header(self, left: QuestionsLeft, clock: Clock, **found: Any) -> SummaryHeader:  # noqa: ANN401 (its fields)
-        """Its summary, with the fields on what was found in its input."""
+        """Its summary, without the fields about its input."""
         return SummaryHeader(
             tool_version=VERSION,
             profile=self.chosen.name,
@@ -101,15 +101,15 @@ class OpenRun(NamedTuple):
 
 
 class DecidedRun(NamedTuple):
-    """A run whose every payment is decided, and written with its reports."""
+    """A decided run whose reports are written."""
 
     summary: Summary
     written: WrittenOutcomes
-    files: Sequence[Path]  # all others that were written
+    files: Sequence[Path]  # all other files that it wrote
     question_count: int
-    changes: Sequence[Change] = ()  # what changed since earlier runs, as far as a person looks at it
-    work: Sequence[Path] = ()  # folders that nothing needs any more once the run has left
-    ended_by: PrecheckError | None = None  # why not every payment is decided, though all was asked
+    changes: Sequence[Change] = ()  # changes since earlier runs, as far as people review them
+    work: Sequence[Path] = ()  # folders to remove once the run has ended
+    ended_by: PrecheckError | None = None  # why some payments are undecided, though all questions were asked
 
 
 def leave(run: OpenRun, decided: DecidedRun, left: QuestionsLeft, clock: Clock) -> None:
@@ -204,7 +204,7 @@ def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes)
 
 
 def keep_reasons(reasons: Reasons, folder: Path) -> Path:
-    """Write what stands behind the reasons of the outcome file."""
+    """Write the sentences behind the reasons of the outcome file."""
     path = folder / REASONS
     with write_atomically(path) as file:
         reasons.write_ndjson(file)
@@ -247,7 +247,7 @@ def _of_packing(source: PaymentSource) -> dict[str, Any]:
 
 
 def _of_message(source: PaymentSource) -> dict[str, Any]:
-    """What a format of messages says of its file beside its payments."""
+    """Facts of a message file besides its payments."""
     message = source.message
     if message is None:
         return {}

@@ -1,7 +1,7 @@
-"""Rows of a frame -> the rows of a worksheet, in the XML of a workbook, a column at a time.
+"""Convert rows of a frame to the XML of worksheet rows, a column at a time.
 
-A cell at a time costs ten times as much, and the library takes text that looks like its markup for markup.
-Here all text is escaped, and no cell is anything but text, a number or empty: nothing is run or followed.
+Cell by cell costs ten times as much, and the library treats text that looks like its markup as markup. Here
+all text is escaped, and every cell is text, a number or empty, so there are no formulas or links.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,13 @@ from pipeline.rules.selected_values import replaced
 from pipeline.rules.totals import plain
 
 DIGITS_MAX = 15
-"""Digits that a spreadsheet's numbers hold exactly; a longer amount stays text."""
+"""Digits that a spreadsheet's numbers hold exactly; longer amounts stay text."""
 TEXT_CHARS_MAX = 16_000
-"""A spreadsheet's cells hold 32,767 units of UTF-16; a character can take two."""
+"""A spreadsheet cell holds 32,767 UTF-16 units; a character can take two."""
 LINE_POINTS = 15
 _ROWS_AT_ONCE = 5_000
-"""Half the cost of a thousand at once, as each expression takes time to begin; some ten megabytes of XML."""
-# Of the format's own escapes, such as _x0041_ for an A, none may be found in a text that has it literally.
+"""Half the cost of a thousand at a time, as each expression takes time to start; some 10 MB of XML."""
+# The format's own escapes, such as _x0041_ for an A, are escaped in texts that contain them literally.
 _ESCAPES = {
     "&": "&amp;",
     "<": "&lt;",
@@ -35,8 +35,9 @@ _ESCAPES = {
 }
 _ACTED_ON = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]"
 _TO_LOOK_AT = "[^ -%'-;=?-~]|_x|^ | $"
-"""Finds all that is acted on or to be escaped, and a space at an end. Few columns have any of it: to look at
-each of them once costs a third of what it takes to treat them all."""
+"""Finds all active or escapable text, and outer spaces. Few columns have any: one look at each costs a third
+of treating them all.
+"""
 
 
 class Styles(NamedTuple):
@@ -63,8 +64,8 @@ def rows_xml(
 ) -> Iterator[str]:
     """Write rows, some thousand at a time, with the columns of the sheet, left to right.
 
-    A cell is text, a word of a closed set, a whole number, or an amount as `frames.MONEY`. The line of the
-    first row is counted from 1.
+    A cell is text, an enum, a whole number, or an amount as `frames.MONEY`. `first` is the line of the first
+    row, counted from 1.
     """
     sources = {column.source for column in columns if column.source is not None}
     for start in range(0, rows.height, _ROWS_AT_ONCE):
@@ -91,13 +92,13 @@ def amount_as_text(amount: Decimal) -> str:
 
 
 def visible_texts(texts: pl.Series) -> pl.Series:
-    """Texts with everything that would be acted on made visible, as `visible` does."""
+    """Texts in which active characters are made visible, as by `visible`."""
     acted_on = texts.str.contains(_ACTED_ON)
     return replaced(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
 
 
 def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: bool) -> Sequence[pl.Expr]:
-    """The cells of a column after their reference, in parts; an empty one has the style of a text."""
+    """The cells of a column after their reference, in parts; empty cells have the style of text."""
     if column.source is None:
         return [pl.lit(f'" s="{styles.of_text(column)}"/>')]
     values, value = part[column.source], pl.col(column.source)
@@ -120,7 +121,7 @@ def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: 
 
 
 def _text(value: pl.Expr, style: int, *, is_spaced: bool) -> list[pl.Expr]:
-    """Texts, escaped; spaces at their ends are kept."""
+    """Texts, escaped; outer spaces are kept."""
     space = ' xml:space="preserve"' if is_spaced else ""
     opening = pl.lit(f'" s="{style}" t="inlineStr"><is><t{space}>')
     return [opening, value, pl.lit("</t></is></c>")]
@@ -135,7 +136,7 @@ def _number(digits: pl.Expr, style: int) -> list[pl.Expr]:
 
 
 def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
-    """The amount by its decimal digits, as no float comes near it; as text where a number cannot hold it."""
+    """The amount by its decimal digits, without floats; as text if a number cannot hold it."""
     digits = value.cast(pl.String).str.strip_suffix("0")
     has_mills = digits.str.contains(r"\.\d{3}$")
     is_long = digits.str.count_matches(r"\d") > DIGITS_MAX
@@ -150,7 +151,7 @@ def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
 
 
 def _line_count(column: SheetColumn) -> pl.Expr:
-    """How many lines a wrapped text takes, within its margins; words seldom fill a line to its end."""
+    """The number of lines of a wrapped text within its margins; words seldom fill a line completely."""
     if column.source is None:
         return pl.lit(1)
     char_count, room = pl.col(column.source).str.len_chars(), column.width - 1

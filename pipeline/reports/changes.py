@@ -17,14 +17,14 @@ from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningCount
 
 LISTED_MAX = 1000
-"""Changes in documents and on the page, gravest code and largest amounts first."""
+"""Changes in documents and on the page, most serious code and largest amounts first."""
 WORDS: Mapping[WarningCode, Sentence] = {
     WarningCode.BANK_DIFFERS: Sentence("changes.bank_differs"),
     WarningCode.ACCOUNT_CHANGED: Sentence("changes.account_changed"),
     WarningCode.NAME_CHANGED: Sentence("changes.name_changed"),
     WarningCode.PAYEE_NEW: Sentence("changes.payee_new"),
 }
-"""Kinds of change, the gravest first."""
+"""Kinds of change, the most serious first."""
 
 
 def gravest(changes: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
@@ -72,7 +72,7 @@ def changes_of(summary: Summary, payments: pl.DataFrame, changes: pl.DataFrame |
 
 
 def all_are_new(comparison: Comparison) -> bool:
-    """True if the earlier runs know nothing of the file, or there are none."""
+    """True if earlier runs know no payee of the file, or there are no earlier runs."""
     return comparison.new_count == comparison.payee_count
 
 
@@ -112,7 +112,7 @@ def counts_in_words(counts: Iterable[WarningCount]) -> str:
 
 
 def sides(change: Change) -> tuple[str, str]:
-    """Old and new, as they are shown beside each other."""
+    """Old and new value, to be shown side by side."""
     then = "-" if change.code is WarningCode.PAYEE_NEW else change.then or say("changes.no_longer_kept")
     if change.code is WarningCode.BANK_DIFFERS and then in set(Outcome):
         return in_words(Sentence(f"outcome.{then}")), in_words(Sentence(f"outcome.{change.now}"))
@@ -197,7 +197,7 @@ def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) ->
 
 
 def beside_rows(changes: Iterable[Change]) -> pl.DataFrame:
-    """What changed about each payment, in one line: `row`, `changed`, `then` and `now`."""
+    """Each payment's changes in one line: `row`, `changed`, `then` and `now`."""
     pairs = [(change.row, in_words(WORDS[change.code]), *sides(change)) for change in changes]
     columns = {"row": pl.UInt32(), **dict.fromkeys(("changed", "then", "now"), pl.String())}
     joined = [pl.col(column).str.join("; ") for column in ("changed", "then", "now")]

@@ -1,7 +1,7 @@
-"""Which decisions about a row the policy can follow: what the workbook offers beside it, and why.
+"""Decide which decisions the workbook offers for each row under the policy, and why.
 
-A decision to release counts where the policy leaves the row to a person, or releases it anyway; one to fix
-where the answer gives the correction; one to hold everywhere.
+A release is possible if the policy leaves the row to a person or releases it anyway, a fix if the answer has
+the correction, a hold always.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ _CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_AC
 IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
     pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)
 )
-"""True if `precheck fix` can write what a payment needs, as the bank gave the correction."""
+"""True if `precheck fix` can make the correction, as the bank gave it."""
 PROFILE_CHARS_MAX = 40
-"""Characters of a profile name where a spreadsheet allows 255."""
+"""Characters of a profile name in a text for which a spreadsheet allows 255."""
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: "sheet.no_bank_was_asked",
     Outcome.DEFERRED: "sheet.no_answer_yet",
@@ -41,25 +41,25 @@ _SAID: Mapping[str, str] = {
 
 
 class OfferedDecisions(NamedTuple):
-    """The decisions offered beside some rows."""
+    """The decisions offered for some rows."""
 
     words: tuple[Decision, ...]
-    why: str  # why release is not among them, and what to write where to change that; empty if it is
-    is_final: bool  # whether no setting changes it
+    why: str  # why release is not offered, and the setting that would offer it; empty if it is offered
+    is_final: bool  # whether no setting can offer it
 
 
 class Policy(NamedTuple):
     """The policy of a run."""
 
     verdicts: Mapping[str, Verdict] | None
-    """By outcome, code or warning; None if it is not known, so that it may be any."""
+    """Verdicts by outcome, code or warning; None if unknown."""
     warned: Warned
     """`Warned`."""
     profile: str
 
 
 class RowSpan(NamedTuple):
-    """Rows that follow one another and have one choice."""
+    """Consecutive rows with the same choice."""
 
     choice: OfferedDecisions
     first: int  # counted from 0
@@ -67,20 +67,20 @@ class RowSpan(NamedTuple):
 
 
 def warned_in(summary: Summary) -> Warned:
-    """`Warned`, as a run counted them."""
+    """`Warned`, from the summary of a run."""
     rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
     return Warned(pl.DataFrame(rows, schema=WARNED, orient="row"))
 
 
 def and_repeated(warned: Warned, rows: Sequence[int]) -> Warned:
-    """`Warned`, with rows whose payment another file released, as was found since."""
+    """`Warned`, with rows whose payment another file released, as found later."""
     code = pl.lit(WarningCode.PAYMENT_REPEATED.value)
     more = pl.DataFrame({"row": rows}, {"row": WARNED["row"]}).select("row", code=code)
     return Warned(pl.concat([warned, more]).unique(maintain_order=True)) if rows else warned
 
 
 def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
-    """Choices offered beside rows by the policy, in their order."""
+    """The decisions offered for rows under the policy, in row order."""
     chosen = policy.verdicts
     judged = verdicts(Outcomes(rows), policy.warned, chosen or {})
     holding = [
@@ -103,7 +103,7 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
         )
     )
 
-    @cache  # of thousands of spans, a few are of a kind of their own
+    @cache  # thousands of spans have only a few different choices
     def choice_of(never: str | None, held: str | None, can_fix: bool) -> OfferedDecisions:
         return choice(never, (held or "").split(), policy.profile, can_fix=can_fix)
 
@@ -114,17 +114,17 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
 
 
 class PolicyLine(NamedTuple):
-    """The verdict of the policy on an outcome, a code or a warning that rows of this file have."""
+    """The policy's verdict on an outcome, code or warning in this file."""
 
     key: str
     row_count: int
     verdict: str
-    words: tuple[Decision, ...]  # the decisions that it can follow
+    words: tuple[Decision, ...]  # the possible decisions
     why: str
 
 
 def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
-    """The verdicts of the policy on the rows of a run, by their keys; empty if the policy is not known."""
+    """The policy's verdicts on the rows of a run, by key; empty if the policy is unknown."""
     if policy.verdicts is None:
         return []
     judged = verdicts(
@@ -166,10 +166,10 @@ def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
 
 
 def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> OfferedDecisions:
-    """What is offered beside a row under a profile.
+    """The decisions offered for a row under a profile.
 
-    `never` is the outcome of a row that no policy releases; `held_by` has the keys of the policy that
-    is held; `can_fix` says whether `precheck fix` can correct it.
+    `never` is the outcome of a row that no policy releases; `held_by` has the policy keys that hold the row;
+    `can_fix` is True if `precheck fix` can correct it.
     """
     fix = (Decision.FIX,) if can_fix else ()
     if never is not None:
@@ -180,11 +180,11 @@ def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: 
 
 
 def how_to_release(held_by: Sequence[str], profile: str) -> str:
-    """Say what holds a row, and what to write where so that a person may release it.
+    """What holds a row, and the setting that would let a person release it.
 
     >>> how_to_release(["no_match"], "main")
     'The policy holds no_match. To release by decision, first write no_match = "review" into \
-[profiles.main.policy] of the configuration.'
+    [profiles.main.policy] of the configuration.'
     """
     keys = [f'{key} = "{Verdict.REVIEW}"' for key in held_by]
     is_short = len(profile) <= PROFILE_CHARS_MAX
@@ -193,11 +193,11 @@ def how_to_release(held_by: Sequence[str], profile: str) -> str:
 
 
 RANGES_MAX = 100
-"""Ranges of cells in one list; programs are slow with thousands."""
+"""Ranges of cells in one list; spreadsheet programs are slow with thousands."""
 
 
 def write_lists(page: "Worksheet", column: int, runs: Sequence[RowSpan], *, first_line: int) -> None:
-    """Offer what can be followed, in one column; the column and the first line are counted from 0."""
+    """Offer the possible decisions as lists in one column; column and first line are counted from 0."""
     ranges: dict[OfferedDecisions, list[list[int]]] = {}
     for run in runs:
         ranges.setdefault(run.choice, []).append(
@@ -215,7 +215,7 @@ def _list(choice: OfferedDecisions) -> dict[str, str | list[str]]:
     shown: dict[str, str | list[str]] = {
         "validate": "list",
         "source": words,
-        # Who has changed the policy since may write what it can follow now.
+        # A user who has changed the policy since may enter what it allows now.
         "error_type": "stop" if choice.is_final else "warning",
         "error_title": say("sheet.decision"),
         "error_message": choice.why or say("sheet.choose_one", words=words),

@@ -1,4 +1,4 @@
-"""The codes and the file formats, on a terminal: readable at 60 columns, without colour, and in a pipe."""
+"""Print codes and file formats on a terminal: readable at 60 columns, without colour, and in a pipe."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
 
 
 def print_codes(explanations: Iterable[Explanation], console: Console, *, in_full: bool) -> None:
-    """List all codes by where they come from; in full, each with its first meaning."""
+    """List all codes by their source; in full, each with its first meaning."""
     listed = list(explanations)
     for section in CodesSection:
         if not in_full:
@@ -35,7 +35,7 @@ def print_codes(explanations: Iterable[Explanation], console: Console, *, in_ful
             codes = (explanation.code for explanation in listed if explanation.section is section)
             console.print(Padding(Text(" ".join(codes)), (0, 0, 1, 2)))
             continue
-        table = table_of("code", "")  # headed by its section
+        table = table_of("code", "")  # its heading is the section
         table.columns[1].header = rendered(_SECTIONS[section], SurfaceKind.COMMAND)
         for explanation in listed:
             if explanation.section is section:
@@ -66,7 +66,7 @@ def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
 
 
 def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> None:
-    """Show each format, one a row; in full, how it is known."""
+    """Show one format per row; in full, how each is recognised."""
     table = (
         table_of("format", "written as", "known by")
         if in_full

@@ -1,6 +1,6 @@
-"""Templates, compiled and kept where Python keeps its compiled modules: a page of few rows is mostly that.
+"""Cache compiled templates where Python keeps compiled modules; a short page is mostly compilation.
 
-As with those, a user without write access compiles each time, and a stale file is compiled again.
+Without write access, each process compiles them; a stale file is compiled again.
 """
 
 import os
@@ -33,20 +33,20 @@ def templates(package: str, *, extensions: Sequence[str] = (), optimized: bool =
 
 
 def template_file(package: str, name: str) -> str:
-    """The text of a file beside the templates of a package."""
+    """The text of a file next to the templates of a package."""
     return files(package).joinpath("templates", name).read_text("utf-8")
 
 
 class _CompiledTemplates(BytecodeCache):
-    """What jinja made of a template, by the template's text, Python's version and jinja's."""
+    """Jinja's compiled templates, keyed by the text of the template, Python's version and jinja's."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Take up what an earlier process compiled."""
+        """Load a template that an earlier process compiled."""
         with suppress(OSError), _path(bucket).open("rb") as file:
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep what was compiled; it appears whole or not at all."""
+        """Store a compiled template; the file appears whole or not at all."""
         if sys.dont_write_bytecode:
             return
         unfinished = _path(bucket).with_suffix(f".{os.getpid()}")

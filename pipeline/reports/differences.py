@@ -1,8 +1,7 @@
-"""Where a supplied name and the name at the bank differ: the letters to mark, and a sentence.
+"""Show where a supplied name and the bank's name differ: the letters to mark, and a sentence.
 
-Nothing is decided here: the responder has decided already. This shows a person where to look, and states
-the same in sentences, for readers who do not see the marks. No name is kept: who compares the same two
-again and again keeps what came of it for as long as the names are at hand.
+The responder has decided already. The marks show a person where to look, and sentences state the same for
+readers who do not see them. No name is cached here; callers may cache results while they hold the names.
 """
 
 import re
@@ -16,11 +15,11 @@ from typing import NamedTuple
 from pipeline.wording import Sentence
 
 ALIKE_MIN = 0.6
-"""From here on two words are one word, spelt in two ways."""
+"""Two words at least this alike are one word in two spellings."""
 QUOTED_MAX = 3
-"""Pairs of words that a sentence quotes."""
+"""The number of word pairs that a sentence quotes."""
 COMPARED_MAX = 8
-"""Words of a name that are looked at for another spelling: each is compared with each."""
+"""The number of words compared for other spellings: each with each."""
 
 TITLES = frozenset({
     "mr", "mrs", "ms", "miss", "mx", "dr", "prof", "professor", "sir", "dame", "lord", "lady", "rev",
@@ -42,8 +41,8 @@ class Piece(NamedTuple):
 class Difference(NamedTuple):
     """Two names, side by side."""
 
-    supplied: tuple[Piece, ...]  # the pieces, put together, are the supplied name
-    matched: tuple[Piece, ...]  # the pieces, put together, are the name at the bank
+    supplied: tuple[Piece, ...]  # joined, the pieces are the supplied name
+    matched: tuple[Piece, ...]  # joined, the pieces are the bank's name
     sentences: tuple[Sentence, ...]
 
 
@@ -60,7 +59,7 @@ class _Word(NamedTuple):
     start: int
     end: int
     text: str
-    key: str  # the word without capitals, accents and punctuation: equal keys are the same word
+    key: str  # the word without case, accents and punctuation: equal keys are the same word
     kind: _Kind
 
 
@@ -70,11 +69,11 @@ class _Pair(NamedTuple):
 
 
 _Span = tuple[int, int]
-"""Letters of a name that follow one another: the first, and the one after the last."""
+"""A stretch of letters in a name: the first, and the one after the last."""
 
 _Letters = tuple[str, ...]
 _SameLetters = Callable[[_Letters, _Letters], Sequence[Match]]
-"""`_same_letters`, for the two names at hand."""
+"""`_same_letters`, cached for two names."""
 
 
 def difference(supplied: str, matched: str) -> Difference:
@@ -84,7 +83,7 @@ def difference(supplied: str, matched: str) -> Difference:
     ['The bank has “Avery” for “Averi”.', 'The title “Mr” is missing.']
     """
     theirs, ours = _words(matched), _words(supplied)
-    same_letters = cache(_same_letters)  # of a pair of words twice: whether they are alike, and where not
+    same_letters = cache(_same_letters)  # each pair is compared twice: for likeness and differences
     pairs, extra, missing = _paired(ours, theirs, same_letters)
     moved = _moved(pairs)
     marks_ours = [*map(_span, extra), *(_span(pair.supplied) for pair in moved)]
@@ -128,7 +127,7 @@ def _key(word: str) -> str:
 def _paired(
     ours: Sequence[_Word], theirs: Sequence[_Word], same_letters: _SameLetters
 ) -> tuple[list[_Pair], list[_Word], list[_Word]]:
-    """Find the words that are one: the same first, then the most alike, then the last that is left."""
+    """Pair the words: equal ones first, then the most alike, then the last remaining two."""
     extra, missing, pairs = list(ours), list(theirs), []
 
     def take(supplied: _Word, matched: _Word) -> None:
@@ -156,13 +155,13 @@ def _paired(
 def _likeness(word: _Word, other: _Word, same_letters: _SameLetters) -> float:
     shorter, longer = sorted((word.key, other.key), key=len)
     if word.kind is _Kind.SUFFIX or (len(shorter) == 1 and longer.startswith(shorter)):
-        return 1.0  # one suffix for another; an initial for a name
+        return 1.0  # one suffix for another, or an initial for a name
     same = same_letters(tuple(word.key), tuple(other.key))
     return 2 * sum(stretch.size for stretch in same) / (len(word.key) + len(other.key))
 
 
 def _moved(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """The pairs whose place among the shared words is another one at the bank."""
+    """The pairs whose position among the shared words is different at the bank."""
     at_bank = sorted(pairs, key=lambda pair: pair.matched.start)
     return [pair for pair, other in zip(pairs, at_bank, strict=True) if pair != other]
 
@@ -174,9 +173,9 @@ def _span(word: _Word) -> _Span:
 def _differing_letters(pair: _Pair, same_letters: _SameLetters) -> tuple[list[_Span], list[_Span]]:
     ours, theirs = pair
     if ours.text == theirs.text:
-        return [], []  # as most words are
+        return [], []  # the usual case
     if ours.kind is not _Kind.WORD and ours.key != theirs.key:
-        return [_span(ours)], [_span(theirs)]  # Ltd and LLP share a letter by chance
+        return [_span(ours)], [_span(theirs)]  # Ltd and LLP share a letter only by chance
     in_ours, in_theirs = [], []
     our_at, their_at = ours.start, theirs.start
     letters = (tuple(map(str.casefold, word.text)) for word in pair)
@@ -188,13 +187,13 @@ def _differing_letters(pair: _Pair, same_letters: _SameLetters) -> tuple[list[_S
 
 
 def _same_letters(ours: _Letters, theirs: _Letters) -> Sequence[Match]:
-    """The stretches of letters that two words share, left to right; at last an empty one, at their ends."""
+    """The stretches of letters that two words share, left to right; the last one is empty, at their ends."""
     return SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
 
 
 def _pieces(name: str, marks: Iterable[_Span]) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
-    position = 0  # where what is not in a piece yet begins
+    position = 0  # start of the letters that are not in a piece yet
     for start, end in _joined(name, marks):
         pieces += (Piece(name[position:start], marked=False), Piece(name[start:end], marked=True))
         position = end
@@ -203,7 +202,7 @@ def _pieces(name: str, marks: Iterable[_Span]) -> tuple[Piece, ...]:
 
 
 def _joined(name: str, marks: Iterable[_Span]) -> list[_Span]:
-    """The marks from left to right; two with nothing or a gap between them are one."""
+    """The marks from left to right; adjacent marks, or those with only a gap between them, are joined."""
     joined: list[_Span] = []
     for start, end in sorted(mark for mark in marks if mark[0] < mark[1]):
         if joined and name[joined[-1][1] : start] in {"", " "}:
@@ -251,7 +250,7 @@ def _texts(words: Sequence[_Word]) -> str:
 
 
 def _written(supplied: str, matched: str) -> Sentence:
-    """The sentence where every word is the same."""
+    """The sentence if every word is the same."""
     if supplied == matched:
         return Sentence("names.same")
     if supplied.casefold() == matched.casefold():

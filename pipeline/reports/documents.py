@@ -1,4 +1,4 @@
-"""The reports of a run that are files: one call writes them all, at its end and at any time after."""
+"""Write the report files of a run, all in one call, at its end or any time later."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -43,15 +43,15 @@ class Rows(NamedTuple):
     """Every payment of a file, in order; three frames of the same height."""
 
     payments: Payments
-    """`frames.PAYMENTS`: the fields, as they were read."""
+    """`frames.PAYMENTS`: the fields as read."""
     outcomes: Outcomes
-    """`frames.OUTCOMES`: what became of each."""
+    """`frames.OUTCOMES`: each payment's outcome."""
     original: Original
-    """The columns of the file, untouched."""
+    """The columns of the file, unchanged."""
     changes: Changes | None = None
-    """`frames.CHANGES`; None if there are none, or none any more."""
+    """`frames.CHANGES`; None if there are none, or they were deleted."""
     reasons: SaidReasons = MappingProxyType({})
-    """What stands behind the reasons of the outcomes; empty if an earlier version decided them."""
+    """The sentences of the outcomes' reasons; empty if an earlier version decided them."""
 
 
 class PartReport(NamedTuple):
@@ -114,7 +114,7 @@ def reports(
 ) -> list[Path]:
     """Write every report of a run, one file for each of `schemas.folder.REPORTS`, into a folder that exists.
 
-    A policy that is known says what may be paid.
+    The policy, if known, decides what may be paid.
 
     Raises:
         OutputError: a file cannot be created.
@@ -155,7 +155,7 @@ def _written(  # noqa: PLR0913 (what is written)
     *,
     outcome_name: str,
 ) -> list[Path]:
-    # Only here: a run that is refused, or was finished before, starts without what these need.
+    # Imported late: a refused or finished run needs none of this.
     from pipeline.reports.page import page
     from pipeline.reports.workbook import write_workbook
 
@@ -171,7 +171,7 @@ def _written(  # noqa: PLR0913 (what is written)
 def reasons_in_words(
     summary: Summary, rows: pl.DataFrame, reasons: SaidReasons
 ) -> tuple[Summary, pl.DataFrame]:
-    """The same with reasons in the current language; a reason without a recorded sentence stays English."""
+    """The rows with reasons in the current language; a reason without a recorded sentence stays English."""
     if language() == ENGLISH or not reasons:
         return summary, rows
     positions = summary.input.places
@@ -184,7 +184,7 @@ def reasons_in_words(
 
 
 def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:
-    """The column `batch` of a payment format that has batches, as people are shown it; of others none."""
+    """The column `batch` as shown to people; none if the payment format has no batches."""
     if not summary.batches:
         return []
     are_ids = summary.input.format == pain001.NAME
@@ -194,7 +194,7 @@ def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:
 def bank_report(
     folder: Path, summary: Summary, message: Message, outcomes: Outcomes, *, now: datetime
 ) -> Path:
-    """Write the report that bank software reads on a pain.001; run and time say which report it is."""
+    """Write the pain.002 report for bank software; its id comes from the run and the time."""
     from pipeline.reports.pain002 import ID_CHARS_MAX, ReportHeading, report
 
     unique = sha256(f"{summary.run_id} {now.isoformat()}".encode()).hexdigest()
@@ -210,7 +210,7 @@ def bank_report(
 
 
 def _attention(path: Path, summary: Summary, table: pl.DataFrame) -> Path:
-    """Write the payments that a person must look at; cells that a spreadsheet would run are escaped."""
+    """Write the payments to review; cells that a spreadsheet would run are escaped."""
     own, rows = table.drop(ROW, *COLUMNS), table[ROW]
     located = zip((rows, position_texts(rows, summary.input.places)), PLACE_COLUMNS, strict=True)
     ours = [*(column.alias(name) for column, name in located), *table.select(COLUMNS).get_columns()]
@@ -220,7 +220,7 @@ def _attention(path: Path, summary: Summary, table: pl.DataFrame) -> Path:
 
 
 def _other_names(path: Path, summary: Summary, rows: Rows) -> list[Path]:
-    """Write what a list of payees has to change: the names that differ at the bank."""
+    """Write the required changes to a list of payees: the names that differ at the bank."""
     if not is_list_of_payees(rows.payments, rows.original):
         return []
     names = rows.payments.select(

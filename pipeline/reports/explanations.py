@@ -1,6 +1,7 @@
 """Every code that a row can have, in plain words: what it means, what it does not mean, and what to do.
 
-Gathered from the tables that decide. `precheck explain` prints it, and docs/outcomes.md has its tables.
+Taken from the tables that the program uses. `precheck explain` prints it, and docs/outcomes.md has its
+tables.
 """
 
 import re
@@ -22,13 +23,13 @@ from pipeline.wording import Sentence
 from schemas.outcomes import Action, Outcome, WarningCode
 
 HTTP_STATUS = "HTTP_STATUS"
-"""Stands for HTTP_ and three digits."""
+"""In place of HTTP_ and three digits."""
 
 STEPS: Mapping[Action, Sentence] = {
     action: Sentence(f"explain.step_{action}", here=RETRY_HERE, elsewhere=RETRY_ELSEWHERE)
     for action in Action
 }
-"""What a person does next, at length."""
+"""The next step, at length."""
 
 _OF_A_RULE = Sentence("explain.no_bank_was_asked")
 _RULES_NOT_SAID: Mapping[str, Sentence] = {
@@ -46,7 +47,7 @@ _RULES_NOT_SAID: Mapping[str, Sentence] = {
 
 
 class CodesSection(StrEnum):
-    """The sources of codes; the headings of the page."""
+    """The sources of codes: the headings of the page."""
 
     ANSWERS = "Answers of banks"
     NO_ANSWER = "No answer"
@@ -71,14 +72,14 @@ class Explanation(NamedTuple):
     code: str
     section: CodesSection
     cases: tuple[Case, ...]
-    """At least one; several where the code means different things for different questions or fields."""
+    """At least one; several if the code differs between questions or fields."""
 
 
 def explain(code: str) -> Explanation:
-    """Look a code up, however it is spelt in capitals and small letters.
+    """Look a code up, ignoring case.
 
     Raises:
-        UsageError: there is no such code.
+        UsageError: the code does not exist.
     """
     wanted = code.strip().upper()
     found = explanations().get(wanted)
@@ -96,7 +97,7 @@ def explain(code: str) -> Explanation:
 
 @cache
 def explanations() -> Mapping[str, Explanation]:
-    """All of them by code: by section, and within it in the order of the table that decides."""
+    """All explanations by code, by section, and within it in the order of the source table."""
     cases: dict[tuple[CodesSection, str], list[Case]] = {}
     for section, gathered in (
         (CodesSection.ANSWERS, _of_answers()),
@@ -112,7 +113,7 @@ def explanations() -> Mapping[str, Explanation]:
 
 
 def _of_answers() -> Iterator[tuple[str, Case]]:
-    seen = set()  # one table of codes may be that of several APIs
+    seen = set()  # APIs may share a table of codes
     for api in APIS.values():
         for asked_by, where in api.asked.items():
             if where not in seen:
@@ -165,7 +166,7 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
 
 
 def whole(text: str) -> str:
-    """A sentence as it stands by itself: it begins with a capital letter."""
+    """A sentence that stands alone: it begins with a capital letter."""
     return f"{text[0].upper()}{text[1:]}"
 
 

@@ -1,7 +1,7 @@
-"""The payments that are not a match, grouped by what a person does next: the body of the report page.
+"""Group the payments that are not a match by next step: the body of the report page.
 
-Text from the file and from banks leaves this module as text: with nothing in it that a browser or a
-terminal would act on, and no longer than a person reads.
+Text from the file and from banks leaves this module as harmless text of limited length, without anything that
+a browser or terminal would act on.
 """
 
 import unicodedata
@@ -34,15 +34,15 @@ LISTED = tuple(dict.fromkeys((*COLUMNS, *MONEY_FIELDS, "account_type", "sort_cod
 """The columns of the payments that are listed of a data set: the workbook shows more of each."""
 
 TEXT_CHARS_MAX = 160
-"""Characters of a name; longer than 140 is never checked."""
+"""Longest shown name; longer ones than 140 are never checked."""
 REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
 WORD_CHARS_MAX = 40
-"""Characters of an id, a code, or an unreadable amount."""
+"""Longest shown id, code, or unreadable amount."""
 PARTS_ROWS_MAX = 5_000
-"""Payments that are listed of a data set, from all of its parts."""
+"""Payments of a data set that are listed, over all parts."""
 CURRENCIES_MAX = 200
-"""Currencies of a group: a hostile file can have one in every row."""
+"""Currencies shown for a group: a hostile file can have one in every row."""
 
 _HAS_ADVICE = pl.col("check_code").is_in(list(ADVICE_BY_CODE))
 _GROUP = pl.concat_str(
@@ -51,7 +51,7 @@ _GROUP = pl.concat_str(
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 
 _Compared = Callable[[str, str], Difference]
-"""`difference`, for the payments at hand."""
+"""`difference`, cached for the present payments."""
 
 
 class ListedRows(NamedTuple):
@@ -74,40 +74,40 @@ class Row(NamedTuple):
     """One payment, as text to be shown."""
 
     number: int
-    place: str  # where it stands in the file; empty if the format has no places
-    batch: str  # what it is booked with; empty if the format has no batches
+    place: str  # its position in the file; empty if the format has none
+    batch: str  # the batch that books it; empty if the format has none
     payment_id: str
     names: Difference
     account: str
     amount: str
     currency: str
-    amount_rank: int  # its place among the listed rows by amount, smallest first; 0 if there is no amount
+    amount_rank: int  # its position among the listed rows by amount, smallest first; 0 without an amount
     outcome: Outcome
     code: str
     reason: str
 
 
 class ActionGroup(NamedTuple):
-    """The payments with which a person does the same."""
+    """The payments with the same next step."""
 
-    key: str  # names it on the page: the action, and the code that has an advice of its own
+    key: str  # its id on the page: the action, and the code if that has its own advice
     action: Action
-    advice: Sentence  # what a person does
+    advice: Sentence  # the next step
     row_count: int
     money: tuple[Money, ...]  # totals per currency, largest first, of the rows with a readable amount
-    more_currency_count: int  # currencies that are not in `money`
-    rows: tuple[Row, ...]  # largest amounts first; fewer than `row_count` where the page is full
+    more_currency_count: int  # number of currencies not in `money`
+    rows: tuple[Row, ...]  # largest amounts first; fewer than `row_count` if the page is full
 
 
 class Pending(NamedTuple):
-    """All that are not a match."""
+    """All payments that are not a match."""
 
     groups: tuple[ActionGroup, ...]
     """Most money first; rows that are left for a later run come last."""
     row_count: int
     listed_count: int
     matches: ActionGroup | None
-    """The payments that are a match, which are found by a search; None if the file has too many rows."""
+    """The payments that are a match, for the search; None if the file has too many rows."""
 
 
 def pending(
@@ -118,14 +118,13 @@ def pending(
     positions: RowPositions | None = None,
     sums: pl.DataFrame | None = None,
 ) -> Pending:
-    """Group the payments that are not a match, and gather those that are for a search, if they are few.
+    """Group the payments that are not a match, and collect the matches for the search, if they are few.
 
-    One row per payment, with `COLUMNS` as `frames.PAYMENTS` and `frames.OUTCOMES` have them. Of those that
-    are listed, decided ones go before those left for a later run, and large amounts before small ones;
-    amounts of different currencies are compared by their number. Where `rows` are only those that may be
-    listed, `sums` are of all, as `sums_of` gives them.
+    `rows` has one row per payment, with `COLUMNS` as in `frames.PAYMENTS` and `frames.OUTCOMES`. Decided rows
+    are listed before those left for a later run, and large amounts before small ones, whatever the currency.
+    If `rows` are only those that may be listed, `sums` are those of all rows, from `sums_of`.
     """
-    # Only what decides the order is read of every payment, for a file may have millions.
+    # For all payments, which may be millions, only the columns that decide the order are read.
     deciding = ("position", "check_outcome", "check_action", "group", *MONEY_FIELDS)
     is_match = pl.col("check_outcome") == Outcome.MATCH
     found = (
@@ -145,7 +144,7 @@ def pending(
         chosen.select("group", "decimal", "currency", "amount_rank")
     )
     by_group = texts.partition_by("group", as_dict=True)
-    compared = cache(difference)  # many payments of a file can be to one payee
+    compared = cache(difference)  # many payments may go to one payee
 
     def rows_of(key: str) -> tuple[Row, ...]:
         return tuple(_row(row, positions, compared) for row in _dicts(by_group.get((key,))))
@@ -160,7 +159,7 @@ def pending(
 
 
 def groups_of(rows: pl.DataFrame) -> tuple[ActionGroup, ...]:
-    """The groups of rows as `in_line` gives them, with their counts and money, and no row listed."""
+    """The groups of rows in the order of `in_line`, with counts and money, without listed rows."""
     return _groups(_sums(rows), lambda _: ())
 
 
@@ -179,13 +178,13 @@ def _groups(sums: pl.DataFrame, rows_of: Callable[[str], tuple[Row, ...]]) -> tu
 
 
 def sums_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows and money of rows for `pending` that are no match, by a person's next step and by currency."""
+    """Rows and money of non-matches for `pending`, by next step and currency."""
     open_rows = rows.lazy().filter(pl.col("check_outcome") != Outcome.MATCH).with_columns(group=_GROUP)
     return _sums(_with_money(open_rows.select("group", "check_action", *MONEY_FIELDS).collect()))
 
 
 def added_sums(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The sums of several sets of payments together."""
+    """The combined sums of several sets of payments."""
     by = ("group", "check_action", "currency")
     added = pl.concat(parts).group_by(by).agg(pl.col("row_count", "summed_count", "decimal").sum())
     return added.sort("group", "currency")
@@ -236,13 +235,13 @@ def _columns_of(rows: pl.DataFrame) -> list[str]:
 
 
 def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
-    """Large amounts first, and what is not decided yet after what is."""
+    """Decided rows first, then the others; large amounts before small ones."""
     undecided = pl.col("check_outcome").is_in(list(UNDECIDED))
     return rows.sort(undecided, "decimal", "position", descending=[False, True, False], nulls_last=True)
 
 
 def _in_order(sums: pl.DataFrame) -> pl.DataFrame:
-    """The actions, with their rows counted: most money first, what only time can change last."""
+    """The next steps, with their rows counted: most money first, rows that only time can change last."""
     return (
         sums.group_by("group", "check_action")
         .agg(pl.col("row_count").sum(), money=pl.col("decimal").sum())
@@ -276,7 +275,7 @@ def _row(row: dict[str, Any], positions: RowPositions | None, compared: _Compare
         payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
         names=_names(row, compared),
         account=masked(row["iban"] or row["account_number"]),
-        # What cannot be read as an amount is shown as it stands in the file.
+        # An unreadable amount is shown as in the file.
         amount=shown(row["amount"], WORD_CHARS_MAX) if decimal is None else amount_text(decimal),
         currency=currency_text(row["currency"]) if row["amount"] else "",
         amount_rank=row["amount_rank"],
@@ -295,7 +294,7 @@ def _names(row: dict[str, Any], compared: _Compared) -> Difference:
 
 
 def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
-    r"""Text from outside, in one normal form, harmless and of bounded length; absent text is empty.
+    r"""Outside text, normalised, harmless and of limited length; absent text is empty.
 
     >>> shown("Acme\u202e Ltd"), shown("x" * 9, 4)
     ('Acme\\u202e Ltd', 'xxxx… (9 characters)')
@@ -303,19 +302,19 @@ def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
     if not text:
         return ""
     if len(text) <= chars_max and text.isascii() and text.isprintable():
-        return text  # as nearly all are
+        return text  # the usual case
     if len(text) > chars_max:
         return say("page.cut", text=shown(text[:chars_max], chars_max), number=len(text))
     return visible(unicodedata.normalize("NFC", text))
 
 
 def money_texts(totals: Iterable[Money]) -> list[str]:
-    """Totals as the language of now writes them."""
+    """Totals in the format of the current language."""
     return [f"{amount_text(money.amount)} {currency_text(money.currency)}" for money in totals]
 
 
 def amount_text(amount: Decimal) -> str:
-    """An amount with its thousands apart, and the third decimal where it is not zero.
+    """An amount with grouped thousands, and a third decimal if it is not zero.
 
     >>> amount_text(Decimal("1234.500")), amount_text(Decimal("1.234"))
     ('1,234.50', '1.234')
@@ -324,5 +323,5 @@ def amount_text(amount: Decimal) -> str:
 
 
 def currency_text(code: str | None) -> str:
-    """A currency as the file gives it, bounded; some words where it gives none."""
+    """A currency as in the file, shortened; a phrase if the file has none."""
     return shown(code, CURRENCY_CHARS_MAX) or say("page.no_currency")

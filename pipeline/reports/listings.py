@@ -1,4 +1,4 @@
-"""The smaller tables on a terminal: the plan, the columns, the caps, the doctor's findings."""
+"""Print the smaller tables on a terminal: plan, columns, caps, findings of the doctor."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -46,7 +46,7 @@ HEADER_WIDTH_MAX = 28
 
 
 def print_forecast(forecast: Forecast, console: Console) -> None:
-    """Show what checking a file would take."""
+    """Print the forecast of a check."""
     title = Sentence(
         "terminal.plan_title",
         name=forecast.input_name,
@@ -87,7 +87,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
 def _apis(forecast: Forecast) -> Table:
     cost = [">cost"] if forecast.costs else []
     apis = table_of("API", ">rows", ">calls", *cost, "at most", "about")
-    if cost:  # what it takes more room for must not cut off a figure
+    if cost:  # a wider last column must not cut off a figure
         apis.columns[-2].no_wrap, apis.columns[-2].overflow = False, "fold"
     for api in forecast.apis:
         apis.add_row(
@@ -134,7 +134,7 @@ def _costs(forecast: Forecast) -> Iterator[Sentence]:
 
 
 def _rejects(forecast: Forecast, width: int) -> Table:
-    """Each broken rule of each row where they are few, by kind where they are many."""
+    """Broken rules: one line per row and rule if they are few, by kind if they are many."""
     if sum(kind.row_count for kind in forecast.broken_rules) <= REJECTS_SHOWN_MAX:
         texts = {kind.message: _rule_text(kind, forecast.places) for kind in forecast.broken_rules}
         is_path = not position_pattern(forecast.places)  # too long for a column of its own
@@ -166,7 +166,7 @@ def _rows_of(kind: BrokenRule, positions: RowPositions | None) -> str:
 
 
 def print_columns(read: ColumnsRead, console: Console) -> None:
-    """Show how the columns of a file are read, one a row, and what is noted of them."""
+    """Print how the columns of a file are read, one per row, and the notes on them."""
     if read.format is not None:
         print_fields(read, console)
         return
@@ -178,10 +178,10 @@ def print_columns(read: ColumnsRead, console: Console) -> None:
 
 
 def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
-    """In four columns where there is room; elsewhere what a column is read as above its values."""
+    """Four columns if there is room; otherwise the field of a column is above its values."""
     table = table_of("header", "field", "why", "values") if has_room else table_of("header", "read as")
     for shown in table.columns:
-        shown.no_wrap, shown.overflow = False, "fold"  # a header can be a sentence, and an IBAN stays whole
+        shown.no_wrap, shown.overflow = False, "fold"  # a header can be a sentence; an IBAN stays whole
     if has_room:
         table.columns[1].no_wrap = True
     else:
@@ -199,7 +199,7 @@ def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
 
 
 def _why(column: Column) -> str:
-    """The rule for a column, the candidates it rejected, and the `--map` that sets it."""
+    """The rule of a column, the rejected candidates, and the `--map` that sets it."""
     values = {"rule": in_words(column.rule), "others": column.others}
     if column.disputed:
         why = Sentence("column.candidate_or" if column.others else "column.candidate", **values)
@@ -213,7 +213,7 @@ def _why(column: Column) -> str:
 def print_quota(
     uses: Sequence[tuple[str, int, int, datetime]], console: Console, *, shared: Sequence[Sentence] = ()
 ) -> None:
-    """Show (scope, used, cap, next day) of each cap, and sentences about what is counted elsewhere."""
+    """Show (scope, used, cap, next day) of each cap, and sentences about caps counted elsewhere."""
     for line in shared:
         console.print(text_line(line), soft_wrap=True)
     if not uses and shared:
@@ -290,8 +290,8 @@ class FileEnd(NamedTuple):
     """The result of one file of a command."""
 
     name: str
-    exit_code: int | None  # None if the command ended before the file was checked
-    summary: Summary | None  # None if there is no outcome file
+    exit_code: int | None  # None if the command ended before this file
+    summary: Summary | None  # None without an outcome file
 
 
 def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:
@@ -309,7 +309,7 @@ def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:
 
 
 def print_files(ends: Collection[FileEnd], console: Console) -> None:
-    """Show a line for each file, and the outcomes of all rows; nothing before the first has ended."""
+    """Print a line for each file, and the outcomes of all rows; nothing if no file has ended."""
     if all(end.exit_code is None for end in ends):
         return
     console.print(Text(f"\n{say('terminal.files', files=counted(len(ends), 'file'))}", style="bold"))

@@ -1,4 +1,4 @@
-"""A file of a payment format on a terminal: which field stands where, and what the file says of itself."""
+"""Print a payment format's fields on a terminal: their positions, and what the file states."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,12 +24,12 @@ from schemas.summary import StatedControl
 COLUMNS_WIDTH_MIN = 110
 """Terminal width with room for header, field, sentence and IBAN side by side."""
 VALUE_CHARS_MAX = 34
-"""As long as an IBAN can be."""
+"""The longest IBAN."""
 CONTROLS_LISTED_MAX = 20
 
 
 def print_fields(read: ColumnsRead, console: Console) -> None:
-    """Show where each field of a payment format stands, what the file is, and whether its totals agree."""
+    """Show the position of each field, the facts about the file, and whether its totals agree."""
     payments, spoken = counted(read.row_count or 0, "payment"), in_words(read.format or "")
     title = say("terminal.fields_title", file=read.file, format=spoken, payments=payments)
     console.print(Text(visible(title), style="bold"))
@@ -49,7 +49,7 @@ def print_fields(read: ColumnsRead, console: Console) -> None:
 
 
 def values_in_short(column: Column) -> str:
-    """The values of a column that are shown, each no longer than an IBAN can be."""
+    """The shown values of a column, each no longer than an IBAN."""
     return "; ".join(
         value if len(value) <= VALUE_CHARS_MAX else f"{value[: VALUE_CHARS_MAX - 1]}…"
         for value in column.values
@@ -57,7 +57,7 @@ def values_in_short(column: Column) -> str:
 
 
 def _fields(columns: list[Column], *, has_room: bool) -> Table:
-    """In four columns where there is room; elsewhere the values below the place."""
+    """Four columns if there is room; otherwise the values are below the position."""
     table = (
         table_of("field", "stands in", ">rows", "values")
         if has_room
@@ -83,7 +83,7 @@ def _facts(facts: Mapping[str, str]) -> Table:
 
 
 def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
-    """The totals that the file states, beside what is there; those that differ come first."""
+    """The totals that the file states, next to the actual ones; those that differ come first."""
     all_agree = all(control.agrees for control in read.controls)
     yield Text(
         controls_in_words(read.controls, read.control_count), style="green" if all_agree else "bold yellow"

@@ -1,8 +1,8 @@
 """The figures of a run in the Prometheus text format, for a textfile collector.
 
-One file describes the last run of a job: it is a snapshot, so everything in it is a gauge. There are
-no names of payees and no accounts in it, and it may be read by everybody: a collector is another user.
-Source: Prometheus documentation, "Exposition formats", text-based format 0.0.4.
+One file describes the last run of a job: it is a snapshot, so everything in it is a gauge. It has no payees'
+names and no accounts, and all users may read it, as the collector is another user. Source: Prometheus
+documentation, "Exposition formats", text-based format 0.0.4.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ class RunFigures:
     started: datetime
     finished: datetime
     exit_status: int
-    summaries: Sequence[Summary] = ()  # summaries of the files that got an outcome file
+    summaries: Sequence[Summary] = ()  # summaries of the files that have an outcome file
     quotas: Sequence[QuotaFigures] = field(default=())
 
 
@@ -41,7 +41,7 @@ _Samples = Iterable[tuple[Mapping[str, str], float]]
 
 
 def write_metrics(path: Path, text: bytes) -> None:
-    """Write a metrics file whole, in place of the one before, for everybody to read.
+    """Replace a metrics file atomically; all users may read it.
 
     Raises:
         OutputError, DiskError: it cannot be written.

@@ -1,4 +1,4 @@
-"""Rows and money by outcome, as the picture at the top of the report page."""
+"""Rows and money by outcome, for the chart at the top of the report page."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -11,18 +11,18 @@ from schemas.summary import OutcomeTotal
 
 CURRENCIES_DRAWN_MAX = 3
 DRAWN_CHARS_MAX = 36
-"""Characters of the drawn totals together: what fits side by side on half a screen."""
+"""Total length of the drawn totals: they must fit side by side on half a screen."""
 CURRENCIES_NAMED_MAX = 200
-"""More than there are; a hostile file can have one in every row."""
+"""More than exist; a hostile file can have one in every row."""
 
 
 class Bar(NamedTuple):
-    """A number, and a bar beside it."""
+    """A number, and the bar next to it."""
 
     text: str
-    """Empty if there is nothing to count."""
+    """The number as text; empty if zero."""
     share: int
-    """In percent, of the whole file's rows or money of that currency; at least 1 where there is anything."""
+    """Percentage of the whole file's rows, or of its money in that currency; at least 1 unless zero."""
 
 
 class OutcomeLine(NamedTuple):
@@ -33,18 +33,18 @@ class OutcomeLine(NamedTuple):
 
 
 class Total(NamedTuple):
-    """The money of a currency that is not drawn, as text."""
+    """The money of a currency without bars, as text."""
 
     currency: str
-    whole: str  # of the file
-    open: str  # of the rows that are not a match; empty if there is none
+    whole: str  # of the whole file
+    open: str  # of the rows that are not a match; empty if there are none
 
 
 class Overview(NamedTuple):
-    """The contents of the picture."""
+    """The contents of the chart."""
 
     headers: tuple[str, ...]
-    """Rows first, then the currencies that most rows have, as many as there is room for."""
+    """Rows first, then as many currencies as fit, by their number of rows."""
     lines: tuple[OutcomeLine, ...]
     """The outcomes that have rows."""
     totals: tuple[str, ...]
@@ -52,13 +52,13 @@ class Overview(NamedTuple):
     more: tuple[Total, ...]
     """Totals of the other currencies."""
     unnamed_count: int
-    """Currencies that are neither drawn nor in `more`."""
+    """Number of currencies that are neither drawn nor in `more`."""
     without_amount_count: int
-    """Rows that have no readable amount, and are in no sum."""
+    """Rows without a readable amount, which no sum includes."""
 
 
 def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
-    """Lay out the totals of a summary: a bar is a share of the whole, so that all bars are comparable."""
+    """Lay out the totals of a summary: a bar is a share of the whole, so all bars are comparable."""
     found = [total for total in outcomes if total.row_count]
     row_counts: dict[str | None, int] = {}
     for money in (money for total in found for money in total.totals):
@@ -102,7 +102,7 @@ def _text_of(amount: Decimal) -> str:
 
 
 def _drawn_count(totals: Sequence[str]) -> int:
-    """How many currencies, of those with these totals, there is room for: one at least."""
+    """How many of the currencies with these totals fit: at least one."""
     room = DRAWN_CHARS_MAX
     for count, total in enumerate(totals[:CURRENCIES_DRAWN_MAX]):
         room -= len(total)

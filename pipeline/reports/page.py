@@ -1,8 +1,7 @@
-"""The report as one HTML page: no network, nothing from data is run, bounded in size.
+"""The report as one HTML page, without network access or active data, limited in size.
 
-The page carries its own style and script, and a content-security policy that allows these two by their
-hash and nothing else (RELIABILITY, table E). Every text goes through the template's escaping, or that of
-`payment_lines`.
+The page has its own style and script, and a content-security policy that allows only these two, by their
+hashes (RELIABILITY, table E). The template or `payment_lines` escapes every text.
 """
 
 from base64 import b64encode
@@ -49,23 +48,23 @@ from schemas.summary import Summary, WarningRow
 
 _PACKAGE = "pipeline.reports"
 ROWS_MAX = 20_000
-"""Payments listed on the page, at most."""
+"""Maximum of payments listed on the page."""
 ROWS_SEARCHED_MAX = 5_000
-"""Rows of a file whose matches are on the page too, for its search."""
+"""Files with at most this many rows also have their matches on the page, for its search."""
 MONEY_AT_ONCE = 3
-"""Currencies beside a next step; all of them stand above the rows of that step."""
+"""Currencies next to a step; the others are above its rows."""
 BANKS_AT_ONCE = 12
-"""In the table of banks; the workbook has a thousand."""
+"""Rows of the table of banks; the workbook has a thousand."""
 BATCHES_AT_ONCE = 100
-"""In the table of batches; the workbook has a thousand."""
+"""Rows of the table of batches; the workbook has a thousand."""
 PARTS_AT_ONCE = 1_000
-"""In the table of the parts of a data set."""
+"""Rows of the table of a data set's parts."""
 CHANGES_AT_ONCE = 20
-"""Changes shown at first; the others unfold."""
+"""Changes shown at first; the others can be expanded."""
 ROWS_AT_ONCE = 500
-"""Payments in the document at one time."""
+"""Payments in the document at a time."""
 ROWS_ON_PAPER = 2_000
-"""Payments that are printed: those chosen on the screen, in their order."""
+"""Payments that are printed: those selected on the screen, in their order."""
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
 _TOLD_APART = (_REPEATED, *WORDS)
@@ -76,9 +75,9 @@ def page(
 ) -> str:
     """Render the report of one run, a whole HTML document.
 
-    It names payees and masks accounts. At most `ROWS_MAX` payments that are not a match are listed, and where
-    there are more it says so. The rows are one per payment of the file, with `groups.COLUMNS`: `Payments`
-    beside `Outcomes`; of a data set those that may be listed, with the sums that `groups.added_sums` gives.
+    It names payees and masks accounts. It lists at most `ROWS_MAX` payments that are not a match, and says if
+    there are more. `rows` has one row per payment of the file, with `groups.COLUMNS` of `Payments` and
+    `Outcomes`; for a data set, only those that may be listed, with `sums` from `groups.added_sums`.
     """
     assert sums is not None or rows.height == summary.input.row_count
     rows_max, searched_max = (ROWS_MAX, ROWS_SEARCHED_MAX) if sums is None else (PARTS_ROWS_MAX, 0)
@@ -117,8 +116,8 @@ _NO_ANSWER = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 
 @cache
 def template() -> Template:
-    """Compile the template of the page: once in a process, as it takes longer than to fill it in."""
-    # A fifth of the time to compile it, and nothing in it is constant.
+    """Compile the template of the page, once per process, as that takes longer than rendering."""
+    # A fifth of the time to compile; the template has nothing constant to optimise.
     environment = templates(_PACKAGE, optimized=False)
     environment.filters["breakable"] = breakable
     environment.filters["lines"] = payment_lines
@@ -153,7 +152,7 @@ def template() -> Template:
 
 
 def _markup(key: str, **values: Value) -> Markup:
-    """A sentence of ours as markup, with its values escaped."""
+    """One of our sentences as markup, with escaped values."""
     escaped = {name: escape(value) if isinstance(value, str) else value for name, value in values.items()}
     return Markup(say(key, **escaped))  # noqa: S704 (the words are ours, and the values escaped)
 
@@ -179,7 +178,7 @@ _PLACEHOLDERS = {name: f"{{{name}}}" for name in ("shown", "all", "first", "last
 
 
 def _script_words() -> dict[str, str]:
-    """What the script says, with its values still in braces."""
+    """The script's sentences, with values still in braces."""
     return {name: say(key, **_PLACEHOLDERS) for name, key in _OF_SCRIPT.items()}
 
 
@@ -202,14 +201,14 @@ class WarningLine(NamedTuple):
     """A warning about some rows."""
 
     message: str
-    rows: str  # which: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"
+    rows: str  # the rows: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"
 
 
 def warning_lines(warnings: Iterable[WarningRow], positions: RowPositions | None) -> list[WarningLine]:
-    """Each thing that was odd, once, with its rows and their places; not more than a person reads."""
+    """Each distinct warning with its rows and their positions; limited in number."""
     rows: dict[str, list[int]] = {}
     for warning in warnings:
-        # The sentence of each code is in every language; what was said of the row itself, in English.
+        # Other languages show the sentence of the code; details about the row are English.
         text = warning.message if language() == ENGLISH else say(f"warned.{warning.code}")
         rows.setdefault(text, []).append(warning.row)
     return [

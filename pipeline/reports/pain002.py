@@ -1,10 +1,9 @@
-"""A payment file and its outcomes -> pain.002.001.10, the report that bank software reads.
+"""Write a pain.002.001.10, the report that bank software reads, from a payment file and its outcomes.
 
-It says what a bank would have said after a verification of payees, by the codes of ISO's external code sets:
-of each payment RCVC (match), RVMC (close match), RVNM (no match), RVNA (not possible) or RVNC (not yet
-answered), and of the message and each batch RCVC, RVCM (with mismatches) or RVNC. Payments to UK accounts
-carry the same codes, which is our own convention, and the report says so. What a payment has in a form that
-the schema does not allow is left out of it.
+It is what a bank would send after a verification of payees, in ISO's external codes: for each payment RCVC
+(match), RVMC (close match), RVNM (no match), RVNA (not possible) or RVNC (not yet answered), and for the
+message and each batch RCVC, RVCM (with mismatches) or RVNC. Payments to UK accounts have the same codes; this
+is our own convention, and the report says so. Values that the schema does not allow are left out.
 """
 
 from collections.abc import Iterator
@@ -43,16 +42,16 @@ _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+
 class ReportHeading(NamedTuple):
     """The header data of the report."""
 
-    message_id: str  # at most 35 characters, and never the same for two reports
-    created: str  # when it is written: UTC, `2026-11-22T02:40:00Z`
-    simulated: bool  # whether its answers come from a sandbox
+    message_id: str  # at most 35 characters, and unique to each report
+    created: str  # time of writing: UTC, `2026-11-22T02:40:00Z`
+    simulated: bool  # whether a sandbox answered
 
 
 def report(message: Message, outcomes: pl.DataFrame, heading: ReportHeading) -> Iterator[bytes]:
     """Write a report about a payment file, piece by piece, in UTF-8.
 
-    The outcomes are those of each payment, in the order of the file: `check_outcome`, `check_code`,
-    `check_matched_name`, `check_api`.
+    `outcomes` has one row per payment, in file order: `check_outcome`, `check_code`, `check_matched_name`,
+    `check_api`.
     """
     assert outcomes.height == message.payments.height
     assert 0 < len(heading.message_id) <= ID_CHARS_MAX
@@ -68,7 +67,7 @@ def report(message: Message, outcomes: pl.DataFrame, heading: ReportHeading) -> 
 
 
 def pieces(name: str) -> list[str]:
-    """A name in lines that are short enough and lose nothing to a reader who trims them.
+    """A name in short lines that lose nothing if a reader trims them.
 
     >>> [len(piece) for piece in pieces("x" * 104 + " " + "y" * 35)]
     [103, 37]
@@ -107,7 +106,7 @@ def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matched_names(outcomes: pl.DataFrame) -> pl.Series:
-    """The name that the account has, for a close match, as the lines of additional information."""
+    """The account holder's name, for a close match, as lines of additional information."""
     is_close = pl.col("check_outcome").cast(pl.String) == Outcome.CLOSE_MATCH.value
     name = pl.col("check_matched_name").str.replace_all(_NO_XML, "\ufffd")
     names = outcomes.select(pl.when(is_close & (name != "")).then(name)).to_series()
@@ -166,7 +165,7 @@ def _level(message: Message, notes: str) -> pl.Expr:
 
 
 def _counted(status: Status) -> pl.Expr:
-    """The number of payments with a status, even 0, but for the status of unfinished payments."""
+    """The number of payments with a status, even 0, except for unfinished payments."""
     count = pl.col(status)
     if status is Status.NOT_COMPLETED:
         count = pl.when(count > 0).then(count)
@@ -177,7 +176,7 @@ def _counted(status: Status) -> pl.Expr:
 
 
 def _notes(outcomes: pl.DataFrame, heading: ReportHeading) -> str:
-    """What the reader must know of the whole report."""
+    """Notes about the whole report for its reader."""
     is_uk = outcomes["check_api"].cast(pl.String).is_in(UK_APIS).any()
     notes = [note for note, holds in ((SIMULATED, heading.simulated), (SAME_CODES, is_uk)) if holds]
     return f"<StsRsnInf>{''.join(map(_lines, notes))}</StsRsnInf>" if notes else ""
@@ -193,7 +192,7 @@ def _opening(heading: ReportHeading, level: str) -> str:
 
 
 def _batch_opening() -> pl.Expr:
-    """What stands before the first payment of a batch: the end of the one before, and its own beginning."""
+    """The text before the first payment of a batch: the end of the previous batch, and this one's start."""
     closing = pl.when("is_very_first").then(pl.lit("")).otherwise(pl.lit("</OrgnlPmtInfAndSts>\n"))
     return (
         pl.when("is_first")
@@ -254,10 +253,10 @@ def _fitting(column: str, pattern: str) -> pl.Expr:
 
 
 def _element(tag: str, text: pl.Expr) -> pl.Expr:
-    """An element with a text; nothing if there is none."""
+    """An element with a text; nothing without one."""
     return pl.format(f"<{tag}>{{}}</{tag}>", text.str.replace_many(_MARKUP)).fill_null("")
 
 
 def _around(tag: str, inside: pl.Expr) -> pl.Expr:
-    """An element with others in it; nothing if there are none."""
+    """An element with others in it; nothing if it would be empty."""
     return pl.when(inside != "").then(pl.format(f"<{tag}>{{}}</{tag}>", inside)).otherwise(pl.lit(""))

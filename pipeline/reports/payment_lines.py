@@ -1,6 +1,6 @@
-"""Payments as lines of the table on the page, which may have thousands: a fifth of what a template costs.
+"""Payments as lines of the page's table, which may have thousands; a template would take five times as long.
 
-All texts of a line are escaped at once, before there is any markup among them: none can be forgotten.
+All texts of a line are escaped together, before markup is added, so none can be forgotten.
 """
 
 import re
@@ -13,15 +13,15 @@ from pipeline.reports.groups import Row
 from pipeline.reports.wording import in_words, say
 
 ID_CHARS_MAX = 35
-"""Characters of an id that stay on one line: as many as a payment message allows."""
+"""Longest id that stays on one line: the maximum in payment messages."""
 AMOUNT_CHARS_MAX = 20
-"""Characters of an amount that stay on one line: hundreds of billions with three decimals."""
+"""Longest amount that stays on one line: hundreds of billions with three decimals."""
 
-# No text has one of these, as `groups.shown` leaves no control character in it.
+# Texts never contain these, as `groups.shown` removes control characters.
 _BETWEEN, _MARK, _MARK_END = "\0", "\1", "\2"
 _WORD_END = re.compile("[_/.:-]")
 _AFTER_A_SIGN = re.compile("(?<=[_/.:])")
-"""A sign in an id; browsers break after a hyphen by themselves."""
+"""A sign in an id after which to break; browsers break after hyphens anyway."""
 
 
 def payment_lines(rows: Iterable[Row]) -> Markup:
@@ -30,7 +30,7 @@ def payment_lines(rows: Iterable[Row]) -> Markup:
 
 
 def breakable(text: str) -> Markup:
-    """A code or an id, as text that may go on in the next line after a sign, and nowhere else."""
+    """A code or id as text that may break across lines only after a sign."""
     return Markup(_breakable(str(escape(text))))  # noqa: S704 (escaped here)
 
 

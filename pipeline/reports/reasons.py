@@ -1,6 +1,6 @@
-"""The sentences behind the reasons of outcomes, for pages in other languages than the outcome file.
+"""The sentences behind the reasons of outcomes, for pages in languages other than the outcome file's.
 
-A run keeps them beside its outcome file, each reason once. An earlier version kept none; its reasons stay
+A run stores them next to its outcome file, each reason once. Earlier versions stored none; their reasons stay
 English.
 """
 
@@ -14,22 +14,22 @@ from pipeline.wording.rows import rows_named
 from schemas.row_positions import RowPositions
 
 SaidReasons = Mapping[str, str]
-"""Reason -> the sentences that it is made of, as in `frames.REASONS`."""
+"""Reason -> its sentences, as in `frames.REASONS`."""
 
 
 def said_reasons(reasons: Reasons) -> SaidReasons:
-    """The same, to look reasons up."""
+    """The frame as a mapping."""
     return dict(reasons.iter_rows())
 
 
 def sentences_of(reason: str, reasons: SaidReasons, positions: RowPositions | None) -> list[Sentence | str]:
-    """The sentences of a `check_reason`, which may name places of rows; itself if they are not known."""
+    """The sentences of a `check_reason`, which may name positions of rows; itself if they are unknown."""
     recorded = reasons.get(reason)
     return [reason] if recorded is None else [sentence_of(one, positions) for one in json.loads(recorded)]
 
 
 def sentence_of(data: list[Any], positions: RowPositions | None) -> Sentence:
-    """A sentence of `frames.FINDINGS`; its rows are numbers."""
+    """A sentence of `frames.FINDINGS`; row numbers get their positions."""
     return _located(Sentence.of_data(data), positions)
 
 

@@ -1,4 +1,4 @@
-"""What `precheck fix` and `precheck split` did, on a terminal."""
+"""Print the results of `precheck fix` and `precheck split` on a terminal."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ from schemas.review import ControlTotal, Fix, Split
 
 
 def print_fix(done: Fix, console: Console) -> None:
-    """Show what needs a correction, what was corrected, and how to go on."""
+    """Print the required and the written corrections, and how to continue."""
     if done.simulated:
         console.print(text_line(SIMULATED, "bold reverse yellow"))
     for line in _to_correct(done):
@@ -45,7 +45,7 @@ def print_fix(done: Fix, console: Console) -> None:
 
 
 def _to_correct(done: Fix) -> Iterator[Sentence]:
-    """How many rows need correction, and whether a payment file was written."""
+    """The number of rows to correct, and whether a payment file was written."""
     if not done.row_count:
         yield Sentence("review.nothing_to_correct", corrections=done.corrections)
         return

@@ -1,8 +1,8 @@
-"""CSV for a person who opens it in a spreadsheet: nothing in it is run.
+"""CSV for people who open it in a spreadsheet: no cell is run.
 
-A spreadsheet takes a cell that starts like a formula for one, and the names in a payment file come
-from strangers. Such cells get an apostrophe in front. This is for reading only: a program that
-takes the file further would take the apostrophe with it.
+A spreadsheet runs a cell that starts like a formula, and the names in a payment file are untrusted. Such
+cells get a leading apostrophe. The file is for reading only: a program that processed it would keep the
+apostrophe.
 """
 
 import codecs
@@ -23,14 +23,14 @@ def write(table: pl.DataFrame, file: IO[bytes], *, delimiter: str | None) -> Non
     """Write a table with every cell quoted, escaped and marked as UTF-8; no delimiter means a comma.
 
     Raises:
-        OSError: the file cannot take it.
+        OSError: the file cannot be written.
     """
     headers = pl.DataFrame({"header": table.columns}, schema={"header": pl.String()})
     escaped = as_text(table).with_columns(_escaped(pl.col(pl.String)))
     escaped.columns = headers.select(_escaped(pl.col("header"))).to_series().to_list()
     buffer = io.BytesIO()
     write_lines(escaped, buffer, Dialect(delimiter), quotes_all=True)
-    # Without the mark, spreadsheets take the text for the encoding of the country.
+    # Without the mark, spreadsheets assume the local encoding.
     file.write(codecs.BOM_UTF8)
     file.write(buffer.getbuffer())
 

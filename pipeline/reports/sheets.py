@@ -1,4 +1,4 @@
-"""What each sheet of the workbook shows: which rows, under which headers, how wide."""
+"""The contents of each sheet of the workbook: rows, headers, widths."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -16,29 +16,29 @@ class SheetColumn(NamedTuple):
     """A column of a sheet."""
 
     header: str
-    """English; a person sees `in_words` of it."""
+    """English; people see `in_words` of it."""
     source: str | None
-    """The column of the rows; None if a person fills it in."""
+    """The column of the rows; None if people fill it in."""
     width: int
-    """In characters, at most; of an amount at least, as a number is shown whole or not at all."""
+    """The maximum width in characters; the minimum for an amount, as numbers must never be cut."""
     wraps: bool = False
     is_printed: bool = True
     is_input: bool = False
-    """True if people write into it; it is there also if the rows have nothing for it yet."""
+    """True if people write into it; it is then present even if no row has a value."""
 
 
 class ReportSheet(NamedTuple):
     """A sheet of rows."""
 
     name: str  # English, as a column's header
-    title: str  # key of its sentence
+    title: str  # the key of its sentence
     which: pl.Expr
     columns: Sequence[SheetColumn]
     colour: str  # colour of the sheet's tab
 
 
 def header_in_words(header: str) -> str:
-    """A header or a sheet's name in the language of now, from the English words that make its key."""
+    """A header or sheet name in the current language; its key is made from the English words."""
     return say(key_of(header))
 
 
@@ -56,7 +56,7 @@ _WHO = (
     SheetColumn("Payee", "name", 24, wraps=True),
 )
 _BATCH = SheetColumn("Batch", "batch", 24, wraps=True)
-"""Left out where the format has no batches."""
+"""Columns left out if the format has no batches."""
 _MATCHED = SheetColumn("Name at the bank", "check_matched_name", 24, wraps=True)
 _TYPE = SheetColumn("Account type", "account_type", 13, wraps=True)
 _TYPE_FOUND = SheetColumn("Account type at the bank", "account_type_found", 18)
@@ -158,7 +158,7 @@ ALL = ReportSheet(
 
 
 def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColumn]:
-    """Columns that the rows have, as wide as their contents up to a limit, for screen and paper."""
+    """The columns that the rows have, as wide as their contents up to a limit, for screen and paper."""
     there = {None, *rows.columns}
     columns = [
         column if column.source in there else column._replace(source=None)
@@ -177,12 +177,12 @@ def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColu
 
 
 def _char_count(text: pl.Expr) -> pl.Expr:
-    """How many characters wide a text is: a column is measured in digits, and capitals are wider."""
+    """Width of a text in characters: a column is measured in digits, and capitals are wider."""
     return text.str.len_chars() + text.str.count_matches(r"\p{Lu}") // 4
 
 
 def _header_width(header: str) -> int:
-    """How many characters a header takes in two lines, with the button of the filter."""
+    """Width of a header in two lines, with the filter button."""
     words = header.split()
     cuts = ((" ".join(words[:index]), " ".join(words[index:])) for index in range(1, len(words) + 1))
     return min(max(map(len, lines)) for lines in cuts) + _FILTER_CHARS
@@ -197,11 +197,11 @@ def _width(column: SheetColumn, char_count: int, kind: pl.DataType) -> int:
 
 _MARGIN_CHARS = 2
 _FILTER_CHARS = 4
-"""Beside a header, for the button of the filter."""
+"""Width of the filter button next to a header."""
 
 
 def shown(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with what the sheets show of them: exact amounts, the account as one text, words as words."""
+    """The rows as the sheets show them: exact amounts, the account as one text, enums as words."""
     return with_money(rows).with_columns(
         account=pl.concat_str("sort_code", "account_number", "iban", separator=" ", ignore_nulls=True),
         account_type_found=pl.col("check_code")

@@ -1,4 +1,4 @@
-"""One row's story on a terminal: readable at 60 columns, without colour, and in a pipe."""
+"""Print one row's history on a terminal: readable at 60 columns, without colour, and in a pipe."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
@@ -33,12 +33,12 @@ _WORDS = {
     "line": "places.lines",
     "sheet row": "places.sheet_rows",
 }
-"""Words of the document, which is English -> the keys of their sentences."""
+"""English words in the document -> the keys of their sentences."""
 _APPROVED = {True: "story.approved_self", False: "story.approved_other"}
 
 
 def print_story(story: Story, console: Console, reasons: SaidReasons = _NONE) -> None:
-    """Show a story. Text from the file or the server is shown as text; reasons are for other languages."""
+    """Print a history. Text from the file or the server is shown as text; `reasons` serve other languages."""
     key = "story.title" if story.place is None else "story.title_at"
     heading = Sentence(
         key,
@@ -149,7 +149,7 @@ def _lines_of(attempt: StoryAttempt) -> Iterable[tuple[str, str]]:
 
 
 def _request(attempt: StoryAttempt) -> str:
-    """A request in a line or two: when it left, its correlation id, how it ended."""
+    """A request in one or two lines: when it was sent, its correlation id, its result."""
     ended = " ".join(filter(None, (_word(attempt.ended), attempt.code)))
     sent = attempt.sent[:23].replace("T", " ")
     if not attempt.ended_at:
@@ -178,12 +178,12 @@ def _lines_of_payment(placed: StoryPayment) -> Iterable[tuple[str, str]]:
 
 
 def _moment(time: str) -> str:
-    """A time; a bank may have written its own without a zone."""
+    """A time; a bank may have stated one without a zone."""
     return f"{time[:19].replace('T', ' ')}{' UTC' if time.endswith('Z') else ''}"
 
 
 def _to_do(outcome: OutcomeColumns) -> str:
-    """What to do: as the code itself says where no usable reply came, else by the action."""
+    """The next step: that of the code if there was no usable reply, else that of the action."""
     of_code = MEANINGS.get((AnswerState.UNANSWERED, outcome.check_code))
     if outcome.check_outcome is Outcome.UNANSWERED and of_code is not None and of_code.advice:
         return in_words(of_code.advice)

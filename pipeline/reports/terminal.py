@@ -1,4 +1,4 @@
-"""The summary on a terminal: readable at 80 columns, without colour, and in a pipe."""
+"""Print the summary on a terminal: readable at 80 columns, without colour, and in a pipe."""
 
 import errno
 import os
@@ -36,12 +36,12 @@ from schemas.summary import OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
 _LINES_BELOW = 4
-"""Lines kept free below a summary for where the files are and for the prompt."""
+"""Lines kept free below a summary for the paths of files and the prompt."""
 LEFT_OUT_MAX = 2
-"""How far `render` can shorten a summary."""
+"""The levels to which `render` can shorten a summary."""
 _NONE: SaidReasons = {}
 ROOMY_WIDTH = 72
-"""Columns of a terminal on which four columns of a table leave room for a sentence."""
+"""Terminal width at which a table of four columns leaves room for a sentence."""
 
 STYLES = {
     Outcome.MATCH: "green",
@@ -61,62 +61,62 @@ def render(
     *,
     left_out: int = 0,
 ) -> RenderableType:
-    """Lay out a summary; to save lines, 1 leaves out what codes mean, 2 also the list of rows to look at.
+    """Lay out a summary; `left_out` 1 drops the meanings of codes, 2 also the list of rows to review.
 
-    Text from the file or the server is shown as text: no markup in it is followed, and control
-    characters are made visible.
+    Text from the file or the server is shown as text: markup in it is ignored, and control characters are
+    made visible.
     """
     parts: list[RenderableType] = [_title(summary), ""]
     if any(count.outcome is not Outcome.MATCH for count in summary.codes):
         parts += [_codes_alone(summary) if left_out else _what_to_do(summary, reasons), ""]
     if summary.to_look_at_count:
         parts += [_attention(summary, is_listed=left_out < LEFT_OUT_MAX), ""]
-    # The totals come last: on a small terminal the end is what is seen.
+    # The totals come last: small terminals show only the end.
     totals = outcome_table(summary.outcomes, between="\n" if left_out < LEFT_OUT_MAX else ", ")
     return Group(*parts, totals, "", *_footnotes(summary, next_step))
 
 
 def console() -> Console:
-    """Where progress goes: standard error. Text from files is shown as text."""
+    """The console for progress: standard error. Text from files is shown as text."""
     return _Console(stderr=True, markup=False, highlight=False, emoji=False)
 
 
 def answers() -> Console:
-    """Where the answer of a command goes: standard output. Once its reader goes away, nothing is printed."""
+    """The console for the answer of a command: standard output. If the reader closes it, printing ends."""
     file = sys.stdout if sys.stdout.isatty() else cast(TextIO, _Unpadded())
     return _Answers(file=file, markup=False, highlight=False, emoji=False)
 
 
 def text_line(text: Sentence | str, style: str = "") -> Text:
-    """A line of a terminal, with nothing in it that a terminal would act on."""
+    """A line of a terminal, without control characters."""
     return Text(visible(in_words(text)), style=style)
 
 
 class _Console(Console):
-    """A console whose reader may go away, which the command hears of as it does of any other output."""
+    """A console that reports a closed pipe like any other failed output."""
 
     def on_broken_pipe(self) -> None:
-        """Say so; Rich would end the process with 1, which is the status of --fail-on."""
+        """Raise the error; Rich would end the process with 1, which is the status of --fail-on."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 class _Unpadded:
-    """Standard output for files and pipes: a table's last column ends where its text does."""
+    """Standard output for files and pipes, without padding after a table's last column."""
 
     def __getattr__(self, name: str) -> object:
-        """All else is as it is."""
+        """Everything else is that of the stream."""
         return getattr(sys.stdout, name)
 
     def write(self, text: str) -> int:
-        """Write whole lines without the blanks at their ends."""
+        """Write complete lines without trailing blanks."""
         return sys.stdout.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
 
 
 class _Answers(Console):
-    """A console whose reader, such as `head`, may have enough: that ends the printing, not the command."""
+    """A console whose reader, such as `head`, may close the pipe: then only the printing ends."""
 
     def on_broken_pipe(self) -> None:
-        """Print nothing more."""
+        """Stop printing."""
         self.quiet = True
 
 
@@ -129,7 +129,7 @@ def print_summary(  # noqa: PLR0913 (what a run came to, and how it is said)
     next_step: Sentence | None = None,
     reasons: SaidReasons = _NONE,
 ) -> None:
-    """Show a summary on a console, and where the files are; the reasons say it in other languages."""
+    """Print a summary, and the paths of the files; `reasons` translate it."""
     if already_finished:
         console.print(text_line(Sentence("terminal.finished_already", time=summary.finished), "bold"))
     layouts = (render(summary, next_step, reasons, left_out=number) for number in range(LEFT_OUT_MAX + 1))
@@ -157,7 +157,7 @@ def _title(summary: Summary) -> RenderableType:
 
 
 def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
-    """Rows and amounts by outcome, without outcomes that have no row; `between` separates currencies."""
+    """Rows and amounts by outcome, without outcomes that have no rows; `between` separates currencies."""
     table = table_of("outcome", ">rows", ">amount")
     for total in totals:
         if total.row_count == 0:
@@ -169,7 +169,7 @@ def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
 
 
 def _codes_alone(summary: Summary) -> Text:
-    """The codes and their rows, where their meanings would not fit on the screen."""
+    """The codes and their rows, if their meanings would not fit on the screen."""
     counts = (
         f"{one.code} {number(one.row_count)}" for one in summary.codes if one.outcome is not Outcome.MATCH
     )
@@ -177,7 +177,7 @@ def _codes_alone(summary: Summary) -> Text:
 
 
 def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
-    """What stands behind every outcome but a match."""
+    """The explanation of every outcome but a match."""
     order = list(Outcome)
     table = table_of(">rows", "code", "what it means, and what to do")
     for count in sorted(summary.codes, key=lambda count: order.index(count.outcome)):
@@ -185,7 +185,7 @@ def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
             numbers = ", ".join(map(str, count.rows)) + in_brackets(count.rows, summary.input.places)
             more = ", ..." if count.row_count > len(count.rows) else "."
             which = in_words(Sentence("terminal.rows", count=count.row_count, rows=numbers)) + more
-            # A rejected row's reason already states what to do.
+            # A rejected row's reason already contains the advice.
             to_do = "" if count.action is Action.CORRECT_ROW else in_words(advice(count.action, count.code))
             reason = map(in_words, sentences_of(count.reason, reasons, summary.input.places))
             meaning = " ".join(filter(None, (*reason, to_do, which)))
@@ -194,7 +194,7 @@ def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
 
 
 def _attention(summary: Summary, *, is_listed: bool) -> RenderableType:
-    """How many rows must be looked at before anything is paid, and the worst of them, largest first."""
+    """The number of rows to review before payment, and the worst of them, largest first."""
     count, row_count = summary.to_look_at_count, summary.input.row_count
     key = "terminal.nothing_asked" if summary.is_unasked else "terminal.need_a_look"
     title = text_line(Sentence(key, count=count, row_count=row_count), "bold")
@@ -215,7 +215,7 @@ def _attention(summary: Summary, *, is_listed: bool) -> RenderableType:
 
 
 def header_of(text: str) -> Sentence:
-    """A header by its English words, which its key is made from.
+    """The sentence of a header; its key is made from the English words.
 
     >>> header_of("payment id").key
     'header.payment_id'
@@ -224,9 +224,9 @@ def header_of(text: str) -> Sentence:
 
 
 def table_of(*headers: str) -> Table:
-    """A plain table; a header that starts with > is of a column of numbers. Only the last one wraps.
+    """A plain table; a header that starts with > marks a column of numbers. Only the last column wraps.
 
-    The headers are English, and shown in the language of the terminal.
+    The headers are given in English, and shown in the language of the terminal.
     """
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for header in headers:

@@ -1,4 +1,4 @@
-"""What a run came to, in words: the sentences that page, workbook and terminal share."""
+"""The result of a run in words: sentences shared by page, workbook and terminal."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ from schemas.summary import CurrencySources, Money, NotPayment, StatedControl, W
 SIMULATED = Sentence("terminal.simulated")
 ROWS_NAMED_MAX = 10
 BY_POLICY = "policy"
-"""In place of the code of a warning: a match that the policy does not release by itself."""
+"""In place of a warning's code: a match that the policy does not release."""
 ADVICE = {
     Action.PAY: Sentence("todo.pay"),
     Action.FIX_NAME: Sentence("todo.fix_name"),
@@ -32,27 +32,26 @@ ADVICE = {
     Action.RETRY_LATER: RETRY_HERE,
     Action.CORRECT_ROW: Sentence("todo.correct_row"),
 }
-"""What a person does next."""
+"""The next step for each action."""
 _ASK_PROVIDER = Sentence("todo.ask_provider")
 ADVICE_BY_CODE: Mapping[str, Sentence] = {
-    "NO_API": Sentence("todo.add_section"),  # the row may be right
+    "NO_API": Sentence("todo.add_section"),  # the row may be correct
     "RESPONDER_BIC_UNKNOWN": Sentence("todo.give_bic"),
     "FOURHUN": Sentence("todo.check_details_or_ask_provider"),
-    "HTTPERR": RETRY_ELSEWHERE,  # an answer, unlike what else is worth another try
+    "HTTPERR": RETRY_ELSEWHERE,  # it is an answer, unlike other codes worth retrying
     TOO_LARGE: _ASK_PROVIDER,
     WRONG_FORM: _ASK_PROVIDER,
     BY_POLICY: Sentence("todo.policy_wants_look"),
     **{code: Sentence(f"warning.{code}") for code in ABOUT_THE_PAYEE},
 }
-"""The same where a code asks for something else than its action does elsewhere, and for a match that needs a
-look."""
+"""The same for codes whose next step differs from that of their action, and for a match that needs review."""
 _OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')
 _BLANK_KEPT = "\0"
-"""Stands for a blank at which no line ends; `visible` leaves none in a sentence."""
+"""A blank at which no line breaks; `visible` removes it from all sentences."""
 
 
 def between_words(sentence: str, width: int) -> str:
-    """A sentence on lines of a terminal; an option and what follows it stay together.
+    """A sentence wrapped for a terminal; an option and its value stay together.
 
     >>> print(between_words('say which with --map name=Tenant or --map "name=The owner"', 33))
     say which with --map name=Tenant
@@ -68,17 +67,17 @@ def advice(action: Action, code: str) -> Sentence:
 
 
 def say(key: str, /, **values: Value) -> str:
-    """A sentence of the catalogues in the language of now, on a surface of any kind."""
+    """A sentence of the catalogues in the current language, for any surface."""
     return rendered(Sentence(key, **values), SurfaceKind.ANY)
 
 
 def number(count: float | Decimal, style: str = ",") -> str:
-    """A number as the language of now writes it."""
+    """A number in the format of the current language."""
     return format(Number.of(count, language()), style)
 
 
 def counted(count: int, thing: str) -> str:
-    """A number of things.
+    """A count with its noun.
 
     >>> counted(1, "row"), counted(1200, "row")
     ('1 row', '1,200 rows')
@@ -89,9 +88,9 @@ def counted(count: int, thing: str) -> str:
 def which_rows(
     rows: Sequence[int], row_count: int | None = None, *, positions: RowPositions | None = None
 ) -> str:
-    """Rows by their numbers, the first of them where they are many; `row_count` is how many there are.
+    """Row numbers, only the first ones if there are many; `row_count` is their total.
 
-    A row's number is a name, and has no thousands separators: in a list they would look like commas.
+    Row numbers have no thousands separators, which would look like commas in a list.
 
     >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
     ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
@@ -101,12 +100,12 @@ def which_rows(
 
 
 def positions_in_words(rows: Sequence[int], positions: RowPositions | None) -> str:
-    """Where rows are, such as `lines 24, 25`; empty if the format has no places, or there is no row."""
+    """Positions of rows, such as `lines 24, 25`; empty if the format has none, or there is no row."""
     return say("places.at", places=positions_named(rows, positions)) if positions is not None and rows else ""
 
 
 def position_pattern(positions: RowPositions | None) -> str:
-    """For `position_texts`, where a place has words; a path has none."""
+    """The pattern for `position_texts`, if positions have words; paths have none."""
     match None if positions is None else positions.unit:
         case "line":
             return say("places.lines", count=1, places="{}")
@@ -117,18 +116,18 @@ def position_pattern(positions: RowPositions | None) -> str:
 
 
 def in_brackets(rows: Sequence[int], positions: RowPositions | None) -> str:
-    """The same, to be added to a sentence that has just named the rows."""
+    """The positions in brackets, to follow the numbers of the rows."""
     where = positions_in_words(rows, positions)
     return f" ({where})" if where else ""
 
 
 def visible(text: str) -> str:
-    r"""Text with everything that a terminal would act on made visible.
+    r"""Text in which characters that a terminal would act on are made visible.
 
     >>> visible("Acme [bold]\x1b[31m")
     'Acme [bold]\\x1b[31m'
     """
-    if text.isprintable():  # nearly always, and much quicker to find out
+    if text.isprintable():  # the usual case, quick to test
         return text
     return "".join(
         character
@@ -139,7 +138,7 @@ def visible(text: str) -> str:
 
 
 def money_text(money: Money) -> str:
-    """A total as people write it: `1,234.56 GBP`."""
+    """A total with its currency: `1,234.56 GBP`."""
     return f"{number(money.amount)} {visible(money.currency or say('page.no_currency'))}"
 
 
@@ -157,7 +156,7 @@ def price_text(price: Price) -> str:
 
 
 def money_lines(row_count: int, totals: Sequence[Money]) -> str:
-    """Totals, a line each, and how many rows are in no total."""
+    """Totals, one per line, and the number of rows in no total."""
     lines = [money_text(money) for money in totals]
     if without_count := row_count - sum(money.row_count for money in totals):
         lines.append(say("terminal.rows_without_amount", rows=counted(without_count, "row")))
@@ -165,7 +164,7 @@ def money_lines(row_count: int, totals: Sequence[Money]) -> str:
 
 
 def warning_text(count: WarningCount, positions: RowPositions | None = None) -> str:
-    """A warning, and the rows that it is about, with their places in the file."""
+    """A warning, and its rows with their positions in the file."""
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
     where = f"; {positions_in_words(count.rows, positions)}{more}" if positions is not None else ""
@@ -175,17 +174,17 @@ def warning_text(count: WarningCount, positions: RowPositions | None = None) -> 
 
 
 def note_sentences(notes: Iterable[str]) -> list[str]:
-    """A line for each choice among columns."""
+    """A line for each note on the choice of columns."""
     return [in_words(Sentence("terminal.note", note=in_words(note))) for note in notes]
 
 
 def not_payment_sentences(rows: Iterable[NotPayment]) -> list[str]:
-    """A line for each row that is not a payment; figures that differ are warnings."""
+    """A line for each row that is not a payment; differing figures are warnings."""
     return [_warning(row.said) if row.agrees is False else in_words(row.said) for row in rows]
 
 
 def in_words(sentence: Sentence | str) -> str:
-    """A sentence as a terminal says it; text as it is."""
+    """A sentence in the words of a terminal; a text unchanged."""
     return rendered(sentence, SurfaceKind.COMMAND)
 
 
@@ -194,7 +193,7 @@ def _warning(text: str) -> str:
 
 
 def currency_sentences(sources: CurrencySources) -> list[str]:
-    """How the currencies are known, where the file does not state all of them."""
+    """How the currencies are known, if the file does not state all of them."""
     ways = [
         (sources.given, Sentence("terminal.by_currency_column")),
         (sources.beside_amount, Sentence("terminal.beside_amount")),
@@ -208,17 +207,17 @@ def currency_sentences(sources: CurrencySources) -> list[str]:
 
 
 CONTROLS_SHOWN_MAX = 5
-"""Control totals shown that differ; a file that is cut in one batch has two or three."""
+"""Differing control totals that are shown; a file cut off within one batch has two or three."""
 _SAID_OTHERWISE = {
     "name_chars_max": "fact.at_most_chars",
     "sealed": "fact.signed",
     "labels none": "fact.no_labels",
 }
-"""The facts that are no words by themselves."""
+"""Facts whose values need words."""
 
 
 def facts_in_words(facts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Facts about a file as a whole: name and value."""
+    """Facts about the whole file: name and value."""
     otherwise = {
         name: _SAID_OTHERWISE.get(name, _SAID_OTHERWISE.get(f"{name} {fact}")) for name, fact in facts.items()
     }
@@ -230,7 +229,7 @@ def facts_in_words(facts: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
-    """How many totals a file states of itself, and how many of them its payments do not keep."""
+    """The number of totals that the file states, and of those that differ from its payments."""
     differing_count = sum(not control.agrees for control in controls)
     if not differing_count:
         return say("controls.agree", count=count)
@@ -240,7 +239,7 @@ def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
 
 
 def difference_sentences(controls: Sequence[StatedControl]) -> list[str]:
-    """A warning for each control total of the file that its payments do not keep, of many for the first."""
+    """A warning for each stated control total that differs from the payments; only the first ones if many."""
     sentences = [control.difference for control in controls if control.difference]
     lines = [_warning(sentence) for sentence in sentences[:CONTROLS_SHOWN_MAX]]
     more_count = len(sentences) - len(lines)

@@ -1,11 +1,10 @@
-"""The workbook: what a run found, for people who decide in a spreadsheet.
+"""The workbook: the results of a run, for people who decide in a spreadsheet.
 
-Text is written as text whatever it looks like, so that nothing in a payment file is run, followed or
-counted: an account number keeps its zeros, and a name that starts like a formula stays a name. The
-columns Decision and Reason are read back by `pipeline.formats.excel.decisions`.
+Text is always written as text, so nothing from a payment file becomes a formula, link or number: an account
+number keeps its zeros, and a name that starts like a formula stays a name. `pipeline.formats.excel.decisions`
+reads the columns Decision and Reason back.
 
-The library makes the workbook with its sheets, styles and headers; the rows are put into it as `cells`
-writes them.
+The library writes sheets, styles and headers; `cells` writes the rows.
 """
 
 import io
@@ -54,9 +53,9 @@ from schemas.folder import REPORT_XLSX
 from schemas.summary import Money, Summary
 
 ALL_ROWS_MAX = 50_000
-"""With more rows than that the sheet All says where they are: a spreadsheet would only be slow with them."""
+"""With more rows, the sheet All only points to the outcome file: a spreadsheet would be slow."""
 REVIEW_ROWS_MAX = 10_000
-"""Rows of each other sheet, the largest amounts; no reader looks at more."""
+"""Rows of each other sheet, the largest amounts; readers need no more."""
 
 BANK_HEADERS = ("Bank", "Answers", "Match", "Close", "No match", "Not possible", "Matches, %")
 LAST_RUN = "Last run, %"
@@ -66,9 +65,9 @@ _MEANING_WIDTH, _MEANING_CHARS = 70, 74
 """Width of the column of sentences in Summary: in digits, which are wider than letters, and in letters."""
 _NUMBERS = (ROW, "Amount", "Rows", "To look at")
 _DIMENSION = re.compile(rb"<dimension [^>]*>")
-"""How large the library takes a sheet to be; programs find it out without."""
+"""The size that the library declares for a sheet; programs do not need it."""
 _COMPRESSION = 1
-"""Out of 9: a third of the processor time of the usual 6, for a quarter more bytes, at 20,000 rows."""
+"""Of 9: a third of the processor time of the usual 6, for a quarter more bytes, at 20,000 rows."""
 _OPTIONS = {
     "in_memory": True,
     "strings_to_formulas": False,
@@ -95,13 +94,13 @@ def write_workbook(summary: Summary, listed: ListedRows, folder: Path, *, outcom
         rows = listed.rows.with_columns(position_texts(listed.rows["row"], places, position_pattern(places)))
         writer.write(shown(rows), listed.changes, outcome_name, is_all=is_all)
     with write_atomically(path) as file:
-        # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
+        # Through memory: closing a ZIP that a full disk cut short would raise another error.
         file.write(_filled(empty, writer.rows).getbuffer())
     return path
 
 
 def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
-    """The workbook with the rows of its sheets, in their order, below what each has already."""
+    """The workbook with the rows of its sheets, in order, below their existing rows."""
     filled = io.BytesIO()
     parts = {f"xl/worksheets/sheet{number}.xml": lines for number, lines in enumerate(rows, start=1)}
     with ZipFile(empty) as source, ZipFile(filled, "w", ZIP_DEFLATED, compresslevel=_COMPRESSION) as target:
@@ -117,10 +116,10 @@ def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
 
 
 class _Writer:
-    """One workbook being written: its styles, and the sheets in their order.
+    """A workbook being written: its styles, and the sheets in order.
 
     Attributes:
-        rows: the rows of each sheet, which are put in when the library is done.
+        rows: the rows of each sheet, inserted when the library has finished.
     """
 
     def __init__(self, book: xlsxwriter.Workbook, summary: Summary, policy: Policy) -> None:
@@ -203,7 +202,7 @@ class _Writer:
             self.rows[-1] = rows_xml(rows, columns, self._styles(), first=_HEADER_LINE + 2)
 
     def _styles(self) -> Styles:
-        """The numbers of the styles that rows have."""
+        """The style numbers for rows."""
         return Styles(
             *(
                 style._get_xf_index()  # noqa: SLF001 (the library has no other way to ask)
@@ -221,12 +220,12 @@ class _Writer:
         )
 
     def _write_amount(self, page: Worksheet, line: int, column: int, amount: Decimal) -> None:
-        """The amount as a number made from its decimal text, or as text where a number cannot hold it."""
+        """Write the amount as a number from its decimal text, or as text if a number cannot hold it."""
         shortest = plain(amount)
         if len(shortest.as_tuple().digits) > DIGITS_MAX:
             page.write_string(line, column, amount_as_text(shortest), self._long_amount)
             return
-        # The library writes a Decimal digit by digit: no float comes near it.
+        # The library writes a Decimal digit by digit, without floats.
         has_mills = shortest.as_tuple().exponent == -3
         page.write_number(line, column, shortest, self._mills if has_mills else self._cents)
 
@@ -237,7 +236,7 @@ class _Writer:
             page.write_string(line, column, header_in_words(header), style)
 
     def _page(self, name: str, title: str, widths: Sequence[int]) -> Worksheet:
-        """A new sheet with its title, and with the notice of simulated answers."""
+        """A new sheet with its title, and the notice if answers are simulated."""
         page = self._book.add_worksheet(name)
         self.rows.append(())
         for column, width in enumerate(widths):
@@ -319,7 +318,7 @@ class _Writer:
         return line
 
     def _write_batches(self) -> None:
-        """A sheet with a line for each batch and currency."""
+        """Write a sheet with a line for each batch and currency."""
         batches, count = self._summary.batches, self._summary.batch_count
         key = "sheet.batches_title" if count == len(batches) else "sheet.batches_title_first"
         title = say(key, count=count, shown=len(batches))
@@ -337,7 +336,7 @@ class _Writer:
             line = self._write_money(page, line, 4, batch.totals)
 
     def _write_banks(self) -> None:
-        """A sheet with a line for each responding bank, and how many matches it had in the last run."""
+        """Write a sheet with a line for each responding bank, and its number of matches in the last run."""
         banks, compared = self._summary.banks, self._summary.compared
         before = {} if compared is None else {bank.bank: bank.match_percent for bank in compared.banks}
         title = say("sheet.banks_title", count=self._summary.bank_count)
@@ -353,7 +352,7 @@ class _Writer:
                     page.write_number(line, column, number, self._count)
 
     def _write_money(self, page: Worksheet, line: int, column: int, totals: Sequence[Money]) -> int:
-        """Amounts and their currencies, a line each; the number of the last line."""
+        """Write amounts and their currencies, one per line; return the last line's number."""
         for number, money in enumerate(totals):
             if number:
                 line += 1
@@ -364,7 +363,7 @@ class _Writer:
         return line
 
     def _write_codes(self, page: Worksheet, line: int) -> int:
-        """A line for each code; the number of the last line."""
+        """Write a line for each code; return the last line's number."""
         headers = ["Code", "Rows", "What to do", "Outcome", "What it means"]
         self._write_headers(page, line, headers)
         for line_of_code, code in enumerate(self._summary.codes, start=line + 1):
@@ -378,7 +377,7 @@ class _Writer:
         return line + len(self._summary.codes)
 
     def _write_policy(self, page: Worksheet, line: int) -> None:
-        """The verdict of the policy on these rows, the decisions that it can follow, and how to change it."""
+        """Write the policy's verdicts on these rows, the possible decisions, and how to change the policy."""
         lines = policy_lines(self._summary, self._policy)
         if not lines:
             page.write_string(line, 0, say("sheet.policy_unknown"), self._label)
@@ -402,12 +401,12 @@ def _count_of(sheet: ReportSheet, summary: Summary) -> int:
 
 
 def _titled(sheet: ReportSheet, count: int, shown_count: int | None = None) -> str:
-    """The first line of a sheet: how many rows there are, and how many it shows if that is fewer."""
+    """The first line of a sheet: its number of rows, and how many it shows if fewer."""
     name, title = header_in_words(sheet.name), say(sheet.title)
     key = "sheet.titled" if shown_count in (None, count) else "sheet.titled_largest"
     return say(key, sheet=name, count=count, title=title, shown=shown_count)
 
 
 def _printable(text: str) -> str:
-    """Text from outside, harmless: from `<r>` to `</r>`, the library would take it for its own markup."""
+    """Outside text, made harmless: the library would treat `<r>` to `</r>` as its own markup."""
     return visible(text) + (" " if text.endswith("</r>") else "")

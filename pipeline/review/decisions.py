@@ -1,4 +1,4 @@
-"""What people decided about a run, who approved it, and whether its answers may be used."""
+"""People's decisions about a run, their approver, and whether its answers may be used."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,25 +21,26 @@ NO_REASON = "no reason given"
 
 
 class RunDecisions(NamedTuple):
-    """The decisions of people about one run, row by row."""
+    """People's decisions about one run, row by row."""
 
-    run_id: str  # run whose answers were decided on
+    run_id: str  # the run whose answers they are about
     rows: Decisions
-    by: str  # the user who handed the decisions over for approval, else the uploader
-    time: str  # when; UTC, ISO 8601 with Z
+    by: str  # who submitted the decisions for approval, else the uploader
+    time: str  # of the submission; UTC, ISO 8601 with Z
     shaped: Sequence[Shaped] = ()  # who shaped the file at the desk
-    written: Mapping[int, str] = MappingProxyType({})  # row -> what a person corrects its cell to
+    written: Mapping[int, str] = MappingProxyType({})  # row -> the corrected cell
 
 
 class Approver(NamedTuple):
-    """The user who approves decisions and has payment files written."""
+    """The user who approves decisions and makes payment files."""
 
     by: str
     time: str
     """UTC, ISO 8601 with Z."""
     is_identified: bool = False
-    """True if this name and those of the deciders are of people who had to identify themselves, each
-    separately; without it the approver cannot be shown to be another person."""
+    """True if approver and deciders each had to identify themselves under these names; without it the
+    approver may be a decider.
+    """
 
     def is_own(self, deciders: Iterable[str]) -> bool:
         """True if one of the deciders may be the approver."""
@@ -53,21 +54,21 @@ class ReviewJob:
     folder: Path
     """Folder of the run."""
     decisions: Path | RunDecisions | None = None
-    """A workbook, or what was recorded."""
+    """A workbook, or recorded decisions."""
     input_file: Path | None = None
-    """Where the payment file is now, if it is one whose bytes are edited; None: where it is found."""
+    """Current path of a payment file whose bytes are edited; None: it is searched for."""
     by: str | None = None
-    """Who approves the files; also who decided, but for decisions that were recorded."""
+    """The approver of the files, and author of all decisions but recorded ones."""
     is_identified: bool = False
     """As `Approver.is_identified`."""
     allow_simulated: bool = False
     sign_with: Path | None = None
     """The private key; None: that of the profile, if any."""
     released_in: Mapping[int, str] | None = None
-    """Row -> the file that released the payment before; None: found by the runs of its family."""
+    """Row -> the file that released the payment before; None: taken from the runs of its family."""
 
     def released_before(self) -> Mapping[int, str]:
-        """The same, found where it was not given; raises as `families.released_before`."""
+        """The earlier releases, found if not given; raises as `families.released_before`."""
         return released_before(self.folder) if self.released_in is None else self.released_in
 
     def approver(self, time: str) -> Approver:
@@ -76,7 +77,7 @@ class ReviewJob:
 
 
 def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
-    """Refuse to make payment files of simulated answers, unless the user allowed it (UsageError)."""
+    """Refuse to make payment files from simulated answers, unless the user allowed it (UsageError)."""
     if run.summary.simulated and not allowed:
         raise UsageError(
             Sentence("review.simulated_sandbox_no", folder=run.folder),
@@ -85,9 +86,9 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
 
 
 def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: Approver) -> Decisions:
-    """`Decisions` about this run; none if none are given.
+    """`Decisions` about this run; empty if none are given.
 
-    Those of a workbook count as the approver's own; others were recorded.
+    Decisions in a workbook count as the approver's own; others were recorded.
 
     Raises:
         InputError: they are about other answers.
@@ -109,7 +110,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
 
 
 def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
-    """`Decisions` of one person at one time, from their rows, words, reasons and whom a workbook names."""
+    """`Decisions` of one person at one time: rows, decisions, reasons, and the names in a workbook."""
     return Decisions(
         decided.with_columns(by=pl.lit(by), time=pl.lit(time)).select(
             pl.col(column).cast(kind) for column, kind in DECISIONS.items()

@@ -1,4 +1,4 @@
-"""The files that a review writes: payments in the form and the packing of the input, lists for people."""
+"""The files that a review writes: payments in the format and compression of the input, lists for people."""
 
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,10 +32,10 @@ from schemas.summary import InputFile
 
 
 def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:
-    """The writer for the payments of a run, in the manner of their file, which is found if needed.
+    """The writer for the payments of a run, in the format of their file, which is searched for if needed.
 
     Raises:
-        UsageError: the file is needed and not there, or not needed and named.
+        UsageError: the file is needed but missing, or named but not needed.
         InputError: it is another file, or was changed.
     """
     source = run.summary.input
@@ -48,19 +48,19 @@ def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter
 
 
 Write = Callable[[IO[bytes], str], Payments]
-"""Writes payments to a file of a name, and returns what it holds."""
+"""Writes payments to a file, and returns its content as read back."""
 
 
 def write_payments(
     run: FinishedRun, stem: str, write_of: Callable[[FinishedRun], Write | None], files: ExitStack
 ) -> PaymentFile | None:
-    """A payment file in the manner of the input, read again as every payment file is.
+    """Write a payment file in the format of the input, and read it back.
 
-    Of a data set it is a folder with a file for each part that has payments. It gets its name when `files` is
-    closed. None where there are no payments: an earlier one of its name goes.
+    For a data set it is a folder with a file for each part that has payments. It gets its name when `files`
+    closes. Without payments, returns None and deletes an earlier file of that name.
 
     Raises:
-        InputError: the input must not be changed, or its manner cannot hold a text.
+        InputError: the input must not be changed, or its format cannot hold a text.
         OutputError, DiskError: as `write_atomically`.
     """
     path = payment_path(run, stem)
@@ -84,7 +84,7 @@ def write_payments(
 
 
 def in_one(parts: Sequence[PaymentFile], path: Path) -> PaymentFile:
-    """The payment files of the parts of a data set, as the folder that they are in."""
+    """Describe the payment files of a data set's parts as their folder."""
     return PaymentFile(
         path=str(path),
         sha256=identity_of_parts((Path(part.path).name, part.sha256) for part in parts),
@@ -139,7 +139,7 @@ def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: Ex
 
 
 def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal:
-    """The control totals of the input, which those of the files must add up to."""
+    """The control totals of the input, which must equal the sum of the files' totals."""
     input_totals, row_count = control_totals(run.summary.outcomes), run.summary.input.row_count
     if sum(file.row_count for file in files) != row_count:
         raise AssertionError("the written files have more or fewer rows than the input")
@@ -157,10 +157,10 @@ def take_into_evidence(  # noqa: PLR0913 (what is new)
     decided: Sequence[Approval] | None,
     split: SplitMade | None = None,
 ) -> Manifest:
-    """Put what was just written into the manifest, and the files of the patterns that are gone out of it.
+    """Add the files just written to the manifest, and remove missing files of the review from it.
 
-    No other file of the patterns goes in: someone else may have put it there. Raises as `refresh_manifest`,
-    and an InputError where a payment file is not as it was written.
+    No other file is added: another program may have written it. Raises as `refresh_manifest`, and an
+    InputError if a payment file has changed since it was written.
     """
     run.require_unchanged()
     folder = run.folder
@@ -184,16 +184,16 @@ _SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}
 
 
 def packed_suffix(source: InputFile) -> str:
-    """Suffix after a file's own one if the input was compressed, such as .gz."""
+    """The suffix of compressed inputs, such as .gz; else empty."""
     return _SUFFIXES[source.compression]
 
 
 @contextmanager
 def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
-    """A place for the bytes of a payment file, packed as the input is; the block's end puts them in it.
+    """A buffer for a payment file; the end of the block writes it, compressed like the input.
 
     Raises:
-        OSError: the file cannot take it.
+        OSError: the file cannot be written.
         AssertionError: the file holds something else.
     """
     if source.compression is None:
@@ -205,7 +205,7 @@ def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO
 
 
 def notes_on(run: FinishedRun, files: Sequence[PaymentFile]) -> list[LocalizedText]:
-    """What a bank may object to in the written files, and what they lack of the input."""
+    """Possible objections of a bank to the written files, and what they lack of the input."""
     if run.summary.input.format == excel.NAME:
         return [Sentence("review.one_sheet").recorded()]
     if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:

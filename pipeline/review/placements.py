@@ -30,8 +30,9 @@ _IS_RELEASED_BY_PERSON = (_VERDICT != Verdict.HOLD) & pl.col("decision").eq_miss
 IS_RELEASED = (
     ANSWERED & ~_WAS_RELEASED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
 )
-"""True if a payment may be paid: of `verdicts` with the `decision` on each row and the file where it was
-`released_in` before, each null if there is none."""
+"""True if a payment may be paid: from `verdicts` with each row's `decision` and the file it was `released_in`
+before, both nullable.
+"""
 _RELEASED_IN = {"row": DECISIONS["row"], "released_in": pl.String()}
 
 
@@ -44,10 +45,10 @@ def split(
 ) -> Placements:
     """Decide for every payment whether it may be paid: `Placements`, one per payment, in row order.
 
-    The strictest verdict of the policy on the answer and the warnings counts; it stands on top of
-    `DEFAULT_POLICY`, and a code goes before its outcome. A decision to hold or to fix always holds. A
-    decision to release counts where the policy leaves the row to a person or releases it anyway, and nowhere
-    else. What was released in another file, by row, is held whatever people decided.
+    The strictest verdict of the policy on the answer and the warnings counts; the policy extends
+    `DEFAULT_POLICY`, and a code outranks its outcome. A decision to hold or fix always holds. A decision to
+    release counts only if the policy leaves the row to a person or releases it anyway. Payments in
+    `released_in` (row -> other file) are held whatever people decided.
     """
     assert outcomes.schema == OUTCOMES
     assert warned.schema == WARNED
@@ -67,13 +68,13 @@ def split(
 
 
 def why_held(placements: Placements) -> dict[tuple[str, str], tuple[Sentence, int]]:
-    """`why` and `why_of` -> the sentence that says why payments are held, and how many; most first."""
+    """`why` and `why_of` -> the sentence on why payments are held, and their number; largest first."""
     counted = placements.drop_nulls("why").group_by("why", "why_of").len().sort("len", "why", descending=True)
     return {(why, of): (Sentence(why, of=of), count) for why, of, count in counted.iter_rows()}
 
 
 def _why() -> pl.Expr:
-    """Why a row is held, the first of the reasons that apply: the key of a sentence."""
+    """Why a row is held: the key of the first sentence that applies."""
     return (
         pl.when(pl.col("check_outcome") == Outcome.REJECTED)
         .then(pl.lit("review.held_rejected"))
@@ -104,17 +105,17 @@ class Preview(NamedTuple):
     release: ControlTotal
     hold: ControlTotal
     refused: pl.Series
-    """Rows that a person decided to release, and that the policy holds."""
+    """Rows that a person decided to release, but the policy holds."""
     rows: pl.Series
     """To be released."""
     overridden: pl.Series
-    """Rows among them that the policy would have held without a decision."""
+    """Released rows that the policy would have held without a decision."""
 
 
 def judged(
     payments: Payments, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
-    """What a preview needs of each payment: `row`, `check_outcome`, `verdict`, `amount`, `currency`."""
+    """The columns of payments for a preview: `row`, `check_outcome`, `verdict`, `amount`, `currency`."""
     found = verdicts(outcomes, warned, policy).select("row", "check_outcome", "verdict")
     return found.hstack(with_money(payments.select(MONEY_FIELDS)).select("amount", "currency").get_columns())
 
@@ -122,7 +123,7 @@ def judged(
 def preview(
     rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int, str] = MappingProxyType({})
 ) -> Preview:
-    """Find how much would be released and held by what people said so far, from what `judged` gives."""
+    """Find how much would be released and held by the decisions so far, from the result of `judged`."""
     placed = _with(rows, decisions, released_in).with_columns(released=IS_RELEASED)
     release, hold = placed.filter("released"), placed.filter(~pl.col("released"))
     return Preview(
@@ -135,7 +136,7 @@ def preview(
 
 
 def _with(rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int, str]) -> pl.DataFrame:
-    """The rows with the decision on each, and where it was released before."""
+    """Add each row's decision, and its earlier release."""
     found = rows.join(decisions, on="row", how="left", maintain_order="left")
     if not released_in:
         return found.with_columns(released_in=pl.lit(None, pl.String))
@@ -144,5 +145,5 @@ def _with(rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int,
 
 
 def total(mine: pl.DataFrame) -> ControlTotal:
-    """How many rows and how much money, of rows as `judged` gives them."""
+    """The number and money of rows from `judged`."""
     return ControlTotal(row_count=mine.height, totals=totals(mine))

@@ -20,24 +20,23 @@ from pipeline.wording import Sentence
 
 
 class PaymentsWriter(Protocol):
-    """Writes the payments of one run in the manner of their file, and reads back what it has written.
+    """Writes the payments of one run in the format of their file, and reads the result back.
 
-    What it returns are the payments as they were read from the written file. Both ways to write raise
-    InputError, OutputError or DiskError where the file cannot be written, and AssertionError where it holds
-    something else than it was to hold.
+    It returns the payments as read from the written file. Both writing methods raise InputError, OutputError
+    or DiskError if the file cannot be written, and AssertionError if it holds other payments.
     """
 
     def fitted(self, corrections: Corrections) -> Corrections:
-        """Corrections as the file can hold them; what it cannot hold has an obstacle."""
+        """Corrections as the file can hold them; others get an obstacle."""
 
     def refuse_obstacle(self) -> None:
-        """Raises InputError where no changed copy of the file can or should be made."""
+        """Raise an InputError if no changed copy of the file can or should be made."""
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
-        """Write all payments with corrections that have no obstacle, as `fitted` gave them."""
+        """Write all payments, with the corrections from `fitted` that have no obstacle."""
 
     def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:
-        """Write some of the payments, one at least, to a file that is for this role."""
+        """Write some of the payments, at least one; `role` is the purpose of the file."""
 
 
 class TableWriter(NamedTuple):
@@ -51,7 +50,7 @@ class TableWriter(NamedTuple):
         return corrections
 
     def refuse_obstacle(self) -> None:
-        """Refuse to guess how the input was written."""
+        """Refuse if the format of the input cannot be reproduced exactly."""
         source = self.run.summary.input
         kept_as = self.run.source.format
         obstacle = self.entry.format.obstacle(self._dialect, kept_as=kept_as, name=source.name)
@@ -95,7 +94,7 @@ _STANDS_THERE = f"As far as the file has room for it, this name stands there alr
 
 
 class _Text(NamedTuple):
-    """The text to write into a field of a payment, and why it does not fit."""
+    """The text for a field of a payment, and why it does not fit."""
 
     to: str | None
     obstacle: str | None
@@ -107,7 +106,7 @@ class MessageWriter(NamedTuple):
     file: MessageFile
 
     def fitted(self, corrections: Corrections) -> Corrections:
-        """Names as the format writes them; other fields have no place in it that could be corrected."""
+        """Names as the format writes them; it has no other correctable fields."""
         whole = self.file.entry.format.obstacle(self.file.message)
         texts = [
             self._fitted(row, field, _Text(to, obstacle), whole)
@@ -132,7 +131,7 @@ class MessageWriter(NamedTuple):
         return _Text(name, _STANDS_THERE if stands_there else None)
 
     def refuse_obstacle(self) -> None:
-        """Refuse what would make a copy that no bank should get."""
+        """Refuse to make a copy that no bank should receive."""
         obstacle = self.file.entry.format.obstacle(self.file.message)
         if obstacle is not None and obstacle == self.file.message.difference:
             obstacle = Sentence("review.copy_would_hide", difference=obstacle.having(file=self.file.name))
@@ -165,7 +164,7 @@ class MessageWriter(NamedTuple):
     def _written(
         self, edits: Sequence[Edit], payments: pl.DataFrame, defects: pl.Series, file: IO[bytes], name: str
     ) -> Payments:
-        """Write the file with edits, and read it back: it holds these payments, and nothing else changed."""
+        """Write the file with edits, and check that it holds exactly these payments."""
         for piece in edited(self.file.data, edits):
             file.write(piece)
         file.seek(0)

@@ -39,15 +39,15 @@ _TYPES: Mapping[tuple[str, ...], AccountType] = {
     **dict.fromkeys(_phrases(_WORDS["personal"]), AccountType.PERSONAL),
     **dict.fromkeys(_phrases(_WORDS["business"]), AccountType.BUSINESS),
 }
-"""The words of a cell -> the account type that they mean."""
+"""The words of a cell -> the account type."""
 _PRODUCTS = _phrases(_WORDS["product"])
-"""Account products, which do not say who holds the account: the profile's default applies."""
+"""Account products, which do not show who holds the account: the profile's default applies."""
 _ACCOUNTS = _phrases(_WORDS["account"])
 _LEGEND = re.compile(r"\b([0-9A-Za-z]{1,2})\s*[=:]\s*([A-Za-z]+)")
 
 
 def account_type_in(cell: str) -> AccountType | None:
-    """The account type that a whole cell means; None if it means none, or both.
+    """The account type that a whole cell means; None for none, or for both.
 
     >>> [account_type_in(cell) for cell in ("Business Current", "Privat", "Savings", "Private Limited")]
     [<AccountType.BUSINESS: 'Business'>, <AccountType.PERSONAL: 'Personal'>, None, None]
@@ -61,7 +61,7 @@ def account_type_in(cell: str) -> AccountType | None:
 
 
 def tells_no_holder(cell: str) -> bool:
-    """True if a cell is about an account and leaves open whose it is: a product, or words of both types.
+    """True if a cell describes an account but not its kind of holder: a product, or words of both types.
 
     >>> [tells_no_holder(cell) for cell in ("Savings account", "Personal Business", "Business", "Vendor")]
     [True, True, False, False]
@@ -77,12 +77,12 @@ def tells_no_holder(cell: str) -> bool:
 
 
 def read_account_types(written: pl.Series) -> pl.Series:
-    """The account types that are meant; null if a cell does not tell who holds; anything else as it is."""
+    """The account types of cells; null if a cell shows no kind of holder; unknown words unchanged."""
     return replaced(written, where=~written.is_in(list(AccountType)), by=_read)
 
 
 def _read(written: pl.Series) -> pl.Series:
-    # Plain text: polars would type the column by a member of an enum, and refuse all other words.
+    # Plain text: polars would turn enum members into an enum type that refuses all other words.
     meant = {
         cell: None if tells_no_holder(cell) else str(account_type_in(cell) or cell)
         for cell in written.drop_nulls().unique()

@@ -27,12 +27,12 @@ from pipeline.rules.selected_values import replaced
 
 _FREE_TEXTS = ("secondary_reference", "organisation_id", "organisation_id_issuer")
 _NOT_IN_SORT_CODES = rf"^\s*(?i:GBDSC|SC)|[\s{HYPHENS}\x{{00ad}}]"
-"""Hyphens of any kind, and what clearing systems put before the digits."""
+"""Hyphens of any kind, and prefixes that clearing systems put before the digits."""
 _CODES = ("bic", "organisation_bic", "organisation_id_scheme")
 
 
 def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
-    """Every field of `Payments` in the form that rules and APIs expect; what cannot be stays as it is."""
+    """Every field of `Payments` in the form that rules and APIs expect; other values unchanged."""
     amounts = read_amounts(payments["amount"])
     names = clean_names(payments["name"])
     account_types = read_account_types(payments["account_type"])
@@ -63,7 +63,7 @@ def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _currencies(payments: pl.DataFrame, amounts: Amounts) -> tuple[pl.Series, ...]:
-    """The currency of every payment, and what is wrong with it or with the amount in it."""
+    """The currency of every payment, and the fault of it or of its amount."""
     given = clean_currencies(payments["currency"])
     currency = completed(given, amounts.mark, of_uk_accounts(payments))
     faults = amount_faults(amounts.money, amounts.mark, given, currency)
@@ -71,10 +71,10 @@ def _currencies(payments: pl.DataFrame, amounts: Amounts) -> tuple[pl.Series, ..
 
 
 def normalized(texts: pl.Series) -> pl.Series:
-    """Unicode in one form (NFC), so that what looks the same is the same question; null where blank."""
+    """Unicode in one form (NFC), so that what looks the same is the same question; null if blank."""
     if not texts.count():
         return texts
-    # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
+    # As many bytes as characters after stripping: ASCII only, and without surrounding white space.
     is_tidy = (texts.str.len_bytes() == texts.str.strip_chars().str.len_chars()) & (texts != "")
     return replaced(
         texts, where=~is_tidy, by=lambda some: some.str.normalize("NFC").str.strip_chars().replace("", None)

@@ -1,7 +1,7 @@
-"""Currencies: which one an amount is in, how that is known, and what no payment can be in.
+"""Currencies: that of each amount, how it is known, and codes that no payment can have.
 
-Sources: ISO 4217, whose codes pycountry has and whose decimals stand here, as no library that is used anyway
-has them; a UK account without a word about the currency is in pounds.
+Sources: ISO 4217; its codes are from pycountry, its decimals are here, as no library in use has them. A UK
+account without a stated currency is in pounds.
 """
 
 from functools import cache
@@ -18,12 +18,12 @@ CURRENCY = "^[A-Z]{3}$"
 USUAL_CURRENCIES = ["EUR", "GBP"]
 """Currencies that the APIs are for."""
 UNKNOWN, OTHER, DECIMALS = "UNKNOWN", "OTHER", "DECIMALS"
-"""The faults: no currency of any payment; another one than the mark beside the amount; too many decimals."""
+"""The faults: not a payment currency; differs from the mark next to the amount; too many decimals."""
 
 _OF_SIGNS = {"£": "GBP", "€": "EUR"}
-"""Dollars and pesos share a sign: which is meant is not in the file."""
+"""Dollars and pesos share a sign: the file does not show which is meant."""
 _POUNDS = ["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]
-"""Dollars and pesos, which share a sign, have too many codes to name."""
+"""Dollars and pesos share a sign, and have too many codes to list."""
 WHOLE = [
     *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV"),
     *("XAF", "XOF", "XPF"),
@@ -44,12 +44,12 @@ def currencies() -> frozenset[str]:
 
 
 def _are_usual(codes: _Codes) -> _Codes:
-    """To find two codes takes a tenth of the time of `is_in`, and half of that of a pattern."""
+    """Finding two codes takes a tenth of the time of `is_in`, and half of that of a pattern."""
     return (codes == "EUR") | (codes == "GBP")
 
 
 def read_currencies(written: pl.Series) -> pl.Series:
-    """Codes of three capital letters; null if a cell holds something else, which may be anything."""
+    """Codes of three capital letters; null for any other cell content."""
     return replaced(written, where=~_are_usual(written), by=_codes_only)
 
 
@@ -59,7 +59,7 @@ def clean_currencies(written: pl.Series) -> pl.Series:
 
 
 def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series:
-    """The currency of every amount: the one given, else by the mark beside it, else that of a UK account.
+    """The currency of every amount: the given one, else by the mark next to it, else that of a UK account.
 
     Args:
         given: from the file, cleaned.
@@ -67,17 +67,17 @@ def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series
         is_uk: whether the account is a UK sort code and account number.
 
     Returns:
-        Null where nothing gives it: the currency of an IBAN's payment is never guessed.
+        Null if unknown: the currency of a payment to an IBAN is never guessed.
     """
     if not given.null_count():
         return given
-    # A sign of several currencies, such as $, shows that it is another one, and not which.
+    # A sign of several currencies, such as $, shows only that it is not the pound.
     of_uk = pl.when(is_uk & marks.is_null()).then(pl.lit("GBP"))
     return pl.select(pl.coalesce(given, _said_by(marks), of_uk).alias(given.name)).to_series()
 
 
 def of_uk_accounts(payments: pl.DataFrame) -> pl.Series:
-    """True if each payment goes to a UK sort code, and to no IBAN."""
+    """True if a payment goes to a UK sort code, and not to an IBAN."""
     is_uk = pl.col("iban").is_null() & pl.col("sort_code").is_not_null()
     return payments.select(is_uk).to_series()
 
@@ -87,7 +87,7 @@ _AFTER_GROUP = r"[0-9]\.[0-9]{3},[0-9]"
 
 
 def with_three_decimals(amounts: pl.Series, codes: pl.Series | None) -> pl.Series:
-    """Amounts as written, with a fourth decimal where the currency shows that `87.400` is below a hundred."""
+    """Amounts as written, with a fourth decimal if the currency shows that `87.400` is below a hundred."""
     where = amounts.str.contains(_BEFORE_THREE).fill_null(value=False)
     if not where.any() or amounts.str.contains(_AFTER_GROUP).any():
         return amounts
@@ -99,7 +99,7 @@ def with_three_decimals(amounts: pl.Series, codes: pl.Series | None) -> pl.Serie
 
 
 def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency: pl.Series) -> pl.Series:
-    """The faults of amounts beside their currency.
+    """The faults of amounts in their currency.
 
     Args:
         money: `frames.MONEY`.
@@ -130,7 +130,7 @@ def _unusual_faults(codes: pl.Series) -> pl.Series:
 
 
 def currency_sources(payments: pl.DataFrame) -> CurrencySources:
-    """By what the currencies of the amounts in `Payments` are known."""
+    """How the currencies of the amounts in `Payments` are known."""
     paid = payments.select("amount", "currency", "iban", "sort_code").filter(pl.col("amount").is_not_null())
     unsaid = paid.filter(pl.col("currency").is_null())
     if unsaid.is_empty():

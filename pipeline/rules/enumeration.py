@@ -1,7 +1,7 @@
-"""Signs that the check itself is abused: to find out who holds an account, or which accounts exist.
+"""Signs of abuse: checks that try to find out who holds an account, or which accounts exist.
 
-A client that may ask about any name and account can try names until one fits, or account numbers until
-one exists. Neither looks like a payment file. The figures are judgements: none have been published.
+A client can try names until one fits, or account numbers until one exists. Neither looks like a payment file.
+The thresholds are our judgement; there are no published ones.
 """
 
 from typing import NamedTuple
@@ -27,34 +27,35 @@ from schemas.outcomes import WarningCode
 from schemas.row_positions import RowPositions
 
 PAYEES_MAX = 3
-"""Different names or identifications for one account in a run: a person is not spelled in more ways."""
+"""Different names or identifications for one account in a run: one person has fewer spellings."""
 UNKNOWN_SHARE_MAX = 0.01
 """Share of checked UK accounts that are unknown, with numbers in sequence."""
 UNKNOWN_MIN = 5
-"""Fewer of them are chance, however small the file."""
+"""Fewer accounts are chance, however small the file."""
 ROWS_NAMED_MAX = 10
 
 _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
 _ACCOUNT = ("api", "account", "secondary_reference")
-"""Behind some UK account numbers are many accounts; the secondary reference tells them apart."""
+"""Some UK account numbers hold many accounts, distinguished by the secondary reference."""
 
 
 def same_name(name: pl.Expr) -> pl.Expr:
-    """A name without differences in case and white space."""
+    """A name normalised for case and white space."""
     return name.str.to_lowercase().str.replace_all(r"\s+", " ")
 
 
 def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
-    """The payments to accounts that are asked about by too many names or identifications.
+    """The payments to accounts with too many names or identifications.
 
-    Names that differ in case or white space only are one. Accounts that are paid once may be left out.
+    Names that differ only in case or white space count as one. `accepted` may omit accounts that are paid
+    once.
 
     Returns:
-        row, and payee_count: how many there are for its account.
+        row, and payee_count: the number of payees of its account.
     """
     assert accepted.schema == ACCEPTED
     name = same_name(pl.col("name"))
-    # Few accounts are paid often enough to have too many names at all.
+    # Only accounts paid often enough can have too many names.
     often = accepted.filter(pl.len().over("account") > PAYEES_MAX)
     return (
         often.select("row", *_ACCOUNT, payee=pl.struct(name, *_PAYEE[1:]))
@@ -65,7 +66,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 
 
 class ManyNames(NamedTuple):
-    """The payments of a file, or of a part of one, that try names on accounts."""
+    """The payments of a file, or of a part of one, that try many names on an account."""
 
     rows: list[int]  # the first ten
     row_count: int
@@ -73,7 +74,7 @@ class ManyNames(NamedTuple):
 
 
 def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
-    """The payments to accounts with too many names each, by warnings that include those of `many_payees`."""
+    """The payments to accounts with too many names each, by warnings that include `many_payees`."""
     rows = warnings.filter(pl.col("code") == WarningCode.MANY_NAMES)["row"]
     if rows.is_empty():
         return ManyNames([], 0, 0)
@@ -82,7 +83,7 @@ def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
 
 
 def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None = None) -> Sentence | None:
-    """Why a file that tries names on accounts is refused, naming rows and no payee; None for any other."""
+    """Why a file that tries many names on accounts is refused, with rows but no payees; else None."""
     if not found.rows:
         return None
     return Sentence(
@@ -95,7 +96,7 @@ def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None 
 
 
 def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: Answers) -> Warnings:
-    """Warn of payments to unknown UK accounts whose numbers follow one another.
+    """Warn of payments to unknown UK accounts with consecutive numbers.
 
     Args:
         asked: `check` and `account` of the questions about UK accounts.
@@ -113,7 +114,7 @@ def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: 
 
 
 def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Of questions about UK accounts, the `check` and the `account` of those that no bank knows.
+    """The `check` and `account` of questions about UK accounts that no bank knows.
 
     Args:
         asked: `check` and `account` of such questions.
@@ -124,8 +125,8 @@ def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame
 
 
 def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
-    """The accounts that no bank knows whose numbers follow one another; none where few are asked about."""
-    # Of fourteen digits: neighbours share the sort code, but for those at its ends.
+    """The accounts that no bank knows and that have consecutive numbers; none if few are checked."""
+    # Of fourteen digits: neighbours share the sort code, except at its ends.
     accounts = unknown.unique().sort()
     step = accounts.cast(pl.Int64).diff()
     found = accounts.filter((step == 1).fill_null(value=False) | (step.shift(-1) == 1).fill_null(value=False))
@@ -134,7 +135,7 @@ def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
 
 
 def sequence_warnings(rows: pl.Series) -> Warnings:
-    """`Warnings` of payments to such accounts, from their rows in any order."""
+    """`Warnings` about payments to such accounts, from their rows in any order."""
     return Warnings(
         rows.sort()
         .to_frame()

@@ -1,7 +1,7 @@
-"""The identifiers that the APIs accept: how each is cleaned, and what can be wrong with it.
+"""The identifiers that the APIs accept: cleaning and faults.
 
-Everything works on whole columns. A *fault* is the code of the first rule that a value breaks, or
-null if it breaks none; the sentences that go with the codes belong to the validate stage.
+All functions take whole columns. A *fault* is the code of the first rule that a value breaks, or null; the
+sentences of the codes belong to the validate stage.
 
 Sources: ISO 13616 (IBAN; country structures from schwifty's copy of the SWIFT registry), ISO 9362
 (BIC), ISO 3166 (its countries, from pycountry), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
@@ -17,25 +17,25 @@ import polars as pl
 from pipeline.rules.selected_values import replaced
 
 SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
-"""A long number as spreadsheets write it: the digits are gone for good."""
+"""A long number in a spreadsheet's scientific notation: its digits are lost."""
 
 MASKED_FROM_CHARS = 8
-"""A shorter account is masked whole: its end would be most of it."""
+"""Shorter accounts are masked completely: the end would be most of them."""
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
 HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"
-"""Whatever people or their programs take for a hyphen, as part of a character class."""
+"""All hyphens that people and programs use, as part of a character class."""
 _IBAN_LABEL = rf"^(?i:IBAN)[:./{HYPHENS}]*([A-Za-z]{{2}}[0-9])"
 _IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{HYPHENS}]"
 _KOSOVO = "XK"
-"""In use for a country that ISO 3166 has no code for."""
+"""Used for a country that ISO 3166 has no code for."""
 _WITHIN = {
     "FI": ["AX"],
     "FR": ["BL", "GF", "GP", "MF", "MQ", "NC", "PF", "PM", "RE", "TF", "WF", "YT"],
     "GB": ["GG", "IM", "JE"],
 }
-"""Countries whose IBANs are also those of territories with BICs of their own (SWIFT IBAN registry)."""
+"""Countries whose IBANs are also used by territories with their own BICs (SWIFT IBAN registry)."""
 _NEVER_ISSUED = ["00", "01", "99"]
-"""Check digits come out as 98 minus a remainder; these leave the same remainder as 97, 98 and 02."""
+"""Check digits are 98 minus a remainder; these leave the same remainder as 97, 98 and 02."""
 _LETTERS = list(ascii_uppercase)
 _LETTER_VALUES = [str(10 + position) for position in range(26)]
 _HALF_DIGITS = 36  # the largest half for which remainder * 10**half still fits 128 bits
@@ -53,7 +53,7 @@ def _compact(codes: pl.Series) -> pl.Series:
 
 
 def compact_ibans(ibans: pl.Series) -> pl.Series:
-    """IBANs as `compact`, without label and punctuation; dots only behind letters, as numbers must show."""
+    """IBANs as `compact`, without label and punctuation; dots only after letters, so that numbers show."""
     return replaced(ibans, where=ibans.str.contains("[^A-Z0-9]|^IBAN"), by=_compact_ibans)
 
 
@@ -77,13 +77,13 @@ def _compact_ibans(ibans: pl.Series) -> pl.Series:
 
 
 def bic11(bics: pl.Series) -> pl.Series:
-    """BICs of eleven characters; the head office's branch code XXX completes one of eight."""
+    """BICs of eleven characters; one of eight gets XXX, the branch code of the head office."""
     return replaced(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
 
 
 @cache
 def countries() -> frozenset[str]:
-    """The countries that a BIC can be of, by their two letters."""
+    """The countries that a BIC can have, as two letters."""
     import pycountry
 
     return frozenset(country.alpha_2 for country in pycountry.countries) | {_KOSOVO}
@@ -103,7 +103,7 @@ def _bic_faults(bics: pl.Series) -> pl.Series:
 
 
 def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
-    """True if a BIC is of another country than the IBAN beside it; false if either is missing."""
+    """True if a BIC and the IBAN next to it are of different countries; false if either is missing."""
     if not bics.count():
         return pl.repeat(False, bics.len(), dtype=pl.Boolean, eager=True)
     ours, theirs = ibans.str.slice(0, 2), bics.str.slice(4, 2)
@@ -115,7 +115,7 @@ def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
 
 def remainder_97(texts: pl.Series) -> pl.Series:
     """Codes modulo 97, A as 10 to Z as 35; 72 digits are read in two halves that fit an integer."""
-    # A column of its own: polars would compute the digits again wherever an expression names them.
+    # In its own column: polars would compute the digits again at each use.
     digits = texts.str.replace_many(_LETTERS, _LETTER_VALUES)
     halves = pl.DataFrame({"high": digits.str.head(-_HALF_DIGITS), "low": digits.str.tail(_HALF_DIGITS)})
     high = pl.col("high").replace("", "0").cast(pl.Int128, strict=False)
@@ -133,8 +133,7 @@ def iban_faults(ibans: pl.Series) -> pl.Series:
 
 
 def _iban_faults(ibans: pl.Series) -> pl.Series:
-    # The structure of a country gives length and characters as well: they are asked about only if it is
-    # another one.
+    # A country's structure gives length and characters, which are checked separately only if it does not fit.
     structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
     is_structured = ibans.str.contains(f"^(?:{structure})$")
     is_checked = _check_digits_fit(ibans.str.slice(4) + ibans.str.slice(0, 4), ibans.str.slice(2, 2))
@@ -175,7 +174,7 @@ def _lei_faults(leis: pl.Series) -> pl.Series:
 
 
 def _faults(codes: pl.Series, faults_of: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """The faults of the codes that are there; most columns of most files are empty."""
+    """The faults of non-null codes; most columns of most files are empty."""
     return replaced(codes, where=codes.is_not_null(), by=faults_of)
 
 
@@ -189,7 +188,7 @@ def _check_digits_fit(texts: pl.Series, check_digits: pl.Series) -> pl.Series:
 
 @cache
 def iban_structures() -> dict[str, tuple[int, str]]:
-    """Per country: the length of its IBANs and the pattern of what follows the check digits."""
+    """Per country: the length of its IBANs, and the pattern after the check digits."""
     from schwifty import registry
     from schwifty.exceptions import SchwiftyException
 
@@ -211,7 +210,7 @@ def _is_plain(letter: str) -> bool:
 
 
 def masked(account: str | None) -> str:
-    """An account by its end, and an IBAN by its country as well; a short one by its length alone.
+    """An account masked but for its end, an IBAN also but for its country; a short one completely.
 
     >>> masked("12345678"), masked("DE35 3704 0044 0084 2100 77"), masked("1234567"), masked(None)
     ('**5678', 'DE**0077', '** (7)', '')
@@ -231,10 +230,10 @@ _HEAD_OFFICE = 8
 
 
 def bic_column_is_none(written: pl.Series) -> bool:
-    """True if no value of the column can be meant as a BIC.
+    """True if no value of the column can be a BIC.
 
-    So it is where none has the form of one; and where one word alone has it, stands there again and again or
-    beside other words, and is no known bank: BUSINESS has the form of a bank in Niger.
+    That is, if no value has the form of a BIC, or a single unknown word has it that is repeated or mixed with
+    other words: BUSINESS has the form of a bank in Niger.
 
     Args:
         written: the cells of the column; nulls do not count.
@@ -252,7 +251,7 @@ def _is_only_a_word(bic: str) -> bool:
 
 
 def _banks() -> frozenset[str]:
-    """The banks of schwifty's registry, which has no branch alone; asked once for a file at most."""
+    """The banks of schwifty's registry, without branches; read at most once per file."""
     from schwifty import registry
 
     return frozenset(bank.bic[:_HEAD_OFFICE] for bank in registry.get_all_banks() if bank.bic)

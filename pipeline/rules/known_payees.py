@@ -1,7 +1,7 @@
-"""Which payments of a run make their payee's account known to the next one: those that were good to go.
+"""Decide which payments make their payee's account known to the next run: those that were good to go.
 
-A payment was good to go where the last `precheck split` released it or, without one, where a bank answered
-with a match; another account than before only if a person released it. What was known stays known.
+A payment was good to go if the last `precheck split` released it or, without a split, if a bank answered with
+a match. A changed account also needs a person's release. Known accounts stay known.
 """
 
 from collections.abc import Collection
@@ -16,14 +16,14 @@ from schemas.outcomes import Outcome, WarningCode
 
 
 class PayeeStatus(StrEnum):
-    """What a run knew of a payee and its account when it ended, so that what came later can be added."""
+    """What a run knew of a payee and its account when it ended, so that later decisions can be applied."""
 
-    BEFORE = "before"  # nothing had changed
+    BEFORE = "before"  # unchanged since an earlier run
     MATCH = "match"  # new, and a bank confirmed it
     UNMATCHED = "unmatched"  # new, and no bank confirmed it
     CHANGED = "changed"  # another account than before
-    CARRIED = "carried"  # what an earlier run knew, and this payment contradicts
-    CARRIED_UNSURE = "carried unsure"  # the same of what that run was unsure of
+    CARRIED = "carried"  # known from an earlier run, contradicted by this payment
+    CARRIED_UNSURE = "carried unsure"  # the same, but the earlier run was unsure
 
 
 CARRIED = (PayeeStatus.CARRIED, PayeeStatus.CARRIED_UNSURE)
@@ -67,12 +67,12 @@ class Knowledge(NamedTuple):
     """Payees that a run knows, once everything is decided."""
 
     known: pl.DataFrame  # `PayeeKeys`
-    unsure: pl.DataFrame  # `PayeeKeys`, of payments that contradict nothing
+    unsure: pl.DataFrame  # `PayeeKeys` of payments that contradict nothing
     carried: pl.DataFrame  # `KeptPayees` of earlier runs
 
 
 def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
-    """What a run knows after decisions, what is unsure, and what counts from other runs."""
+    """What a run knows after all decisions, what is unsure, and what it carries from other runs."""
     assert kept.schema == KEPT_PAYEES
     known = pl.col("known")
     if decided.held is None:
@@ -85,18 +85,18 @@ def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
     is_known = (known == PayeeStatus.BEFORE) | is_good_to_go | is_released
     sure = own.filter(is_known)
     carried = carried.join(sure, on="row", how="anti")
-    # What is carried counts more than the payment that contradicts it.
+    # Carried keys outrank the payment that contradicts them.
     unsure = own.filter(~is_known).join(carried, on="row", how="anti")
     return Knowledge(keys_once(sure), keys_once(unsure), carried)
 
 
 def keys_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """`PayeeKeys` of `KeptPayees`, without those that a later one repeats."""
+    """`PayeeKeys` of `KeptPayees`, without those that a later row repeats."""
     return kept.select(list(PAYEE_KEYS)).unique(KEYED, keep="last", maintain_order=True)
 
 
 def kept_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """`KeptPayees` without those that a later one repeats, whatever is decided about them."""
+    """`KeptPayees` without those that a later row repeats, whatever is decided about them."""
     assert kept.schema == KEPT_PAYEES
     is_settled = pl.col("known") == PayeeStatus.BEFORE
     settled = kept.filter(is_settled).unique(KEYED, keep="last", maintain_order=True)

@@ -1,4 +1,4 @@
-"""The UK modulus check: whether an account number can be one of its sort code, judged by the digits alone.
+"""The UK modulus check: whether an account number is possible for its sort code, by its digits.
 
 An account that fails cannot exist; one that passes may.
 
@@ -25,24 +25,24 @@ class ModulusState(StrEnum):
 
     PASSES = "passes"
     FAILS = "fails"
-    NOT_COVERED = "not_covered"  # its sort code is in no range
+    NOT_COVERED = "not_covered"  # no range has its sort code
 
 
 MODULUS = pl.Enum(ModulusState)
 
 
 class Modulus(NamedTuple):
-    """The tables that a run goes by."""
+    """The tables that a run uses."""
 
     tables: ModulusTables
-    is_old: bool  # whether they are too old to reject a payment; one that fails then carries a warning
+    is_old: bool  # whether they are too old to reject a payment, so that a failure is only a warning
 
 
 def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:
-    """Check every account: sort code and account number, 14 digits; null if there is none to check.
+    """Check every account: sort code and account number, 14 digits, or null.
 
     Returns:
-        `modulus`: of each account its `ModulusState`; null if there is none to check.
+        `modulus`: the `ModulusState` of each account; null for null.
     """
     given = pl.DataFrame({"account": accounts}).with_row_index("position").drop_nulls()
     numbers = pl.col("account").cast(pl.Int64)
@@ -62,7 +62,7 @@ def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:
 
 
 def used(modulus: Modulus, accepted: pl.DataFrame) -> ModulusUsed:
-    """Which tables a run went by, and how many different accepted UK accounts these do not cover."""
+    """The tables that a run used, and the number of distinct accepted UK accounts they do not cover."""
     assert accepted.schema == ACCEPTED
     accounts = accepted.filter(IS_UK)["account"]
     codes = accounts.str.head(6).cast(pl.Int32)
@@ -77,7 +77,7 @@ def used(modulus: Modulus, accepted: pl.DataFrame) -> ModulusUsed:
 
 
 def same_tables(before: ModulusUsed | None, modulus: Modulus | None) -> bool:
-    """True if an earlier run went by the tables of today."""
+    """True if an earlier run used today's tables."""
     if before is None or modulus is None:
         return before is None and modulus is None
     return (before.valid_from, before.weights_sha256, before.substitutions_sha256) == (
@@ -103,19 +103,19 @@ def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
 
 
 def _distinct_checks(tables: ModulusTables) -> list[tuple[WeightedSum, ...]]:
-    """The checks that ranges have, each once: many ranges share one arithmetic."""
+    """The distinct checks of all ranges: many ranges share their arithmetic."""
     return list(dict.fromkeys(found.checks for found in tables.ranges))
 
 
 def _kinds(codes: pl.Series, tables: ModulusTables) -> pl.Series:
-    """`kind`: where in `_distinct_checks` the checks of each sort code are; null if it has none."""
+    """`kind`: each sort code's index into `_distinct_checks`; null if it has no check."""
     numbers = {checks: number for number, checks in enumerate(_distinct_checks(tables))}
     ranges = pl.DataFrame(
         [(found.start, found.end, numbers[found.checks]) for found in tables.ranges],
         schema={"start": pl.Int32, "end": pl.Int32, "kind": pl.Int32},
         orient="row",
     )
-    # The last range that does not start after the sort code; before the first one there is none.
+    # The last range that does not start after the sort code; none before the first.
     last = (ranges["start"].search_sorted(codes, side="right").cast(pl.Int32) - 1).clip(0)
     nearest = ranges.select(pl.all().gather(last)).with_columns(codes.alias("code"))
     is_inside = pl.col("code").is_between("start", "end")
@@ -123,7 +123,7 @@ def _kinds(codes: pl.Series, tables: ModulusTables) -> pl.Series:
 
 
 def _judged(rows: pl.DataFrame, checks: tuple[WeightedSum, ...], tables: ModulusTables) -> pl.DataFrame:
-    """The states of accounts that are checked in the same way: `position` and `state`."""
+    """The states of accounts with the same checks: `position` and `state`."""
     if exceptions_of(checks) == (5, 5) and tables.substitutions:
         rows = rows.with_columns(pl.col("code").replace(tables.substitutions))
     digits = rows.select("position", *_digits("code", SORT_CODE), *_digits("number", ACCOUNT_NUMBER))

@@ -1,7 +1,6 @@
-"""The arithmetic of the UK modulus check: what each exception changes, by its number in the specification.
+"""The arithmetic of the UK modulus check, with the exceptions numbered as in the specification.
 
-The digits are columns named as in the specification: u v w x y z of the sort code, a b c d e f g h of the
-account number.
+The digits are columns named as in the specification: u to z are the sort code, a to h the account number.
 
 Source: Vocalink, "Validating account numbers: UK modulus checking", the sections on the exceptions.
 """
@@ -23,7 +22,7 @@ _ONE_WILL_DO = {(2, 9), (10, 11), (12, 13)}
 
 
 def exceptions_of(checks: Sequence[WeightedSum]) -> tuple[int | None, ...]:
-    """The exceptions of a range's checks, in their order."""
+    """The exceptions of a range's checks, in order."""
     return tuple(check.exception for check in checks)
 
 
@@ -56,18 +55,18 @@ def _remainder_is_gh(check: WeightedSum) -> pl.Expr:
 
 
 def _check_digit(check: WeightedSum) -> pl.Expr:
-    """What is missing to a multiple is the check digit; where that would take two digits, nothing fits."""
+    """The check digit completes the sum to a multiple of the modulus; two digits never fit."""
     divisor = _DIVISORS[check.method]
     return (divisor - _remainder(check)) % divisor == (_G if check.method is Method.MOD11 else _H)
 
 
 def _foreign_currency(check: WeightedSum) -> pl.Expr:
-    """An account in a foreign currency, whose number cannot be checked, or one that fits."""
+    """True for an account in a foreign currency, whose number cannot be checked, or one that passes."""
     return (_A.is_between(4, 8) & (_G == _H)) | _fits(check)
 
 
 def _unweighted(check: WeightedSum, *, where: pl.Expr) -> pl.Expr:
-    """Some account numbers were given out before their sort code and first two digits counted."""
+    """Some account numbers were issued before their sort code and first two digits counted."""
     number_alone = check._replace(weights=(0,) * 8 + check.weights[8:])
     return pl.when(where).then(_fits(number_alone)).otherwise(_fits(check))
 
@@ -78,7 +77,7 @@ def _with_sort_code(sort_code: str, check: WeightedSum) -> pl.Expr:
 
 
 def _seven_digits(check: WeightedSum) -> pl.Expr:
-    """A number whose eighth digit was added later is checked once more without it."""
+    """A number whose eighth digit was added later is checked again without it."""
     without = (*_DIGITS[:6], pl.lit(0, pl.Int32), *_DIGITS[6:-1])
     return _fits(check) | (_H.is_in([0, 1, 9]) & (_remainder(check, without) == 0))
 

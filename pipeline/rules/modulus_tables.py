@@ -1,9 +1,9 @@
-"""The tables of the UK modulus check, as Pay.UK publishes them and the user keeps them beside the profile.
+"""Read the tables of the UK modulus check, which Pay.UK publishes and the user stores next to the profile.
 
 `valacdos.txt` has a line for each check of a range of sort codes: start, end, method, fourteen weights and,
-where the arithmetic differs, the number of an exception. A range has one or two checks, in order.
-`scsubtab.txt` has pairs: a sort code, and the one that stands in for it in exception 5. What this program
-does not know is refused: a check that was misread would reject payments that are right.
+if the arithmetic differs, the number of an exception. A range has one or two checks, in order. `scsubtab.txt`
+has pairs: a sort code, and its substitute in exception 5. Unknown content is refused: a misread check would
+reject valid payments.
 
 Source: Vocalink, "Validating account numbers: UK modulus checking", the sections on the two data files.
 """
@@ -20,11 +20,11 @@ from pipeline.errors import ConfigurationError
 from pipeline.wording import Sentence
 
 BYTES_MAX = 4_000_000
-"""Forty times what the larger table takes: another file was named by mistake."""
+"""Forty times the size of the larger table: a bigger file was named by mistake."""
 WEIGHT_MAX = 999
-"""The columns of the file have no room for more."""
+"""The largest weight that fits the columns of the file."""
 VALID_MAX_DAYS = 365
-"""Sort codes come and go: an older table rejects no account."""
+"""Sort codes change: an older table rejects no account."""
 _LATEST = Sentence("rules.take_latest_table")
 
 
@@ -44,7 +44,7 @@ class Method(StrEnum):
 
 
 class WeightedSum(NamedTuple):
-    """One line of the weights: the sum over fourteen digits that a good account makes come out."""
+    """One line of the weights: a sum over fourteen digits that a valid account satisfies."""
 
     method: Method
     weights: tuple[int, ...]  # weights of the six sort code and eight account number digits
@@ -62,8 +62,8 @@ class Range(NamedTuple):
 class ModulusTables(NamedTuple):
     """Both tables."""
 
-    ranges: tuple[Range, ...]  # by their starts; none overlaps another
-    substitutions: dict[int, int]  # sort code -> the one to check with in exception 5
+    ranges: tuple[Range, ...]  # in order of their starts, without overlaps
+    substitutions: dict[int, int]  # sort code -> its substitute in exception 5
     valid_from: date  # the date of the tables, as the user gives it
     weights_sha256: str
     substitutions_sha256: str
@@ -73,8 +73,8 @@ def age_days(valid_from: date, today: date) -> int:
     """The age of tables in days.
 
     Raises:
-        ConfigurationError: they are not valid yet: the date is a slip, or they were taken too early. Tables
-            of today are never refused for it, in any time zone.
+        ConfigurationError: they are not valid yet: the date is wrong, or they were installed too early.
+        Today's tables are accepted in every time zone.
     """
     if valid_from > today + timedelta(days=1):
         raise ConfigurationError(Sentence("rules.modulus_weights_date_future_give", valid_from=valid_from))
@@ -90,14 +90,14 @@ _EXCEPTIONS: dict[tuple[int | None, ...], tuple[tuple[Method, ...], ...]] = {
     **dict.fromkeys(((2, 9), (10, 11)), ((Method.MOD11,), (Method.MOD11,))),
     (5, 5): ((Method.MOD11,), (Method.DBLAL,)),
 }
-"""The exceptions of a range's checks that the specification knows together, and the methods of each check."""
+"""The exceptions that may occur together in a range's checks, and the methods of each check."""
 
 
 def read_tables(weights: Path, substitutions: Path, valid_from: date) -> ModulusTables:
     """Read both tables.
 
     Raises:
-        ConfigurationError: one cannot be read, or is not such a table; the message names file and line.
+        ConfigurationError: a table is unreadable or invalid; the message names file and line.
     """
     ranges, weights_sha256 = read_weights(weights)
     pairs, substitutions_sha256 = read_substitutions(substitutions)
@@ -146,7 +146,7 @@ def _check(where: str, fields: list[str]) -> WeightedSum:
 
 
 def _known_together(lines: list[tuple[str, WeightedSum]]) -> tuple[WeightedSum, ...]:
-    """The checks of one range, where the specification says what to do with them."""
+    """The checks of one range, if the specification defines their combination."""
     where, checks = lines[-1][0], tuple(check for _, check in lines)
     if len(checks) > 2:
         raise _wrong(where, Sentence("rules.third_check_one"))

@@ -1,9 +1,9 @@
-"""Names of payees: asked about as they were entered, without what carries nothing, and never a lost value.
+"""Payees' names are sent as entered, without meaningless characters; damaged names are refused.
 
-A bank compares a name with the one on record, so no letter of a name is changed. What a spreadsheet
-may run is no matter of the question: the files that people open make it harmless (reports/safe_csv.py).
-Source: API reference, "NameVerificationRequest": the name as entered by the payment initiator. Where a joiner
-spells and where it only hides: after RFC 5892, appendix A.
+A bank compares a name with its record, so no letter is changed. Formulas are made harmless in the files that
+people open (reports/safe_csv.py), not in the question. Source: API reference, "NameVerificationRequest": the
+name as entered by the payment initiator. Which joiners are part of the spelling, and which are hidden
+characters: RFC 5892, appendix A.
 """
 
 from typing import NamedTuple
@@ -14,24 +14,24 @@ from pipeline.rules.placeholders import are_no_names
 from pipeline.rules.selected_values import noted, replaced
 
 UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
-"""What was done to a name before it is asked about; to one name both can be."""
+"""What was removed from a name before sending; both can apply to one name."""
 
 _DIRECTIONAL = r"\x{200E}\x{200F}\x{61C}"
 _HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
-"""A soft hyphen and a byte order mark, which carry nothing wherever they stand."""
+"""A soft hyphen and a byte order mark, which never have a meaning."""
 _AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
 _MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
 _COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}]|[\s{_DIRECTIONAL}]$|^$"
-"""Names that are marked, wrapped, blank, or untrimmed."""
+"""Names with marks, wrappers, only blanks, or outer blanks."""
 _WRAPPED = r'^[=\x{FF1D}]\s*"((?:[^"]|"")*)"$'
 
 _JOINER = r"[\x{200C}\x{200D}]"
 _SELECTORS = r"\x{FE00}-\x{FE0F}\x{E0100}-\x{E01EF}\x{180B}-\x{180D}\x{180F}"
 _NOT_ALONE = r"[^\p{Latin}\p{Greek}\p{Cyrillic}]"
-"""Letters of these scripts neither join nor vary: beside one, what does either is only hidden."""
+"""Letters that neither join nor vary: next to one, a joiner or variation selector is only hidden."""
 _JOINS = rf"[[\p{{L}}\p{{M}}\p{{So}}\p{{Sk}}]&&{_NOT_ALONE}]"
 _ENDS_JOINED = rf"[\p{{M}}&&{_NOT_ALONE}&&[^\p{{Inherited}}]]"
-"""The sign that takes a consonant's vowel away: in Indic scripts a word may end with it and a joiner."""
+"""The sign that removes a consonant's vowel: in Indic scripts a word may end with it and a joiner."""
 _VARIES = rf"[[\p{{L}}\p{{M}}\p{{S}}\p{{Nd}}#*]&&{_NOT_ALONE}]"
 
 ANY_INVISIBLE = r"[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]"
@@ -44,11 +44,11 @@ INVISIBLE = "|".join(
         rf"(?:^|[^{_VARIES}])[{_SELECTORS}]",
     )
 )
-"""The same, but for what spells a name where it stands."""
+"""The same, except those that are part of the spelling in their place."""
 NOT_LATIN = r"[\p{L}&&[^\p{Latin}\p{Common}]]"
-"""A letter that VoP need not carry between banks: its messages have the Latin set (EPC, FAQ on VoP)."""
+"""A letter outside the Latin set of VoP messages, which banks need not support (EPC, FAQ on VoP)."""
 
-# A function, a cell, a range, a sheet or a table, texts that are put together, or another program.
+# A function, a cell, a range, a sheet or a table, concatenated texts, or another program.
 _REFERENCE = r"\$?[A-Z]{1,3}\$?[0-9]{1,7}"
 LOST_FORMULA = (
     r"^[=\x{FF1D}][\s(+\-@]*(?i:"
@@ -56,7 +56,7 @@ LOST_FORMULA = (
     rf"(?:'[^']*'|[\p{{L}}0-9._]+)!(?:{_REFERENCE}|#)|[\p{{L}}0-9_]*\[|R[0-9]*C[0-9]*$|#|\")"
     r"|^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}].*\|.*!"
 )
-"""A formula that a program wrote instead of its value: who was meant is not in the file."""
+"""A formula that a program wrote instead of its value: the name is lost."""
 NO_NAME = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./-]*[0-9]){6,}$"
 """A sign without any letter, or the digits of a telephone or an account number."""
 
@@ -69,19 +69,19 @@ DAMAGED = (
     rf"\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
     rf"|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
 )
-"""What another program left of a letter: a question mark, its name in HTML, or UTF-8 read as cp1252."""
+"""A letter damaged by another program: a question mark, its name in HTML, or UTF-8 read as cp1252."""
 
 
 class CleanNames(NamedTuple):
     """A column of names, cleaned."""
 
-    text: pl.Series  # as they are asked about; null where blank, or where something stands for a missing name
-    done: pl.Series  # what was done beside trimming: `UNWRAPPED`, `UNMARKED`, both in one text, or null
+    text: pl.Series  # as sent; null if blank, or a placeholder for a missing name
+    done: pl.Series  # removed besides outer blanks: `UNWRAPPED`, `UNMARKED`, both in one text, or null
 
 
 def clean_names(written: pl.Series) -> CleanNames:
-    """Names in one Unicode form (NFC), without blanks at the ends, and without what carries nothing."""
-    # As many bytes as characters without the white space at its ends: ASCII alone, and nothing to strip.
+    """Names in one Unicode form (NFC), without outer blanks and meaningless characters."""
+    # As many bytes as characters after stripping: ASCII only, and without surrounding white space.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
     is_odd = ~is_tidy | written.str.starts_with("=")
     is_covered = noted(written, where=is_odd, by=_are_covered, kind=pl.Boolean)

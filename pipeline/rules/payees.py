@@ -20,7 +20,7 @@ _PAIRS_MAX = 4_000_000
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 _WORD = re.compile(r"\w+")
 _WORD_SHOWN_FROM_CHARS = 4
-"""In shorter words a first and a last character would be most of it."""
+"""Shorter words are masked completely: a first and last character would be most of them."""
 
 
 def payees_of(accepted: Accepted, ids: pl.Series) -> Payees:
@@ -84,9 +84,9 @@ def _folded(ids: pl.Series) -> pl.Series:
 
 
 def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
-    """`PayeeKeys` of `Payees`, one for each row, hashed as in the folder that keeps those to compare with."""
+    """`PayeeKeys` of `Payees`, one for each row, hashed with the key of a run's folder."""
     assert payees.schema == PAYEES
-    # Behind some UK account numbers are many accounts; the secondary reference tells them apart.
+    # Some UK account numbers hold many accounts, distinguished by the secondary reference.
     account = pl.concat_str("account", "secondary_reference", separator=" ", ignore_nulls=True)
     texts = payees.with_columns(account=account)
     keys = [hashed_keys(texts[column], hashed[column]) for column in KEYED]
@@ -94,7 +94,7 @@ def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
 
 
 def keyed_ids(payees: pl.DataFrame, hashed: Hashed) -> pl.Series:
-    """The `payee_id` of `PayeeKeys` alone, one for each row of `Payees`."""
+    """Only the `payee_id` of `PayeeKeys`, one for each row of `Payees`."""
     assert payees.schema == PAYEES
     return hashed_keys(payees["payee_id"], hashed["payee_id"])
 
@@ -107,7 +107,7 @@ def hashed_keys(texts: pl.Series, hashed: Callable[[str], bytes]) -> pl.Series:
 
 
 def masked_account() -> pl.Expr:
-    """The account of `Payees`, which is 14 digits or an IBAN, as `identifiers.masked` shows it."""
+    """The account of `Payees`, 14 digits or an IBAN, masked as by `identifiers.masked`."""
     account, reference = pl.col("account"), pl.col("secondary_reference")
     country = account.str.extract("^([A-Z]{2})").fill_null("")
     shown = pl.format("{}**{}", country, account.str.tail(4))
@@ -115,7 +115,7 @@ def masked_account() -> pl.Expr:
 
 
 def masked_name(name: str) -> str:
-    """A name by the first and last character of its longer words, and by how long each of them is.
+    """A name masked but for the first and last character of longer words; word lengths are kept.
 
     >>> masked_name("Avery Thornwood"), masked_name("Jo O'Neill-Smith")
     ('A***y T*******d', "J* O'N***l-S***h")

@@ -1,6 +1,6 @@
 """Placeholders of empty cells: a dash, `n/a`, zeros, or NOTPROVIDED instead of a BIC.
 
-They are empty if an account, a BIC or an LEI would stand. Elsewhere they may mean something.
+They mean empty in columns of accounts, BICs and LEIs. Elsewhere they may mean something.
 """
 
 import polars as pl
@@ -11,7 +11,7 @@ _NOTHING = (
     rf"^{_PUNCTUATION}*$|^(?:{_PUNCTUATION}*0)+{_PUNCTUATION}*$"
     r"|^\P{L}*(?i:n[/.]?a|none|null|nil|nan|not\s?provided)\P{L}*$"
 )
-"""Neither a letter nor a digit, zeros alone, or a word for it; `#N/A` is a value that a spreadsheet lost."""
+"""Neither letters nor digits, only zeros, or a word for nothing; `#N/A` is a value lost in a spreadsheet."""
 _IS_SOMETHING = r"[1-9#]"
 """The form of most cells, which need no further test."""
 _NO_NAME_CHARS_MAX = 16
@@ -19,19 +19,18 @@ _NO_NAME = (
     r"^[\p{P}--[@\-]][\p{P}\s]*$|^\P{L}*(?:[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"
     r"|(?i:none|null|unknown|tb[acd]|not (?:provided|known|applicable)|notprovided))[\p{P}\s]*$"
 )
-"""Placeholders for a missing name; Na, Nan and Nil are names, and bare signs break another rule."""
+"""Placeholders for a missing name. Na, Nan and Nil are names, and bare signs break another rule."""
 _LIKE_BICS = """\
     NOTPROVIDED PROVIDED NOTKNOWN NOTAVAIL UNAVAILABLE UNSPECIFIED BANKNAME BANKCODE DOMESTIC OVERSEAS
     BUSINESS SUPPLIER CUSTOMER CREDITOR DEPOSITS DIVIDEND BARCLAYS CITIBANK COMMERZBANK COOPBANK DEUTSCHE
     ERSTBANK EUROBANK FIRSTDIRECT HSBCBANK IBERCAJA IDEABANK KIWIBANK NATWESTBANK OPENBANK POSTBANK
     POSTFINANCE RABOBANK REVOLUTBANK SABADELL SPARBANK STARLING SWEDBANK TRIODOSBANK VIRGINMONEY"""
-"""Words and names of banks that have the form and the country of a BIC, and are none: the registry of banks
-that schwifty carries has none of them."""
+"""Words and bank names that look like BICs but are not: schwifty's registry of banks has none of them."""
 _NO_BICS = [word.ljust(11, "X") for word in _LIKE_BICS.split()]
 
 
 def without_placeholders(cells: pl.Series) -> pl.Series:
-    """A column of accounts, BICs or LEIs with null if a cell says that there is nothing."""
+    """A column of accounts, BICs or LEIs with null for placeholders."""
     some = cells.filter(~cells.str.contains(_IS_SOMETHING)).unique()
     if some.is_empty():
         return cells
@@ -40,12 +39,12 @@ def without_placeholders(cells: pl.Series) -> pl.Series:
 
 
 def are_no_names(names: pl.Series) -> pl.Series:
-    """True for texts in the place of a missing name."""
+    """True for placeholders of a missing name."""
     return (names.str.len_bytes() <= _NO_NAME_CHARS_MAX) & names.str.contains(_NO_NAME)
 
 
 def without_words(bics: pl.Series) -> pl.Series:
-    """BICs of eleven characters, as `bic11` gives them, null if a word only has the form of one."""
+    """BICs of eleven characters, from `bic11`, with null for words that only look like one."""
     is_word = bics.is_in(_NO_BICS).fill_null(value=False)
     return bics.set(is_word, None) if is_word.any() else bics
 

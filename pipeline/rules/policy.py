@@ -9,7 +9,7 @@ from schemas.outcomes import Outcome, WarningCode
 from schemas.review import Verdict
 
 RELEASABLE = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-"""The outcomes that a bank gave. No policy and no person releases a row that no bank answered for."""
+"""Outcomes from a bank. No policy or person releases a row without a bank's answer."""
 DEFAULT_POLICY: Mapping[str, Verdict] = {
     **{outcome: Verdict.RELEASE if outcome is Outcome.MATCH else Verdict.HOLD for outcome in Outcome},
     WarningCode.BANK_DIFFERS: Verdict.REVIEW,
@@ -21,18 +21,17 @@ _BY_STRICTNESS = pl.Enum([verdict.value for verdict in (Verdict.RELEASE, Verdict
 
 
 def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) -> pl.DataFrame:
-    """The verdict on each payment: of its answer and its warnings, the strictest counts.
+    """The verdict on each payment: the strictest of those on its answer and its warnings.
 
     Args:
         outcomes: with `row`, `check_outcome` and `check_code` of `Outcomes`; other columns are kept.
         warned: `Warned`.
-        policy: outcome or code -> verdict, on top of `DEFAULT_POLICY`; a code goes before its outcome.
+        policy: outcome or code -> verdict, extending `DEFAULT_POLICY`; a code outranks its outcome.
 
     Returns:
-        The outcomes, in their order, with `by_answer` and `answer_key`, the verdict on the answer and the
-        outcome or code that it is of; `by_warning` and `warnings`, the strictest verdict on the warnings and
-        their codes with a space between, null if the policy names none of them; `verdict`, and the keys
-        that it was `decided_by`, with " and " between.
+        The outcomes in order, with `by_answer` and `answer_key`: the verdict on the answer, and its outcome
+        or code; `by_warning` and `warnings`: the strictest verdict on warnings, and their codes separated by
+        spaces, null if the policy names none; `verdict`; and `decided_by`: its keys, joined by " and ".
     """
     rows = (
         outcomes.lazy()
@@ -65,7 +64,7 @@ def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) 
 
 
 def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:
-    # As plain text: of members of an enum polars would make a type that no other key fits.
+    # As plain text: polars would turn enum members into a type that no other key fits.
     keys, chosen = [str(key) for key in policy], [str(verdict) for verdict in policy.values()]
     return pl.col(column).cast(pl.String).replace_strict(keys, chosen, default=None, return_dtype=pl.String)
 

@@ -1,7 +1,7 @@
-"""Which bank answers for an IBAN: needed by VoP Standard, where the requester names the responder.
+"""Find the bank that answers for an IBAN: in VoP Standard, the requester names the responder.
 
-Source of the built-in directory: schwifty's registry of bank codes. It is public, incomplete and
-older than the scheme's own directory, so a BIC from the file or from the user's table goes first.
+Source of the built-in directory: schwifty's registry of bank codes. It is public, incomplete and older than
+the scheme's own directory, so a BIC from the file or the user's table takes precedence.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from pipeline.rules.selected_values import replaced
 
 
 def registry_bics(ibans: pl.Series) -> pl.Series:
-    """The BIC11 that the registry has for every valid compact IBAN, or null."""
+    """The registry's BIC11 for every valid compact IBAN, or null."""
     from schwifty import IBAN
 
     banks = _banks(ibans)
@@ -28,7 +28,7 @@ def registry_bics(ibans: pl.Series) -> pl.Series:
 
 
 def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
-    """The BIC11 that the user's own table has for every IBAN.
+    """The BIC11 in the user's table for every IBAN.
 
     Args:
         ibans: valid compact IBANs, or nulls.
@@ -36,7 +36,7 @@ def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
             start wins.
 
     Returns:
-        Null where there is no IBAN, or the table has none.
+        Null without an IBAN, or if the table lacks its bank.
     """
     account = ibans.str.head(2) + ibans.str.slice(4)
     found = ibans.clear(ibans.len())
@@ -86,7 +86,7 @@ def _banks_of(ibans: pl.Series) -> pl.Series:
 
 @cache
 def _bank_code_span(country: str) -> tuple[int, int]:
-    """Where the bank code begins in an IBAN of a country, and how long it is."""
+    """Start and length of the bank code in a country's IBANs."""
     from schwifty import registry
     from schwifty.domain import Component
 
@@ -95,7 +95,7 @@ def _bank_code_span(country: str) -> tuple[int, int]:
 
 
 def _banks(ibans: pl.Series) -> pl.Series:
-    """As much of every IBAN, without its check digits, as names its bank and branch."""
+    """The part of every IBAN, without its check digits, that identifies bank and branch."""
     country = ibans.str.head(2)
     char_counts = country.replace_strict(_bank_char_counts(), return_dtype=pl.UInt32)
     return pl.select(country + pl.lit(ibans).str.slice(4, pl.lit(char_counts))).to_series()
@@ -103,7 +103,7 @@ def _banks(ibans: pl.Series) -> pl.Series:
 
 @cache
 def _bank_char_counts() -> dict[str, int]:
-    """Per country: how many characters after the check digits name the bank and the branch."""
+    """Per country: the number of characters after the check digits that identify bank and branch."""
     from schwifty import registry
     from schwifty.domain import Component
 

@@ -1,15 +1,15 @@
-"""Positions of many rows at once, as columns: the vectorised side of `schemas.row_positions`."""
+"""Positions of many rows at once, as columns: the vectorised counterpart of `schemas.row_positions`."""
 
 import polars as pl
 
 from schemas.row_positions import RowPositions
 
 STRETCHES_MAX = 100_000
-"""A file with more rows of changing height has no places: they would be more text than its report."""
+"""A file with more changes of row height has no positions: they would exceed its report."""
 
 
 def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:
-    """The positions of rows (at least one) from their heights in lines and the first row's line."""
+    """The positions of rows (at least one), from their heights in lines and the first row's line."""
     runs = _runs(heights)
     if runs.height > STRETCHES_MAX:
         return None
@@ -22,7 +22,7 @@ def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:
 
 
 def lines_at(lines: pl.Series) -> RowPositions | None:
-    """The places of rows that stand on these lines, in order; at least one."""
+    """The positions of rows on these lines, in order; at least one."""
     heights = lines.cast(pl.Int64).diff(null_behavior="drop").extend_constant(1, 1)
     return lines_of(heights, first=lines[0])
 
@@ -42,7 +42,7 @@ def _runs(values: pl.Series) -> pl.DataFrame:
 
 
 def position_texts(rows: pl.Series, positions: RowPositions | None, pattern: str = "") -> pl.Series:
-    """Position of each row, such as `line 18` or a pattern such as `Zeile {}`; null if there is none."""
+    """Position of each row, such as `line 18` or a pattern such as `Zeile {}`; null if it has none."""
     if positions is None:
         return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
     stretches = pl.DataFrame(

@@ -1,8 +1,8 @@
-"""The local rules: what must be true of a payment before anyone is asked about it.
+"""The local rules: conditions on a payment before any check.
 
-A rule is a row of a table. Its condition is about cleaned and routed payments (stages/validate.py);
-its sentence completes "row 17, sort_code: ..." and says what to do. Sources: the APIs' own limits (API
-reference, "Resources and their fields"), and practice: what spreadsheets do to account numbers.
+A rule is a row of a table. Its condition applies to cleaned and routed payments (stages/validate.py); its
+sentence completes "row 17, sort_code: ..." and says what to do. Sources: the APIs' own limits (API reference,
+"Resources and their fields"), and practice: what spreadsheets do to account numbers.
 """
 
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ from schemas.vop import SchemeCode
 
 
 class Rule(NamedTuple):
-    """One thing that must not be; a condition that cannot be decided counts as broken."""
+    """A forbidden condition; an undecidable (null) condition counts as broken."""
 
     field: str
     code: str
     broken: pl.Expr
-    own_sentence: Sentence | None = None  # why the row is rejected; None: the words of the code
-    among: pl.Expr | None = None  # the rows that can break it, where few of those that it is about can
+    own_sentence: Sentence | None = None  # why the row is rejected; None: the sentence of the code
+    among: pl.Expr | None = None  # the rows that can break it, if they are few
 
     @property
     def sentence(self) -> Sentence:
@@ -38,16 +38,16 @@ class Rule(NamedTuple):
 
 
 HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organisation_id").is_not_null())
-"""True if a payment can be asked about by an identification."""
+"""True if a payment has a usable identification."""
 
 _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
 _DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
-"""A sort code such as 01-02-03 after a spreadsheet made it a date, without hyphens."""
+"""A sort code such as 01-02-03 that a spreadsheet turned into a date, without hyphens."""
 _REPLACEMENT = "\ufffd"
 _PRIVATE_USE = r"\p{Co}"
 _ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
 _WORD = r"^[^0-9]*$"
-"""Text in the place of an account that is none."""
+"""Text instead of an account."""
 _ERROR_SENTENCE = Sentence("rule.cell_error")
 
 
@@ -61,7 +61,7 @@ def _present(field: str, condition: pl.Expr) -> pl.Expr:
 
 
 def _shape(field: str, pattern: str) -> pl.Expr:
-    """A rule about how a value must look; a spreadsheet's error breaks a rule of its own (CELL_ERROR)."""
+    """A rule about the form of a value; spreadsheet errors break another rule (CELL_ERROR)."""
     return _present(field, ~pl.col(field).str.contains(f"{pattern}|{_ERROR}"))
 
 
@@ -93,7 +93,7 @@ def _bic_rules(field: str) -> list[Rule]:
 
 
 def _text_rules(field: str, *, column: str | None = None, invisible: str = ANY_INVISIBLE) -> list[Rule]:
-    """The rules of free text that goes to an API, kept in a column of the field's name or another."""
+    """The rules of free text that goes to an API; its column may have another name than the field."""
     column = column or field
     return [
         Rule(field, "CONTROL_CHARACTER", _present(column, pl.col(column).str.contains(_CONTROL))),
@@ -116,7 +116,7 @@ _DEFECT_RULES = [
     for key, sentence in SENTENCES.items()
 ]
 DEFECTS = tuple(SENTENCES)
-"""What a reader can find wrong with a row as a whole."""
+"""Defects of a row as a whole, found by a reader."""
 _ERROR_RULES = [
     Rule(field, "CELL_ERROR", _present(field, _is_error(field)), _ERROR_SENTENCE)
     for field in (
@@ -196,7 +196,7 @@ MODULUS_RULES = [
     Rule("account_number", "MODULUS", _FAILS_MODULUS & ~_has("iban")),
     Rule("iban", "MODULUS", _FAILS_MODULUS & _has("iban"), Sentence("rule.modulus_iban")),
 ]
-"""The rules that the user's own tables decide."""
+"""The rules that depend on the user's tables."""
 _PAYEE_RULES = [
     Rule("name", "NAME_MISSING", ~_has("name") & ~pl.col("by_identification")),
     Rule(
@@ -332,10 +332,10 @@ _UNASKED_RULES = [
     Rule(field, code, pl.col("unasked") == code, UNASKED[code].reason)
     for field, code in (("iban", OUT_OF_REACH), ("name", OUT_OF_ALPHABET))
 ]
-"""The last ones: a row that breaks another rule is rejected, even if an API could check it."""
+"""The last rules: a row that breaks another rule is rejected even if an API could check it."""
 
 NAME_RULES = tuple(rule for rule in _PAYEE_RULES if rule.field == "name" and rule.code != "NAME_MISSING")
-"""The rules that concern the name alone."""
+"""The rules that concern only the name."""
 RULES: tuple[Rule, ...] = (
     *_DEFECT_RULES,
     *_ERROR_RULES,
@@ -348,7 +348,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-# Which rows a rule is asked of: most values of most files are plainly right.
+# Limits rules to suspicious values: most values of most files are plainly valid.
 
 PLAIN: Mapping[str, pl.Expr] = {
     "name": pl.col("name").str.contains(r"^[A-Za-zÀ-ɏ][ -~À-ɏ]*$")
@@ -363,11 +363,11 @@ PLAIN: Mapping[str, pl.Expr] = {
     "amount": (pl.col("money") > 0).fill_null(value=False) & pl.col("amount_fault").is_null(),
     "currency": pl.col("currency").is_in(USUAL_CURRENCIES),
 }
-"""Field -> what its values look like that break no rule about this field alone."""
+"""Field -> the form of values that break no rule about this field alone."""
 
 
 def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:
-    """Positions of rules by the rows that can break them: rules of one field skip plain values."""
+    """Indexes of rules by the rows that can break them: rules of one field skip plain values."""
     positions: dict[str, list[int]] = {}
     for position, rule in enumerate(RULES):
         columns = {*rule.broken.meta.root_names()} - {"takes_account_type"}
@@ -385,4 +385,4 @@ def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:
 
 
 RULES_BY_SUSPECTS = _by_suspects()
-"""Which rows can break some rules, and the positions of these in `RULES`."""
+"""The rows that can break some rules, and the indexes of these in `RULES`."""

@@ -13,7 +13,7 @@ def replaced(column: pl.Series, *, where: pl.Series, by: Callable[[pl.Series], p
         where: which values are changed; null stands for none.
         by: what they become, in their order.
     """
-    if not where.any():  # known at once, and most columns need nothing
+    if not where.any():  # quick to know, and most columns need no change
         return column
     rows = where.arg_true()
     return column.clone().scatter(rows, by(column.gather(rows)))
@@ -26,7 +26,7 @@ def noted(
     by: Callable[[pl.Series], pl.Series],
     kind: type[pl.DataType] = pl.String,
 ) -> pl.Series:
-    """Notes on some of the values of a column; null for all others.
+    """Notes on some values of a column; null for all others.
 
     Args:
         column: whose values are looked at.

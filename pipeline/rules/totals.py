@@ -1,4 +1,4 @@
-"""Control totals: how many payments, and how much money in each currency, by outcome and in all."""
+"""Control totals: number of payments and money by currency, per outcome and overall."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -25,7 +25,7 @@ def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def currency_shown(payments: pl.DataFrame) -> pl.Series:
-    """From `MONEY_FIELDS`: the currency of each payment for people, if known, else as the file has it."""
+    """From `MONEY_FIELDS`: the currency of each payment for people: the known one, else as in the file."""
     _, currency = money_of(payments)
     return currency.zip_with(currency.is_not_null(), payments["currency"])
 
@@ -36,13 +36,13 @@ def with_money(payments: pl.DataFrame) -> pl.DataFrame:
 
 
 def outcomes_with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The outcomes with what they are about: `payment_id`, and `amount` and `currency` as `money_of`."""
+    """The outcomes with their payments' `payment_id`, and `amount` and `currency` as from `money_of`."""
     assert payments["row"].equals(outcomes["row"])
     return outcomes.hstack([payments["payment_id"], *money_of(payments)])
 
 
 def totals(rows: pl.DataFrame) -> list[Money]:
-    """Sum `amount`, as `frames.MONEY`, by `currency`; rows without a readable amount are in no total."""
+    """Sum `amount`, as `frames.MONEY`, by `currency`; rows without a readable amount are left out."""
     return [_money(*sums) for sums in _sums(rows, "currency").iter_rows()]
 
 
@@ -59,7 +59,7 @@ def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
 
 
 def _sums(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """The rows with a readable amount, and their sum, by these columns, including `currency`."""
+    """The number and the sum of rows with a readable amount, by these columns, `currency` included."""
     return (
         rows.select(*by, "amount")
         .filter(pl.col("amount") >= 0)
@@ -79,7 +79,7 @@ def control_totals(outcomes: list[OutcomeTotal]) -> list[Money]:
 
 
 def added(parts: list[list[Money]]) -> list[Money]:
-    """The totals of several sets of payments together."""
+    """The combined totals of several sets of payments."""
     counts: dict[str | None, int] = {}
     amounts: dict[str | None, Decimal] = {}
     for total in (total for part in parts for total in part):
@@ -92,7 +92,7 @@ def added(parts: list[list[Money]]) -> list[Money]:
 
 
 def added_outcomes(parts: Iterable[list[OutcomeTotal]]) -> list[OutcomeTotal]:
-    """The rows and money of every outcome of several sets of payments together."""
+    """The combined rows and money of every outcome of several sets of payments."""
     every = [total for part in parts for total in part]
     return [
         OutcomeTotal(
@@ -105,6 +105,6 @@ def added_outcomes(parts: Iterable[list[OutcomeTotal]]) -> list[OutcomeTotal]:
 
 
 def plain(amount: Decimal) -> Decimal:
-    """The amount with two decimals, or the third where it is not zero."""
+    """The amount with two decimals, or three if the third is not zero."""
     cents = amount.quantize(Decimal("0.01"))
     return cents if cents == amount else amount

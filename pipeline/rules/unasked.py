@@ -1,6 +1,6 @@
-"""Why a payment is not asked about, beside the rules of its fields: its row as a whole, or the profile.
+"""Reasons not to check a payment, besides the rules of its fields: its whole row, or the profile.
 
-A format says the code of each row (`defect` of the `Payments`); the sentence is the same whatever the format.
+A format sets the code of each row (`defect` of the `Payments`); the sentence is the same for every format.
 """
 
 from collections.abc import Mapping
@@ -48,12 +48,12 @@ _ELSEWHERE: Mapping[str, Sentence] = {
     "IBAN": Sentence("rule.account_with_iban"),
     "no IBAN": Sentence("rule.account_without_iban"),
 }
-"""Country, or kind of countries -> what the account is, and the way to have it checked."""
+"""Country, or group of countries -> what the account is, and how to have it checked."""
 COUNTRIES_KNOWN = frozenset(_ELSEWHERE)
 _BY_COUNTRY = {elsewhere(country): sentence for country, sentence in _ELSEWHERE.items()}
 
 OF_THE_ACCOUNT = (CHEQUE, PROXY, ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, *_BY_COUNTRY)
-"""With these, no rule about the account has anything to add."""
+"""Codes with which no rule about the account applies."""
 
 SENTENCES: Mapping[str, Sentence] = {
     ROW_BLANK: Sentence("rule.row_blank"),
@@ -73,8 +73,7 @@ SENTENCES: Mapping[str, Sentence] = {
     SORT_CODES_DIFFER: Sentence("rule.sort_codes_differ"),
     ELEMENT_TWICE: Sentence("rule.element_twice"),
 }
-"""Each completes "row 17: ..." and says what to do. A code with several sentences has one for each key
-`CODE/case`."""
+"""Each completes "row 17: ..." and says what to do. A code with several sentences has keys `CODE/case`."""
 
 
 def code_of(defect: str) -> str:
@@ -104,4 +103,4 @@ UNASKED: Mapping[str, Meaning] = {
         Sentence("explain.name_in_latin"),
     ),
 }
-"""The code and reason of a payment that breaks no rule and that the profile excludes."""
+"""The code and reason of a valid payment that the profile excludes."""

@@ -1,6 +1,6 @@
-"""Warnings about the values of one payment: they stop nothing, and are given before anything is asked.
+"""Warnings about the values of one payment, before any check; they do not stop it.
 
-A warning is a row of a table, as a rule is (rules.py); those about several payments are in warnings.py.
+A warning is a row of a table, like a rule (rules.py); warnings about several payments are in warnings.py.
 """
 
 from typing import NamedTuple
@@ -75,7 +75,7 @@ WARNING_RULES = (
 
 
 def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
-    """`Warnings` about values of the accepted ones among routed payments; broken rules report the others."""
+    """`Warnings` about values of accepted payments; rejected ones have broken rules instead."""
     names = routed["name"]
     is_beyond_ascii = beyond_ascii(names)
     is_foreign = noted(names, where=is_beyond_ascii, by=_are_foreign, kind=pl.Boolean)

@@ -1,4 +1,4 @@
-"""Warnings about payments that are valid but should be reviewed before they are paid; they stop nothing."""
+"""Warnings about valid payments that should be reviewed before they are paid; they do not stop them."""
 
 import re
 from collections.abc import Callable
@@ -17,16 +17,16 @@ from schemas.row_positions import RowPositions
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
 ReferencesOf = Callable[[pl.Series], pl.Series]
-"""Gives the payment references of rows, which tell equal amounts to one payee apart."""
+"""Returns the payment references of rows, which distinguish equal amounts to one payee."""
 
 ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
-"""Warnings that depend on the other payments to the account."""
+"""Warnings that depend on other payments to the account."""
 
 
 def warnings_about(
     accepted: pl.DataFrame, references_of: ReferencesOf, positions: RowPositions | None = None
 ) -> pl.DataFrame:
-    """`Warnings` that can be given before anything is asked.
+    """`Warnings` that need no check.
 
     Args:
         accepted: `Accepted`: all payments to each of its accounts.
@@ -34,7 +34,7 @@ def warnings_about(
         positions: of the rows in their file; None if they have none.
     """
     assert accepted.schema == ACCEPTED
-    # Most accounts are paid once; no other text of their payments need be compared.
+    # Most accounts are paid once, so their payments need no further comparison.
     paid_again = accepted.filter(recurring(accepted["account"].hash()))
     return pl.concat(
         [
@@ -46,7 +46,7 @@ def warnings_about(
 
 
 def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
-    """The own warnings of rows and those of `ACROSS_ROWS`, for each row in the order of `warnings_about`."""
+    """A row's own warnings and those of `ACROSS_ROWS`, for each row in the order of `warnings_about`."""
     order = [WarningCode.MANY_NAMES, WarningCode.MIXED_SCRIPTS, WarningCode.PAYMENT_REPEATED]
     place = pl.col("code").replace_strict(
         {code.value: number for number, code in enumerate(order)}, default=len(order), return_dtype=pl.UInt8
@@ -55,7 +55,7 @@ def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
 
 
 def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
-    """Warn of every payment to an account that is asked about by too many names."""
+    """Warn of every payment to an account with too many names."""
     warnings = many_payees(accepted).select(
         "row",
         field=pl.lit("name"),
@@ -66,7 +66,7 @@ def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 
 
 _TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*\p{Latin}"
-"""One word in two alphabets, whose letters look alike."""
+"""A word that mixes two alphabets with similar letters."""
 
 
 def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
@@ -94,14 +94,14 @@ _PAYMENT = (
     "currency",
     "reference",
 )
-"""Columns in which a payment entered twice is equal."""
+"""Columns that are equal in a payment entered twice."""
 
 
 _EARLIER = re.compile(r"\bpayment as row (\d+)")
 
 
 def earlier_row(message: str) -> int | None:
-    """Tell which payment one repeats, by the message of its warning.
+    """The row that a payment repeats, from the message of its warning.
 
     >>> earlier_row("the same payment as row 12; make sure that both are meant"), earlier_row("odd")
     (12, None)
@@ -117,7 +117,7 @@ def _repeated_payments(
     # Few accounts are paid the same amount again.
     paid = accepted.filter(pl.col("amount").is_not_null())
     alike = paid.filter(recurring(paid.select(pl.struct("account", "amount").hash()).to_series()))
-    # A GB IBAN need not give the currency of the UK account in it.
+    # The currency need not be stated for a GB IBAN any more than for its UK account.
     pounds = pl.when(IS_UK).then(pl.lit("GBP"))
     alike = alike.with_columns(
         same_name(pl.col("name")),

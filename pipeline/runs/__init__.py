@@ -1,1 +1,1 @@
-"""The folder of one run: its arguments, its files, and whether they are as the run left them."""
+"""The folder of one run: its arguments, its files, and whether they are unchanged."""

@@ -1,4 +1,4 @@
-"""Who decided what about a run, when and why: `approvals.json`, a list that only grows."""
+"""Who decided what about a run, when and why: `approvals.json`, an append-only list."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from schemas.strict import parse
 
 
 def record_approval(folder: Path, *approvals: Approval) -> None:
-    """Add decisions, if any, to those on record. The folder must be locked by the caller.
+    """Append decisions, if any, to the recorded ones. The folder must be locked by the caller.
 
     Raises:
-        InputError: what is on record cannot be read; nothing is added to it.
+        InputError: the recorded decisions cannot be read; none are added.
         OutputError, DiskError: as `write_atomically`.
     """
     if not approvals:
@@ -26,7 +26,7 @@ def record_approval(folder: Path, *approvals: Approval) -> None:
 
 
 def approvals_of(folder: Path) -> list[Approval]:
-    """The decisions on record, oldest first; an InputError where they cannot be read."""
+    """The recorded decisions, oldest first; an InputError if they cannot be read."""
     path = folder / APPROVALS
     try:
         return parse(Approvals, plain_bytes(path)).root
@@ -39,11 +39,11 @@ def approvals_of(folder: Path) -> list[Approval]:
 
 
 def decider(name: str | None) -> str:
-    """The name of who decides, as it is put on record; None stands for no name and no login name.
+    """The name of the deciding user, for the record; None means neither a name nor a login name.
 
     Raises:
-        UsageError: there is none; or it has control or invisible characters, which could make it look like
-            another name, or steer a terminal.
+        UsageError: there is no name, or it has control or invisible characters, which could disguise it or
+        control a terminal.
     """
     if name is None or not name.strip():
         raise UsageError(Sentence("runs.this_user_no"), advice=Sentence("advice.name_decider"))

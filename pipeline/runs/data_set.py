@@ -1,4 +1,4 @@
-"""A data set: a folder of payment files that are the parts of one table, or one large Parquet file."""
+"""A data set: a folder of payment files that are parts of one table, or one large Parquet file."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -45,7 +45,7 @@ class DataSet(NamedTuple):
     sha256: str
     """SHA-256 of the names and bytes of all parts, or of the file that was divided."""
     divided: Path | None = None
-    """The folder of the parts of a file that was divided, which is removed once all is decided."""
+    """The folder of a divided file's parts, which is removed at the end."""
 
     @property
     def byte_count(self) -> int:
@@ -54,12 +54,12 @@ class DataSet(NamedTuple):
 
 
 def open_data_set(path: Path, work: Path) -> DataSet:
-    """Find the parts of a data set, and read their bytes once for its identity.
+    """Find the parts of a data set, and hash their bytes for its identity.
 
     A single Parquet file is divided into parts in the work folder.
 
     Raises:
-        InputError: it has no parts, or files in it that cannot be parts of one table.
+        InputError: it has no parts, or other files that cannot be parts of one table.
         OutputError, DiskError: its parts cannot be written.
     """
     if not path.is_dir():
@@ -92,7 +92,7 @@ def open_data_set(path: Path, work: Path) -> DataSet:
 
 
 def _divided(path: Path, work: Path) -> DataSet:
-    """A Parquet file as a data set: its rows in parts, which are written unless they are there."""
+    """A Parquet file as a data set: its rows are written to parts, unless they exist."""
     if path.suffix.lower() not in parquet.SUFFIXES:
         raise InputError(Sentence("runs.not_parquet_file", path=path))
     sha256, _ = _identity(path)
@@ -117,7 +117,7 @@ def _divided(path: Path, work: Path) -> DataSet:
 
 
 def identity_in(data: DataSet, folder: Path) -> str:
-    """Identity of a data set in the ledger; unchanged if unusable parts were corrected or removed."""
+    """Identity of a data set in the ledger; it stays the same if unusable parts are corrected or removed."""
     record = read_record(folder)
     if record is None:
         return data.sha256
@@ -129,7 +129,7 @@ def identity_in(data: DataSet, folder: Path) -> str:
 
 
 def read_record(folder: Path) -> DataSetRecord | None:
-    """The parts of the data set whose run the folder holds; None if it holds none."""
+    """The parts of the data set whose run is in the folder; None if there is none."""
     try:
         return parse(DataSetRecord, plain_bytes(folder / DATA_SET))
     except (OSError, ValueError):
@@ -139,7 +139,7 @@ def read_record(folder: Path) -> DataSetRecord | None:
 def write_record(
     folder: Path, data: DataSet, input_sha256: str, unusable: Collection[int], files: PartFiles
 ) -> None:
-    """Record the parts of a data set, and remove the work folder of another one that it was."""
+    """Record the parts of a data set, and remove the work folder of an earlier one."""
     parts = [
         PartKept(name=part.name, sha256=part.sha256, is_usable=part.number not in unusable)
         for part in data.parts
@@ -153,7 +153,7 @@ def write_record(
 
 
 def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> RowPositions:
-    """Where the rows of a data set stand: part, and row within the part."""
+    """The positions of a data set's rows: part, and row within the part."""
     names, stretches, row = [], [], 1
     for number, (part, row_count) in enumerate(zip(parts, row_counts, strict=True), start=1):
         names.append(part.name)
@@ -181,7 +181,7 @@ def _suffix(file: Path) -> str:
 
 
 def _outcome_names(files: Iterable[Path]) -> list[str]:
-    """The names of the outcome files, `part-` before each that does not begin so; no two are alike."""
+    """The unique names of the outcome files, each beginning with `part-`."""
     names: list[str] = []
     for file in files:
         stem = file.name[: -len(_PACKED)] if file.name.lower().endswith(_PACKED) else file.name
@@ -193,7 +193,7 @@ def _outcome_names(files: Iterable[Path]) -> list[str]:
 
 
 def _identity(file: Path) -> tuple[str, int]:
-    """SHA-256 and size; of what cannot be read an empty hash, and reading it will say why."""
+    """SHA-256 and size; an empty hash for an unreadable file, whose error is reported when it is read."""
     try:
         return identity_of(file)
     except OSError:

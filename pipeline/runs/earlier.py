@@ -1,4 +1,4 @@
-"""The run that a folder holds already: a new run never destroys it."""
+"""The earlier run in a folder: a new run never destroys it."""
 
 from glob import escape
 from pathlib import Path
@@ -23,7 +23,7 @@ class PriorRun(NamedTuple):
 
     folder: Path
     environment: Environment | None
-    """Who answered; None if the ledger cannot be read, so that it may be anybody."""
+    """Kind of server that answered; None if the ledger cannot be read, so any may have."""
     has_answers: bool
     profile: str | None
     """The name of its profile; None if it never ended."""
@@ -35,12 +35,12 @@ class PriorRun(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """True if it is moved aside: for its answers, or for what people decided and made of them."""
+        """True if it must be moved aside, to keep its answers, or people's decisions and files."""
         was_reviewed = (self.folder / APPROVALS).exists() or any(files_of_review(self.folder))
         return self.is_paid_for or was_reviewed
 
     def require_replaceable(self, environment: Environment) -> None:
-        """Refuse a simulated run in the place of a real one (OtherRunError: it would be in its place)."""
+        """Refuse to replace a real run by a simulated one (OtherRunError)."""
         if environment is Environment.SANDBOX and self.is_paid_for:
             raise OtherRunError(
                 Sentence("runs.real_answers_there", folder=self.folder),
@@ -48,7 +48,7 @@ class PriorRun(NamedTuple):
             )
 
     def refusal(self, refused: OtherRunError, environment: Environment, profile: str) -> OtherRunError:
-        """Why another run cannot go on in this folder, with a way that leads on and loses nothing."""
+        """Why another run cannot continue in this folder, and how to continue without losing anything."""
         is_lost = environment is Environment.SANDBOX and self.is_paid_for
         others = (_OTHER_FOLDER,) if is_lost else (_OTHER_FOLDER, Sentence("advice.start_over"))
         if self.profile in (None, profile):
@@ -61,7 +61,7 @@ class PriorRun(NamedTuple):
         return () if self.profile is None else (Sentence("advice.run_with_profile", profile=self.profile),)
 
     def move_aside(self, now: str) -> Path:
-        """Move the folder to a name of its own beside it, and return that.
+        """Move the folder aside under a new name, and return that.
 
         Raises:
             LockedError: another process works in the folder.
@@ -82,7 +82,7 @@ class PriorRun(NamedTuple):
 
 
 def earlier_run(folder: Path, now: str) -> PriorRun | None:
-    """The run that is in a folder; None if there is none."""
+    """The run in a folder, or None."""
     if not has_begun(folder):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A run that has ended: the files in its folder, by its manifest."""
+"""A finished run: the files in its folder, by its manifest."""
 
 import io
 from collections.abc import Callable
@@ -48,7 +48,7 @@ Content = Callable[[str], bytes]
 
 
 class RunPart(NamedTuple):
-    """An outcome file of a run: the only one of a file, one for each part of a data set."""
+    """An outcome file of a run: the only one of a file, or one per part of a data set."""
 
     name: str  # name of the payment file or part
     path: Path
@@ -71,7 +71,7 @@ class EndedRun:
 
     @property
     def outcome_file(self) -> Path:
-        """Where the outcome file lies, or the folder of those of a data set, if it was not deleted."""
+        """Path of the outcome file, or of the folder with those of a data set, if not deleted."""
         return self.folder / self.manifest.outcome_file.name
 
     def parts(self) -> list[RunPart]:
@@ -97,7 +97,7 @@ class EndedRun:
         return None if time is None else Sentence("evidence.deleted", time=Moment(time))
 
     def summary(self) -> Summary:
-        """The summary, as the run left it; an InputError where it is not there any more, or was changed."""
+        """The unchanged summary; an InputError if it is missing or was changed."""
         return read_summary(self.folder, self._sha256_of(SUMMARY))
 
     def warned(self) -> Warned:
@@ -108,10 +108,10 @@ class EndedRun:
         return Warned(pl.read_parquet(io.BytesIO(self.content(WARNED_NAME))).cast(WARNED))  # type: ignore[arg-type]  # polars' stubs
 
     def content(self, name: str) -> bytes:
-        """A file beside the outcome file, as the run left it: what is used is what was compared.
+        """A file next to the outcome file, if unchanged; the returned bytes are those that were verified.
 
         Raises:
-            OSError: it is not there any more, or cannot be read.
+            OSError: it is missing or cannot be read.
             InputError: it was changed.
         """
         return recorded_bytes(self.folder / name, self._sha256_of(name))
@@ -138,10 +138,10 @@ class EndedRun:
         return next((file.sha256 for file in self.manifest.files if file.name == name), "")
 
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
-        """The key of the names in the ledger, where they are encrypted and the run's profile still has it.
+        """The key of encrypted names in the ledger, if the run's profile still has it.
 
         Raises:
-            ConfigurationError: the configuration that was named does not have it; the usual one need not.
+            ConfigurationError: the named configuration does not have it; the usual one need not.
         """
         if not record.is_encrypted:
             return None
@@ -154,10 +154,10 @@ class EndedRun:
             return None
 
     def source(self, part: RunPart, *, changed: bool = False) -> PaymentSource:
-        """An outcome file as a payment file, by the rows of the run; a changed one only on request.
+        """An outcome file as a payment file, with the rows of the run; a changed file only on request.
 
         Raises:
-            InputError: it is not there, no payment file, or was changed.
+            InputError: it is missing, not a payment file, or was changed.
         """
         if (deleted := self.forgotten(self.outcome_file.name)) is not None:
             raise InputError(Sentence("runs.run_same_command", path=part.path, deleted=deleted))
@@ -180,12 +180,12 @@ class EndedRun:
         return self.parts()[0]
 
     def rows(self, part: RunPart | None = None) -> Rows:
-        """The payments of an outcome file, or of the only one, as `source` reads it; raises as it does."""
+        """The payments of an outcome file, or of the only one; raises as `source`."""
         part = part or self.only_part
         return self._rows(self.source(part), part, self.content)
 
     def rows_of(self, source: PaymentSource, part: RunPart) -> Rows:
-        """The same of an outcome file that may be changed (InputError: not an outcome file)."""
+        """The payments of an outcome file that may be changed (InputError: not an outcome file)."""
         return self._rows(source, part, lambda name: plain_bytes(self.folder / name))
 
     def _rows(self, source: PaymentSource, part: RunPart, content: Content) -> Rows:
@@ -200,7 +200,7 @@ def ended_run(folder: Path) -> EndedRun:
     """Open a folder that no run is using.
 
     Raises:
-        UsageError: it is not the folder of a run that has ended.
+        UsageError: the folder holds no finished run.
         InputError: its manifest cannot be read.
         LockedError: a run works in the folder.
     """
@@ -218,7 +218,7 @@ def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
 
 
 def changes_in(folder: Path, content: Content | None = None) -> Changes | None:
-    """`Changes` of a run, or an InputError; None if it compared nothing, or where they are purged."""
+    """`Changes` of a run, or an InputError; None if it compared nothing, or they were purged."""
     found = _frame_in(folder / CHANGES_NAME, content, CHANGES)
     return None if found is None else Changes(found)
 
@@ -232,7 +232,7 @@ def keep_changes(changes: Changes, folder: Path) -> Path:
 
 
 def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
-    """What stands behind the reasons of a run; empty if an earlier version wrote it, or they are purged.
+    """The sentences of a run's reasons; empty if an earlier version wrote it, or they were purged.
 
     Raises:
         InputError: they cannot be read.

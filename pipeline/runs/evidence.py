@@ -1,4 +1,4 @@
-"""verify: a manifest and what it is about -> Findings. Does the evidence still agree with itself?"""
+"""verify: a manifest and its files -> Findings. Is the evidence still consistent?"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ _COMPARED = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
     *("check_api", "check_id", "check_time"),
 )
-"""The columns of an answer that both the outcome file and the ledger have."""
+"""The columns of an answer that are both in the outcome file and in the ledger."""
 _AS_TEXT = pl.col(_COMPARED).cast(pl.String).fill_null("")
 _ON_RECORD = "_on_record"
 
@@ -42,9 +42,9 @@ _ON_RECORD = "_on_record"
 class Finding(NamedTuple):
     """The result of one check of the evidence, or of one trial."""
 
-    what: Sentence | str  # A name in words, or that of a file
-    detail: Sentence  # what was found, or what differs and what to do
-    exit_code: int = 0  # 0 if nothing is wrong
+    what: Sentence | str  # a name in words, or a file name
+    detail: Sentence  # the finding, or the difference and what to do
+    exit_code: int = 0  # 0 if all is well
     is_tried: bool = True
 
 
@@ -55,24 +55,24 @@ class LedgerContents(NamedTuple):
     counts: LedgerCounts
     finish: FinishRecord | None
     answers: Iterable[FinalAnswer]
-    digests: Mapping[str, str]  # hashes of the lines present when the manifest was written
+    digests: Mapping[str, str]  # hashes of the lines at the time of the manifest
 
 
 class LedgerAnswers(NamedTuple):
     """The answers in the ledger of the run, by question."""
 
     key_of: Callable[[Check], bytes]
-    """Gives the key of a question."""
+    """Returns the key of a question."""
     answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
-    """Looks up the answers to questions by their keys, with their matched names."""
+    """Looks up the answers to questions by their keys, with matched names."""
     has_names: bool
-    """False if they are encrypted, and their key was not given."""
+    """False if names are encrypted, and the key was not given."""
     purged_before: str
-    """Those of answers before this time may be purged; empty if none is."""
+    """Names of answers before this time may be purged; empty if no purge."""
 
 
 def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
-    """True if a file has the hash in the manifest; one that was purged may be missing."""
+    """Check that a file has the hash in the manifest; a purged file may be missing."""
     if path.is_symlink():
         return Finding(evidence.name, Sentence("evidence.is_link", remedy=made_anew(path)), DIFFERS)
     try:
@@ -89,7 +89,7 @@ def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None
 
 
 def cells_agree(file: InputFile, parts: Iterable[tuple[str, int, pl.DataFrame, pl.DataFrame]]) -> Finding:
-    """Compare every cell of the payment file with the outcome file, part by part, without our columns."""
+    """Compare every cell of the payment file with the outcome file, part by part, ignoring our columns."""
     what = Sentence("evidence.cells")
     rows, columns = list[int](), dict[str, None]()
     for name, first_row, original, written in parts:
@@ -123,7 +123,7 @@ def cells_agree(file: InputFile, parts: Iterable[tuple[str, int, pl.DataFrame, p
 
 
 def rows_agree(manifest: Manifest, parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> list[Finding]:
-    """Count the payments and outcomes that were read from the outcome files again."""
+    """Count the payments and outcomes in the outcome files again."""
     totals = added_outcomes(outcome_totals(outcomes_with_money(*part)) for part in parts)
     counts = {total.outcome: total.row_count for total in totals}
     said_counts = {total.outcome: total.row_count for total in manifest.outcomes}
@@ -244,7 +244,7 @@ def ledger_agrees(
 def _answers_are_on_record(
     answers: Iterable[FinalAnswer], parts: Iterable[pl.DataFrame], positions: RowPositions | None
 ) -> Finding:
-    """True if every answer in the outcome files is on record in the ledger, verbatim."""
+    """Check that the ledger has every answer in the outcome files, verbatim."""
     key = ("check_id", "check_code", "check_time")
     on_record = pl.DataFrame(
         [(final.request_id, final.code, final.time) for final in answers],
@@ -271,7 +271,8 @@ def answers_agree(
 ) -> list[Finding]:
     """Look up the question of each answered row in the ledger, and compare the answer with the row.
 
-    Of each part its `Checks` and `Assignments`, planned again from the payments, and its `Outcomes`.
+    `parts` yields each part's `Checks` and `Assignments`, planned again from the payments, and its
+    `Outcomes`.
     """
     found = [_compared_answers(planned, outcomes, known) for planned, outcomes in parts]
     positions, row_count = manifest.input.places, sum(part.row_count for part in found)
@@ -299,7 +300,7 @@ def answers_agree(
 
 
 def outcomes_agree(manifest: Manifest, written: pl.DataFrame, again: pl.DataFrame) -> list[Finding]:
-    """Compare each outcome with the one that follows from the bank's reports, rejected rows apart."""
+    """Compare each outcome with the one derived again from the bank's reports; rejected rows are separate."""
     rows = written.filter(pl.col("check_outcome") != Outcome.REJECTED).select("row", _AS_TEXT)
     both = rows.join(again.select("row", _AS_TEXT), on="row", how="left", suffix=_ON_RECORD)
     differs = {
@@ -328,7 +329,7 @@ class _ComparedAnswers(NamedTuple):
     row_count: int
     compared_count: int  # rows whose question the ledger knows
     unknown_name_count: int
-    strange: list[int]  # the other rows
+    strange: list[int]  # all other answered rows
     differs: Mapping[str, pl.Series]  # column -> the rows where it differs from the ledger
 
 
@@ -367,7 +368,7 @@ def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence
 
 
 def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
-    """Recorded cells for the rows of these questions; empty text for nothing."""
+    """The cells in the ledger for the rows of these questions; empty text for none."""
     every = [Check(number, ApiName(api), *rest) for number, api, *rest in checks.iter_rows()]
     keys = [known.key_of(check) for check in every]
     final, rows = known.answers_to(keys), []
@@ -381,7 +382,7 @@ def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
 
 
 def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:
-    """The outcome and the action that follow from an answer; empty for a code that does not exist."""
+    """The outcome and action of an answer; empty for an unknown code."""
     meanings, basis = DECLARED[check.api].meanings, basis_of(check)
     if answer.state is not AnswerState.REFUSED and (basis, answer.code) not in meanings:
         return "", ""
@@ -390,7 +391,7 @@ def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:
 
 
 def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The rows with an answer from a server."""
+    """The rows with a server's answer."""
     was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
     is_answered = pl.col("check_outcome").is_in(list(_ANSWERED)) & was_asked
     return outcomes.filter(is_answered | pl.col("check_id").is_not_null())

@@ -1,6 +1,6 @@
-"""Files with the same payments: a file, its corrections, what it held. None is released twice.
+"""Files with the same payments: a file, its corrections and its held rows. None is released twice.
 
-A payment is the SHA-256 of the first file of its family, and its row there.
+A payment is identified by the SHA-256 of its family's first file, and its row there.
 """
 
 import errno
@@ -34,10 +34,10 @@ class Origin(NamedTuple):
 
 
 def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
-    """The run, among these folders, that a file was made from; None if none."""
+    """The run, among these folders, that made a file; None if none did."""
     for folder, manifest in _naming(folders, sha256):
         if manifest.input.sha256 == sha256:
-            continue  # the same file again: the payments that it held are all of its own
+            continue  # the same file again, whose held payments are its own
         is_there = any(
             file.sha256 == sha256 and file.name.startswith(f"{CORRECTED}.") for file in manifest.files
         )
@@ -52,10 +52,10 @@ def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
 
 
 def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
-    """The run that made a payment file, before it is checked in a folder; None if unknown.
+    """The run that made a payment file; None if unknown.
 
-    The folder that the file lies in is looked at, those beside the folder of its own run, and those of its
-    name beside the parent of that.
+    Searched are the file's folder, the neighbours of its own run's folder, and folders of that name next to
+    the parent.
     """
     lies_in, own = real_path(file).parent, real_path(out)
     of_its_name = [path.parent for path in own.parent.parent.glob(f"*/{escape(own.name)}/{MANIFEST}")]
@@ -76,7 +76,7 @@ def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
 
 
 def identity(manifest: Manifest) -> tuple[str, Sequence[int] | None]:
-    """SHA-256 of the first file of a family, and the rows of that file; None: all, in their order."""
+    """SHA-256 of the first file of a family, and the rows of that file; None: all, in order."""
     before = manifest.input.made_of
     if before is None:
         return manifest.input.sha256, None
@@ -85,10 +85,10 @@ def identity(manifest: Manifest) -> tuple[str, Sequence[int] | None]:
 
 @contextmanager
 def splitting(folder: Path) -> Iterator[None]:
-    """Split alone in a family while the block lasts: wait for the end of another split in any of its runs.
+    """Exclude other splits in a family while the block lasts; first wait for a running one to end.
 
-    Each split locks all of them, in one order. A run that ends later finds, and locks, those of before. A
-    folder that cannot be written has no split.
+    Each split locks all runs of the family, in one order. A run that ends later finds and locks the earlier
+    ones. A read-only folder can have no split.
 
     Raises:
         UsageError, InputError: as `read_manifest`.
@@ -109,8 +109,8 @@ def splitting(folder: Path) -> Iterator[None]:
 def released_before(folder: Path) -> dict[int, str]:
     """Row -> the release file that had the payment before, by the runs of its family.
 
-    Of the folder's own releases those count whose answers were replaced: their files are gone. What was
-    released on simulated answers is never paid: it counts only for simulated corrections.
+    The folder's own releases count only if their answers were replaced, as their files are gone. Releases on
+    simulated answers are never paid: they count only for simulated corrections.
 
     Raises:
         UsageError, InputError: as `read_manifest`.
@@ -138,19 +138,19 @@ def released_before(folder: Path) -> dict[int, str]:
 
 
 def ranges(rows: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Rows in order, as the first and the last of each stretch without a gap."""
+    """Sorted rows as the first and last row of each gapless stretch."""
     for _, stretch in groupby(enumerate(rows), lambda one: one[1] - one[0]):
         some = [row for _, row in stretch]
         yield some[0], some[-1]
 
 
 def listed(stretches: Iterable[tuple[int, int]]) -> list[int]:
-    """The same rows, each by itself."""
+    """The rows of stretches, one by one."""
     return [*chain.from_iterable(range(first, last + 1) for first, last in stretches)]
 
 
 def _composed(rows: Sequence[int] | None, some: Sequence[int] | None) -> Sequence[int] | None:
-    """Some rows of a file as rows of the file that it was made of; None: all, in their order."""
+    """Rows of a file as rows of the file it was made from; None: all, in order."""
     if some is None or rows is None:
         return some if rows is None else rows
     return [rows[row - 1] for row in some]
@@ -161,7 +161,7 @@ def _splits(manifest: Manifest) -> list[SplitMade]:
 
 
 def _naming(folders: Iterable[Path], sha256: str) -> Iterator[tuple[Path, Manifest]]:
-    """The folders whose manifest has this hash anywhere in it: only those are parsed."""
+    """The folders whose manifest contains this hash: only those are parsed."""
     for folder in folders:
         with suppress(OSError, InputError, UsageError):
             if sha256.encode() in plain_bytes(folder / MANIFEST):
@@ -169,12 +169,12 @@ def _naming(folders: Iterable[Path], sha256: str) -> Iterator[tuple[Path, Manife
 
 
 def _beside(folder: Path) -> list[Path]:
-    """The folders of runs beside one, itself among them."""
+    """The run folders next to a folder, itself included."""
     return [real_path(path.parent) for path in folder.parent.glob(f"*/{MANIFEST}")]
 
 
 def _family(folder: Path, first: str) -> Iterator[tuple[Path, Manifest]]:
-    """The runs of a family that are found beside a run of it, and from file to file that was made of it."""
+    """The runs of a family, found next to one of its runs and through the files made from each other."""
     seen: set[Path] = set()
     to_look_beside = [folder]
     while to_look_beside:
@@ -196,7 +196,7 @@ def _made_elsewhere(folder: Path) -> list[str]:
 
 
 def _register(folder: Path, own: Path) -> None:
-    """Have a run find the file that was made of it elsewhere; a folder that cannot be written is left."""
+    """Make a run find a file that was made from it elsewhere; read-only folders are skipped."""
     with suppress(OSError):
         if (line := relpath(own, folder)) not in _made_elsewhere(folder):
             path = folder / FAMILY

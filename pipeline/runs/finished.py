@@ -1,4 +1,4 @@
-"""The folder of a finished run, opened again: only files that are as the run wrote them are used."""
+"""The folder of a finished run, opened again: only files unchanged since the run are used."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from schemas.summary import Summary
 
 
 class FinishedRun(NamedTuple):
-    """What a run left behind, read again: all of a file, or one part of a data set after the other."""
+    """A finished run, read again: all of a file, or one part of a data set at a time."""
 
     folder: Path
     summary: Summary
@@ -28,12 +28,12 @@ class FinishedRun(NamedTuple):
     """An outcome file as a payment file: its own columns, and the payments in them."""
     outcomes: Outcomes
     manifest: Manifest
-    """As it was proven."""
+    """The manifest, as verified."""
     part: RunPart
-    """That of the outcome file."""
+    """The path of the outcome file."""
 
     def require_unchanged(self) -> None:
-        """Refuse another manifest than the one that was proven: an InputError."""
+        """Refuse a manifest other than the verified one (InputError)."""
         if read_manifest(self.folder) != self.manifest:
             raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / MANIFEST))
 
@@ -49,12 +49,12 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_data_set(self) -> bool:
-        """True if there may be more than one."""
+        """True if there may be several outcome files."""
         return bool(self.summary.parts)
 
     @property
     def headers(self) -> dict[str, Sequence[str]]:
-        """Field -> the headers that it is read from, in file order."""
+        """Field -> the headers from which it is read, in file order."""
         headers: dict[str, list[str]] = {}
         for reading in self.source.columns:
             if reading.field is not None:
@@ -71,9 +71,9 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
     """Open the folder of a run, for this process alone until the block ends.
 
     Raises:
-        UsageError: the folder holds no run, or one that has written no outcome file yet.
+        UsageError: the folder holds no run, or one without an outcome file.
         InputError: a file in it is missing, or was changed since the run wrote it.
-        LockedError: a run works in the folder, or another command that reads or writes its files.
+        LockedError: a run, or another command that uses its files, works in the folder.
         OutputError, DiskError: as `opened_to_read`.
     """
     with opened_to_read(folder, now=now, alone=True) as record:

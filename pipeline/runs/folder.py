@@ -1,4 +1,4 @@
-"""The folder of one run: where its files are. `runs.proof` opens its ledger."""
+"""The folder of one run: the paths of its files. `runs.proof` opens its ledger."""
 
 import hashlib
 from collections.abc import Collection
@@ -43,12 +43,12 @@ def outcome_file(folder: Path, format_name: str) -> Path:
 
 
 def outcome_files(folder: Path) -> dict[str, Path]:
-    """Format -> where its outcome file would lie; a run leaves one of them."""
+    """Format -> path of its outcome file; a run writes one of them."""
     return {name: outcome_file(folder, name) for name in NAMES}
 
 
 def files_with_names(folder: Path) -> list[Path]:
-    """The files that a run may have left in a folder and that hold names, also those that banks returned."""
+    """The files of a folder that may hold names, including those that banks returned."""
     holding = [folder / ATTENTION, folder / CHANGES, folder / REASONS, *files_with_returned_names(folder)]
     return [*outcome_files(folder).values(), *holding]
 
@@ -65,7 +65,7 @@ def require_idle(folder: Path) -> None:
     For jobs that read a file of the folder before the ledger, whose own lock is taken later.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: the folder does not exist.
         LockedError: a run or another exclusive job holds the folder.
         InputError, OutputError: it cannot be read.
     """
@@ -75,7 +75,7 @@ def require_idle(folder: Path) -> None:
 
 
 def recorded_bytes(path: Path, sha256: str | None) -> bytes:
-    """Read a file that must have this hash, if any; an OSError, or an InputError where it was changed."""
+    """Read a file that must have this hash, if given; an OSError, or an InputError if it was changed."""
     content = plain_bytes(path)
     if sha256 not in (None, hashlib.sha256(content).hexdigest()):
         raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
@@ -100,7 +100,7 @@ def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:
-    """Write the summary of a run that ends; raises as `write_atomically`."""
+    """Write the summary at the end of a run; raises as `write_atomically`."""
     path = folder / SUMMARY
     with write_atomically(path) as file:
         file.write(as_written(summary))
@@ -108,5 +108,5 @@ def write_summary(folder: Path, summary: Summary) -> Path:
 
 
 def as_written(document: BaseModel) -> bytes:
-    """The bytes of a document of a run in its file."""
+    """The bytes of a run's document as stored in its file."""
     return document.model_dump_json(indent=2).encode() + b"\n"

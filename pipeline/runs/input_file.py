@@ -1,4 +1,4 @@
-"""The payment file of a run that has ended, found again by what is made of its own bytes."""
+"""Find the payment file of a finished run again, for jobs that edit its bytes."""
 
 from glob import escape
 from pathlib import Path
@@ -16,17 +16,17 @@ from schemas.summary import InputFile, Summary
 
 
 class MessageFile(NamedTuple):
-    """A payment file whose format is one of messages, read again."""
+    """A payment file in a message format, read again."""
 
     name: str
     data: bytes  # unpacked
     entry: MessageEntry
     message: Message
-    arguments: ReadingArguments  # about how to read it, and what is made of it
+    arguments: ReadingArguments  # how to read it
 
 
 def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile:
-    """Read the message that a run read, and keeps no copy of, in its format; found where it is not given.
+    """Read the message file of a run again, in its format; without `given`, it is searched for.
 
     Raises:
         UsageError: it is not there.
@@ -47,16 +47,16 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
 
 
 def require_pain001(format_name: str, *, name: str) -> None:
-    """Refuse an option that needs a pain.001 for any other file (UsageError)."""
+    """Refuse an option that needs a pain.001 for other files (UsageError)."""
     if format_name != pain001.NAME:
         raise UsageError(Sentence("jobs.answers_pain_none", name=name))
 
 
 def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
-    """What the payment file of a run says, which must be a pain.001; it is found where it is not given.
+    """The content of a run's payment file, which must be a pain.001; without `given`, it is searched for.
 
     Raises:
-        UsageError: it is no pain.001, or it is not there.
+        UsageError: it is missing, or not a pain.001.
         InputError: it is another file, or was changed.
     """
     require_pain001(summary.input.format, name=summary.input.name)
@@ -66,12 +66,12 @@ def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
 def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
     """The current path of a run's payment file.
 
-    Unless it is given, it is the file of its name and hash beside the folder of the run, where the command
-    is run, or in a folder beside that of the run, as what `precheck fix` has corrected is.
+    Without `given`, it is the file with its name and hash next to the run's folder, in the working folder, or
+    in a folder next to the run's, like files that `precheck fix` corrected.
 
     Raises:
         UsageError: it is not there.
-        InputError: what is there is another file, or was changed.
+        InputError: the file found is another one, or was changed.
     """
     beside = folder.absolute().parent
     searched = (beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}")))

@@ -61,9 +61,9 @@ _PAYABLE = ("release", "corrected", "outcomes", "payment", "paiement", "zahlung"
 _HIDDEN = (".", "_")
 _UNSEEN = ("Cc", "Cf", "Mn")
 _TWO_SCRIPTS = re.compile("[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]")
-"""A Greek or Cyrillic letter beside a Latin one."""
+"""A Greek or Cyrillic letter next to a Latin one."""
 LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
-"""Those on which the reading of a file, a request or an answer depends."""
+"""Packages that affect the reading of files, requests and answers."""
 
 
 class LedgerSummary(NamedTuple):
@@ -74,7 +74,7 @@ class LedgerSummary(NamedTuple):
     created_at: str
     finish_count: int
     digests: Mapping[str, str]
-    input_sha256: str | None = None  # its key for the payments; None: the hash of the input
+    input_sha256: str | None = None  # the ledger's hash of the payments; None: the hash of the input
 
 
 def write_manifest(  # noqa: PLR0913 (what is written)
@@ -87,16 +87,16 @@ def write_manifest(  # noqa: PLR0913 (what is written)
     before: Manifest | None = None,
     signs: bool = False,
 ) -> Manifest:
-    """Write the manifest of a run that has just ended; the last of its files.
+    """Write the manifest, the last file of a run.
 
-    The outcome file comes first among the others that the run wrote. Credentials are left out. `before` is
-    the manifest that was there as the run began; one that will be signed takes decisions from it alone.
+    The outcome file is first in `files`. Credentials are left out. `before` is the manifest from before the
+    run; a manifest to be signed takes decisions only from it.
 
     Raises:
         OutputError: it cannot be created.
         DiskError: the disk is full or failed.
-        InputError: the approvals that lie in the folder cannot be read, or the summary or outcome file was
-            changed meanwhile.
+        InputError: the approvals in the folder cannot be read, or the summary or outcome file was changed
+        meanwhile.
     """
     outcome_file, *others = [evidence(path) for path in files]
     if outcome_file.sha256 != recorded.finish.outcome_sha256:
@@ -144,9 +144,10 @@ def write_manifest(  # noqa: PLR0913 (what is written)
 
 
 def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> str:
-    """The language of the page and the workbook of a run, which its ledger has on record.
+    """The language of a run's page and workbook, which its ledger records.
 
-    It is what the user said now, or what they were written in last, or what was said as the run began.
+    It is the user's choice now, else the language they were last written in, else the choice at the start of
+    the run.
     """
     before = replaced_manifest(job.out)
     code = job.language or (ledger.language if before is None else before.language) or language()
@@ -156,7 +157,7 @@ def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> st
 
 
 def replaced_manifest(folder: Path) -> Manifest | None:
-    """The manifest that is about to be replaced; None if it cannot be read."""
+    """The manifest to be replaced; None if it cannot be read."""
     try:
         return read_manifest(folder)
     except (UsageError, InputError):
@@ -209,9 +210,9 @@ def refresh_manifest(  # noqa: PLR0913 (what is renewed)
 
 
 def keep_changed_workbook(folder: Path) -> str | None:
-    """Rename the workbook where it was changed since it was written: it may hold decisions.
+    """Rename the workbook if it was changed since it was written: it may hold decisions.
 
-    The new name; None if there is nothing to keep, or no manifest to compare with.
+    Returns the new name; None if it is unchanged, or there is no manifest to compare with.
 
     Raises:
         DiskError: it cannot be read or renamed.
@@ -232,7 +233,7 @@ def keep_changed_workbook(folder: Path) -> str | None:
 
 
 def record_purge(folder: Path, manifest: Manifest, purge: Purge) -> Manifest:
-    """Record a purge in the manifest, before the files are deleted, so that none of them looks lost.
+    """Record a purge in the manifest, before the files are deleted, so that none appears to be lost.
 
     Raises:
         OutputError, DiskError: the manifest cannot be written.
@@ -251,7 +252,7 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a run folder.
 
     Raises:
-        UsageError: there is none, as no run was here, or one that has not ended.
+        UsageError: there is none: no run was here, or it has not ended.
         InputError: it cannot be read.
     """
     path = folder / MANIFEST
@@ -266,7 +267,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
-    """Everything in a run folder that its manifest lacks; the ledger has digests instead of a hash."""
+    """All files in a run folder that the manifest lacks; for the ledger it has digests instead of a hash."""
     ledger = (path.name for path in ledger_files(folder / LEDGER))
     ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, DATA_SET, FAMILY, FAMILY_LOCK, LOCK, *ledger)
     recorded = {file.name for file in (manifest.outcome_file, *manifest.files)}
@@ -278,7 +279,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
 
 
 def looks_payable(name: str) -> bool:
-    """True if people may take a file for checked payments by its name, invisible characters ignored."""
+    """True if, by its name, people may take a file for checked payments, ignoring invisible characters."""
     folded = normalize("NFKD", name).casefold()
     seen = "".join(one for one in folded if category(one) not in _UNSEEN)
     is_held = seen.startswith("hold.")
@@ -286,7 +287,7 @@ def looks_payable(name: str) -> bool:
 
 
 def evidence(path: Path) -> FileEvidence:
-    """The hash and size of a file; a DiskError where it cannot be read."""
+    """The hash and size of a file; a DiskError if it cannot be read."""
     try:
         sha256, byte_count = identity_of(path)
     except OSError as error:
@@ -314,12 +315,12 @@ def identity_of_parts(parts: Iterable[tuple[str, str]]) -> str:
 
 
 def parts_in(folder: Path) -> list[Path]:
-    """The files of a data set, sorted; `_SUCCESS`, `.crc` and the like are none. Raises OSError."""
+    """The files of a data set, sorted; `_SUCCESS`, `.crc` and the like are skipped. Raises OSError."""
     return sorted(file for file in folder.iterdir() if not file.name.startswith(_HIDDEN))
 
 
 def _write(folder: Path, manifest: Manifest) -> None:
-    """Write it and remove its signature: it is signed again with `signatures.sign`."""
+    """Write the manifest and remove its signature: `signatures.sign` signs it again."""
     remove_signature(folder)
     with write_atomically(folder / MANIFEST) as file:
         file.write(as_written(manifest))

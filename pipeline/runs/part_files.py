@@ -1,7 +1,7 @@
-"""The work folder of a data set: what lies between the parts and their outcomes, and is removed at the end.
+"""The work folder of a data set: its intermediate files, removed at the end.
 
-It holds names and account numbers, as the payment files do. Each file is there whole or not at all, so that a
-task that is carried out twice does no harm.
+It holds names and account numbers, like the payment files. Each file appears whole or not at all, so a
+repeated task does no harm.
 """
 
 import os
@@ -25,12 +25,12 @@ _Document = TypeVar("_Document", bound=OwnDocument)
 
 
 Kept = Literal[
-    "original", "payments", "rejects", "warnings",  # of a part: its columns and what was found in it
-    "questions", "assignments",  # of a bucket; they are to rows of the data set
+    "original", "payments", "rejects", "warnings",  # of a part: its columns and findings
+    "questions", "assignments",  # of a bucket; rows are those of the data set
     "accepted",  # of a bucket and a part
     "warnings_across", "given",  # of a part and a bucket
     "changes",  # of a part that was compared with earlier runs
-    "attention", "shown", "sums", "changed",  # of a part that is decided, for reports
+    "attention", "shown", "sums", "changed",  # of a decided part, for reports
     "banks", "warned", "reasons", "matched",  # of a part that is decided; `matched` is by the data set
 ]  # fmt: skip
 """A frame in the work folder."""
@@ -53,20 +53,20 @@ class PartFiles(NamedTuple):
         return self.root / what / f"{number:05}.json"
 
     def left(self, bucket: int, name: str) -> Path:
-        """Some questions of a bucket that are left to ask: `Checks`, with `attempts` and `is_suspect`."""
+        """Open questions of a bucket: `Checks`, with `attempts` and `is_suspect`."""
         return self.root / "left" / f"{name}-{bucket:05}.parquet"
 
     def answers(self, bucket: int) -> Path:
-        """The folder of the `Answers` of a bucket."""
+        """The folder of a bucket's `Answers`."""
         return self.root / f"answers-{bucket:05}"
 
     @property
     def in_sequence(self) -> Path:
-        """The unknown accounts whose numbers follow one another."""
+        """The unknown accounts with consecutive numbers."""
         return self.root / "in_sequence.parquet"
 
     def remove(self) -> None:
-        """Remove all of it."""
+        """Remove the folder."""
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -75,21 +75,21 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
     with _replacing(path) as partial:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            # Without statistics, which take as long as the rest and which only a search would read.
+            # Without statistics, which take as long as the rest and serve only searches.
             frame.write_parquet(file, compression="lz4", statistics=False)
             file.flush()
             os.fsync(file.fileno())
 
 
 def write_document(document: BaseModel, path: Path) -> None:
-    """Write a document, whole or not at all; what it speaks of was written before, and is on the disk."""
+    """Write a document, whole or not at all, after the files that it describes."""
     with _replacing(path) as partial:
         partial.touch(mode=0o600)
         partial.write_text(document.model_dump_json(), "utf-8")
 
 
 def read_document(kind: type[_Document], path: Path) -> _Document | None:
-    """A document; None if there is none, or not a whole one."""
+    """A document; None if it is missing or incomplete."""
     try:
         return parse(kind, plain_bytes(path))
     except (OSError, ValueError):
@@ -97,7 +97,7 @@ def read_document(kind: type[_Document], path: Path) -> _Document | None:
 
 
 def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> pl.DataFrame:
-    """A frame as it was written; without rows where there is none. Raises as `read_as_written`."""
+    """A frame as written; without rows if the file is missing. Raises as `read_as_written`."""
     wanted = {name: kind for name, kind in schema.items() if columns is None or name in columns}
     if not path.exists():
         return pl.DataFrame(schema=wanted)
@@ -106,7 +106,7 @@ def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> 
 
 
 def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
-    """A frame that is there, with the columns that it has; a DiskError where it cannot be read."""
+    """An existing frame with its own columns; a DiskError if it cannot be read."""
     try:
         return pl.read_parquet(plain_bytes(path), columns=columns)
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -12,17 +12,17 @@ _CLIENT_SHOWN_LENGTH = 4
 
 
 class RunSettings(NamedTuple):
-    """The settings that a run was made with."""
+    """The settings of a run."""
 
     profile_name: str
     profile: Profile
     fingerprint: str
-    mapping: Mapping[str, str]  # canonical field -> header, as the user mapped them
+    mapping: Mapping[str, str]  # canonical field -> header, from the user
     language: str  # language of the page and the workbook
 
 
 def profile_used(settings: RunSettings) -> ProfileUsed:
-    """The settings of a run as its manifest has them; credentials are left out."""
+    """The settings of a run for its manifest; credentials are left out."""
     profile = settings.profile
     return ProfileUsed(
         name=settings.profile_name,
@@ -63,5 +63,5 @@ def routes_of(profile: ProfileUsed) -> Routes:
 
 
 def masked_client(client: str) -> str:
-    """Enough of a client's id to distinguish two, and no more."""
+    """The part of a client's id that is enough to tell two apart."""
     return "****" + (client[-_CLIENT_SHOWN_LENGTH:] if len(client) > 2 * _CLIENT_SHOWN_LENGTH else "")

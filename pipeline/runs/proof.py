@@ -1,7 +1,7 @@
-"""The ledger of a run folder. Every job opens it here, so that it is proved before it is used or signed.
+"""Open the ledger of a run folder. Every job does so here, so the ledger is verified before use or signing.
 
-A manifest proves the lines that were there when it was written, by its digests; to the holder of a signing
-key only with the signature. Lines of a run that was killed later are proved by seals under that key.
+A manifest's digests prove the lines that existed when it was written; with a signing key, only if signed.
+Lines of a run that was killed later are proved by seals under that key.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,10 +34,10 @@ _MADE_OF_PAYMENTS = (CORRECTED, RELEASE, HOLD, OUTCOMES)
 def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | None = None) -> LedgerProof:
     """The proof required of a folder's ledger, even if its run was killed; a signature is optional.
 
-    A manifest that was read already is the one that must be proven.
+    `manifest`, if read already, is the one to verify.
 
     Raises:
-        InputError: the manifest cannot be read, or was changed since it was signed, or is another's.
+        InputError: the manifest cannot be read, was changed since it was signed, or has another signer.
     """
     proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
     try:
@@ -62,11 +62,11 @@ def opened_to_read(  # noqa: PLR0913 (who reads, and what proves it)
     signer: Signer | None = None,
     manifest: Manifest | None = None,
 ) -> Iterator[LedgerReader]:
-    """What the ledger of a run has on record; no run can work in the folder until the block ends.
+    """Open a run's ledger for reading; no run can work in the folder until the block ends.
 
-    A job that writes files of the folder reads alone: other readers are excluded, too. Only a job that
-    reports on the ledger itself, or deletes from it, reads one that is not proved. With a signer it must be
-    signed, or sealed where the run has not ended; so must be a manifest that was read already.
+    A job that writes files of the folder reads `alone`: other readers are excluded, too. Only jobs that
+    report on the ledger itself, or purge it, read an unverified one. With `signer` it must be signed, or
+    sealed if the run has not ended; so must `manifest`, if read already.
 
     Raises:
         UsageError: no run used the folder.
@@ -91,15 +91,15 @@ def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
     before: Manifest | None = None,
     over: Callable[[Notice], object] | None = None,
 ) -> SqliteLedger:
-    """Start the ledger of a run, or resume it; it may only be signed with the key of the profile.
+    """Start or resume the ledger of a run; only the profile's key may sign it.
 
-    Before is the manifest that is there.
+    `before` is the existing manifest.
 
-    With `over` the run starts over: an earlier one is forgotten, or moved aside if it must not be lost. What
-    is given is called with where it went.
+    With `over` the run starts over: an earlier one is deleted, or moved aside if it must be kept; then `over`
+    is called with its new path.
 
     Raises:
-        InputError: people's decisions are there that a signature should prove, and none does.
+        InputError: the folder has people's decisions without the signature that should prove them.
         PrecheckError: as `SqliteLedger.open` and `PriorRun.move_aside`.
     """
     signer = chosen.signer
@@ -128,13 +128,12 @@ def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
 
 
 def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: Path) -> None:
-    """Refuse a payment file in the folder of another run that is not as that run recorded it.
+    """Refuse a payment file in another run's folder that differs from that run's record.
 
-    A link counts as the file that it leads to. With a signer, a file must be in the evidence if it has the
-    name of one that a run makes.
+    Links are resolved. With `signer`, a file with the name of a run's file must be in the evidence.
 
     Raises:
-        InputError: it was changed; or a signature is required, and the folder has none, or another signer's.
+        InputError: it was changed, or a required signature is missing or another signer's.
         UsageError: a signature is required, and the folder has no manifest.
     """
     path = real_path(file)
@@ -165,7 +164,7 @@ def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:
 
 
 def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
-    """False if a run wrote its manifest last, and was killed before it signed it."""
+    """False if a run was killed after writing its manifest and before signing it."""
     if chosen.signer is None or ledger.last_finish is None or is_signed(folder):
         return True
     try:
@@ -175,7 +174,7 @@ def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
 
 
 def proof_of_purge(signer: Signer | None) -> LedgerProof:
-    """Proof of a purge, which any folder allows: it adds no answer and seals its own line."""
+    """The proof required for a purge, met by any folder: a purge adds no answer and seals its own line."""
     if signer is None:
         return NO_PROOF
     return LedgerProof(signing_key_of=signer.sealing_key, proved_finishes=maxsize)
@@ -184,9 +183,9 @@ def proof_of_purge(signer: Signer | None) -> LedgerProof:
 def signer_again(
     folder: Path, manifest: Manifest, key: Path | None, config: Path | None = None
 ) -> Signer | None:
-    """Who signs a manifest that is about to be renewed, and is proven; None if it will not be signed.
+    """The signer of a verified manifest that is about to be rewritten; None if it will not be signed.
 
-    It is the key that was named, or else that of the profile, which the usual configuration need not have.
+    It is the named key, else that of the profile, which the usual configuration need not have.
 
     Raises:
         ConfigurationError: the key cannot be read, or its password does not open it.
@@ -200,7 +199,7 @@ def signer_again(
 
 
 def named_signer(key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
-    """Who signs by a key that was named, or by the profile of a run; None if neither names one.
+    """The signer with the named key, or with that of the run's profile; None without either.
 
     Raises:
         ConfigurationError: as `signer_again`.
@@ -215,7 +214,7 @@ def named_signer(key: Path | None, profile: str, config: Path | None = None) -> 
 
 
 def _refuse_unsigned_decisions(folder: Path, recorded: Manifest | None, signer: Signer) -> None:
-    """Refuse to sign what people decided, and what was made of it, on the word of an unsigned folder."""
+    """Refuse to sign people's decisions and their files if the folder was unsigned."""
     claimed: list[object] = [*approvals_of(folder)]
     if recorded is not None and is_signed(folder) and is_signed_by(signer.public_key, folder, recorded):
         is_proved = claimed == recorded.approvals

@@ -1,4 +1,4 @@
-"""How to restore a file of a run without asking a bank; a changed file is kept."""
+"""How to restore a file of a run without asking a bank; changed files are kept."""
 
 import shlex
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def _after_moving(step: Sentence) -> Sentence:
 
 
 RUN_AGAIN = _after_moving(_RUN_AGAIN)
-"""For an outcome file or a summary that is not as the run left it: their answers are in the ledger."""
+"""For changed outcome files and summaries: the ledger has their answers."""
 
 
 def made_anew(path: Path) -> Sentence:

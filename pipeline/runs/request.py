@@ -1,4 +1,4 @@
-"""The arguments of a job: what to do, whom to report to, and how it is stopped."""
+"""The arguments of a job: its task, its observer, and how it is stopped."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.stages.ask import AskingObserver
 
 Clock = Callable[[], datetime]
-"""The time, UTC, whenever it is asked for."""
+"""Returns the current time in UTC."""
 
 
 class ReusePermission(NamedTuple):
@@ -31,9 +31,9 @@ class ReusePermission(NamedTuple):
     age_max: timedelta = timedelta(days=30)
     """How old an answer may be."""
     in_ledger: bool = False
-    """Also answers of other runs that the ledger of the profile has, where it is shared."""
+    """Also answers of other runs in the profile's shared ledger."""
     signer: "Signer | None" = None
-    """Who must have signed the folders; None: the manifest alone proves each."""
+    """Required signer of the folders; None: the manifest alone proves each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class CheckJob:
     file: Path
     out: Path
     profile: str | None = None
-    """None: the embedded sandbox."""
+    """Profile; None: the embedded sandbox."""
     config: Path | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
-    """Canonical field -> header, where the headers alone do not decide."""
+    """Canonical field -> header, if the headers alone do not decide."""
     encoding: str | None = None
     sheet: str | None = None
     """Sheet of a workbook; None: the only one with data."""
     input_format: str | None = None
-    """By name; None: the file says it."""
+    """Name of the format; None: recognised from the file."""
     country: str | None = None
     """Country of all accounts without an IBAN; None: that of the profile, if it has one."""
     account_type: AccountType | None = None
-    """For UK accounts whose payments state no type; None: as the profile assumes."""
+    """Account type of UK accounts whose payments state none; None: the profile's default."""
     format: str | None = None
     """Format of the outcome file; None: that of the input, or CSV if the input cannot be written."""
     order: Literal["file", "amount"] = "file"
@@ -63,47 +63,47 @@ class CheckJob:
     fresh: bool = False
     """Delete the answers of earlier runs in the same folder."""
     retry_unanswered: bool = False
-    """Ask also the questions that earlier runs gave up."""
+    """Also ask questions that earlier runs gave up."""
     many_names_reason: str | None = None
-    """Why one account may be asked about by many names; None: it may not."""
+    """Why many names may be checked for one account; None: they may not."""
     reusable: ReusePermission = field(default_factory=ReusePermission)
-    """The runs whose matches are reused instead of asking."""
+    """Runs whose matches are reused instead of asking."""
     wait_max_s: float = inf
     """How long to wait for other runs at the same server."""
     work: Path | None = None
-    """Where the questions of a shared run are left for workers; None: nowhere."""
+    """Folder for a shared run's questions, for workers; None: none."""
     sign_with: Path | None = None
     """The private key that signs the manifest; None: that of the profile, if any."""
     pain002: bool = False
-    """Write the report for bank software, too."""
+    """Also write the report for bank software."""
     language: str | None = None
     """Language of page and workbook, by code; None: the one on record, else that of the terminal."""
     compare_with: Sequence[Path] = ()
-    """Folders of earlier runs; none: the one that the profile says, if any."""
+    """Folders of earlier runs; none: that of the profile, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataSetJob:
     """A data set, and how to check it."""
 
-    check: CheckJob  # its file is the folder of the parts, or one large Parquet file
-    work: Path  # the folder for what lies between the parts and their outcomes
+    check: CheckJob  # `file` is the folder of the parts, or one large Parquet file
+    work: Path  # folder for intermediate files
     engine: Literal["pool", "dask"] = "pool"
-    scheduler: str | None = None  # the address of the scheduler of Dask; None: a cluster of this machine
-    asks: bool = True  # whether this process asks; otherwise the workers of a shared ledger do
+    scheduler: str | None = None  # address of the Dask scheduler; None: a cluster on this machine
+    asks: bool = True  # whether this process asks; otherwise workers of a shared ledger do
 
 
 class Phase(StrEnum):
     """The phase of a run."""
 
     READING = "reading"  # the file is read, validated and planned
-    CONNECTING = "connecting"  # servers are waited for, and greeted
+    CONNECTING = "connecting"  # waiting for servers, and connecting
     ASKING = "asking"
-    WRITING = "writing"  # all that is asked has been answered, or is left; the files are written
+    WRITING = "writing"  # all questions are answered or left; the files are being written
 
 
 class SetStep(StrEnum):
-    """A step of a data set beside the asking, with its count."""
+    """A step of a data set besides the asking, with a count."""
 
     READ = "parts read"
     PLANNED = "buckets planned"
@@ -116,42 +116,42 @@ class RunProgress(NamedTuple):
     done_count: int
     """Questions done in this run."""
     check_count: int
-    """All of them; 0 if nothing is asked yet."""
+    """All questions; 0 before the first."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
-    """Outcomes of the finished ones."""
+    """Outcomes of the finished questions."""
     slowed: Mapping[ApiName, float] = MappingProxyType({})
-    """How many requests may be in flight, where a server wants fewer than agreed."""
+    """The number of requests allowed in flight, if a server wants fewer than agreed."""
     answered_before_count: int = 0
-    """Questions that had their answer before this run began, in none of the counts above."""
+    """Questions answered before this run, not in the counts above."""
 
 
 class RunObserver:
-    """An observer of the progress of a run; as it is here, it takes notice of nothing."""
+    """An observer of a run's progress; this one ignores everything."""
 
     def enter(self, phase: Phase) -> None:
-        """Called as each phase begins; a run that had finished before does not enter all of them."""
+        """Called at the start of each phase; a run that had finished before skips some."""
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
-        """Called with each part and each bucket of a data set that is done: how many are, of how many."""
+        """Called with each finished part and bucket of a data set: how many of how many."""
 
     def begin(self, *, simulated: bool) -> None:
-        """Called before anything is asked: whether a sandbox will answer."""
+        """Called before the first question: whether a sandbox answers."""
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Called with each other run that has to end before anything can be asked."""
+        """Called with each other run that must end before this one can ask."""
 
     def update(self, so_far: RunProgress) -> None:
-        """Called a few times a second while questions are asked."""
+        """Called a few times a second during the asking."""
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Called once the run is to stop: for how many requests it waits, and how long."""
+        """Called when the run is asked to stop: the requests it waits for, and for how long."""
 
 
 class StopRequest(NamedTuple):
-    """A request to end a run before all is asked."""
+    """A request to end a run before all questions are asked."""
 
-    sentence: Sentence  # what stopped it, and how to go on
-    exit_code: int  # of a command that ends by it
+    sentence: Sentence  # the cause, and how to continue
+    exit_code: int  # exit status of the command
 
 
 class StopSwitch:
@@ -160,7 +160,7 @@ class StopSwitch:
     def __init__(self) -> None:
         self._requests: list[StopRequest] = []
         self.is_watched = False
-        """True if the run polls this: while nothing is asked, a surface has to end the run by itself."""
+        """True while the run polls this; otherwise the surface must end the run itself."""
 
     def request(self, request: StopRequest) -> None:
         """Ask the run to end."""
@@ -168,7 +168,7 @@ class StopSwitch:
 
     @property
     def first(self) -> StopRequest | None:
-        """The first request; None as long as there is none."""
+        """The first request, or None."""
         return self._requests[0] if self._requests else None
 
     @property
@@ -187,18 +187,18 @@ class StopSwitch:
 
 
 class Notice(NamedTuple):
-    """Something that a person should know about a running job."""
+    """A message for people about a running job."""
 
     message: Sentence
     facts: Mapping[str, str | int] = MappingProxyType({})  # name -> value: rows, files; no personal data
-    is_vital: bool = False  # whether a quiet command says it, too
+    is_vital: bool = False  # whether --quiet keeps it
 
 
 class Surface(NamedTuple):
-    """What starts a job, a command or a page: it observes the job, gives the time, and may stop it."""
+    """The command or page that starts a job: it observes the job, gives the time, and may stop it."""
 
     watch: RunObserver
     clock: Clock
     stop: StopSwitch
-    notify: Callable[[Notice], object]  # called with what a person should know, as soon as it is known
-    observer: "AskingObserver | None" = None  # follows each question on its way, such as for metrics
+    notify: Callable[[Notice], object]  # called at once with each notice
+    observer: "AskingObserver | None" = None  # follows each question, for metrics and the like

@@ -1,8 +1,7 @@
-"""Signing the manifest of a run, and finding an older signed state of its folder that someone put back.
+"""Sign the manifest of a run, and detect an older signed state that was restored in its folder.
 
-Outside the run folder, beside the count of the daily cap, each machine keeps the time of the last manifest
-that it signed, by run and by folder. By them it finds an older state, and a folder that lost its signature
-and seals.
+Outside the run folder, next to the daily caps, each machine stores the time of the last manifest that it
+signed, by run and by folder. So it detects an older state, and a folder that lost its signature and seals.
 """
 
 from contextlib import suppress
@@ -28,7 +27,7 @@ from schemas.strict import parse
 def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
     """Sign the manifest that was just written to the folder of a run; without a signer it stays unsigned.
 
-    Whatever lies there by now, it is this one that is signed.
+    It signs this manifest, even if the file has changed meanwhile.
 
     Raises:
         OutputError, DiskError: the signature cannot be written.
@@ -36,7 +35,7 @@ def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
     if signer is None:
         return
     signatures.sign(folder, signer, as_written(manifest))
-    with suppress(OSError, PrecheckError):  # a folder may be signed where nothing else can be kept
+    with suppress(OSError, PrecheckError):  # a folder may be signed even if no record can be kept
         for path in (_path_of(manifest), _path_of_place(folder, manifest)):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with write_atomically(path) as file:
@@ -59,7 +58,7 @@ def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
 
 
 def is_outdated(folder: Path, manifest: Manifest) -> bool:
-    """True if a newer manifest was signed on this machine: of the run, or of its file in this folder."""
+    """True if this machine signed a newer manifest of the run, or of its file in this folder."""
     for path_of in (_path_of, partial(_path_of_place, folder)):
         with suppress(OSError, ValueError, PrecheckError):
             if plain_bytes(path_of(manifest)).decode() > manifest.written:
@@ -68,7 +67,7 @@ def is_outdated(folder: Path, manifest: Manifest) -> bool:
 
 
 def was_signed_here(folder: Path, manifest: Manifest) -> bool:
-    """True if this machine has signed a run of this file in this folder, whichever run is there now."""
+    """True if this machine signed any run of this file in this folder."""
     with suppress(PrecheckError):
         return _path_of_place(folder, manifest).exists()
     return False

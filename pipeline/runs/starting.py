@@ -1,4 +1,4 @@
-"""The folder of a run when a run begins and when it ends: what is there already, and what is removed."""
+"""The run folder at the start and end of a run: its existing files, and those to remove."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ from schemas.summary import Summary
 
 
 def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
-    """Where the results of each file go: of one file to `out`; of several, to a folder each.
+    """The folder of results for each file: `out` for one file; for several, a folder each.
 
     Files of one name in different folders are distinguished by the folder's name: `jan-pay`, `feb-pay`.
 
@@ -78,7 +78,7 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
 
 
 def _repeated(names: Sequence[str]) -> set[str]:
-    """Names that occur twice, in lower case: not every disk distinguishes case."""
+    """Names that occur twice, in lower case: some disks ignore case."""
     folded = [name.casefold() for name in names]
     return {name for name in folded if folded.count(name) > 1}
 
@@ -89,7 +89,7 @@ def _absolute(file: Path) -> Path:
 
 
 def renamed_folders(folders: Mapping[Path, Path]) -> Sentence | None:
-    """Files whose folders have another name than theirs."""
+    """Files whose folders have different names from theirs."""
     renamed = [
         Sentence("runs.file_to_folder", file=file, folder=folder)
         for file, folder in folders.items()
@@ -108,12 +108,12 @@ def _has_name_of(folder: Path, file: Path) -> bool:
 class LocalReferences(NamedTuple):
     """Local references that a file is checked against."""
 
-    compared_with: str | None  # the earlier runs that it is compared with, in words
+    compared_with: str | None  # the earlier runs of the comparison, in words
     modulus: Modulus | None  # the tables of the UK modulus check
 
 
 def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger) -> Summary | None:
-    """Summary of an earlier run that left nothing to ask, if its files are still there in the format."""
+    """Summary of an earlier run that finished, if its files still exist in the format."""
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None
@@ -142,7 +142,7 @@ def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger
 def is_same_reading(
     summary: Summary, job: CheckJob, source: PaymentSource, references: LocalReferences
 ) -> bool:
-    """True if a run with this summary read, mapped and compared its file as would be done now."""
+    """True if an earlier run with this summary read and compared its file as this one would."""
     file = summary.input
     said_before = None if summary.compared is None else summary.compared.said
     said_by_file = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
@@ -161,13 +161,12 @@ def is_same_reading(
 
 
 def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fresh: bool) -> None:
-    """Before anything is sent, refuse to replace files of others, and a real run by a simulated one.
+    """Before any request, refuse to replace other programs' files, or a real run by a simulated one.
 
     Raises:
         OtherRunError: answers of a real server would be replaced.
         OutputError: any user of the computer can write into it; one of our file names is a link or a folder,
-            or a file in a folder without a ledger; or the recorded decisions, which go into the manifest,
-            cannot be read.
+            or a file in a folder without a ledger; or the decisions for the manifest cannot be read.
     """
     fixed = (SUMMARY, MANIFEST, SIGNATURE, *REPORTS, *OPTIONAL)
     others = (folder / name for name in fixed)
@@ -192,23 +191,23 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
 
 
 def _single(paths: Iterable[Path]) -> Iterator[Path]:
-    """Outputs of a single file; those of a data set lie in folders."""
+    """Outputs of a single file; a data set has folders of them."""
     return (path for path in paths if path.suffix != PARTS or path.is_symlink())
 
 
 def remove_outdated(folder: Path) -> None:
-    """Remove results of answers that the new ledger does not have."""
-    # Not the workbook: decisions of people may be in it.
+    """Remove results of answers that the new ledger lacks."""
+    # Not the workbook: it may hold people's decisions.
     names = (SUMMARY, REASONS, REPORT_HTML, ATTENTION, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
     for path in (*outcome_files(folder).values(), *(folder / name for name in names)):
         path.unlink(missing_ok=True)
 
 
 def remove_stale(folder: Path, written: Collection[Path]) -> None:
-    """Remove files of an earlier run that the new one has not written, and which would be out of date."""
+    """Remove files of an earlier run that the new one has not replaced."""
     for path in (*outcome_files(folder).values(), *(folder / name for name in OPTIONAL)):
         if path not in written:
             path.unlink(missing_ok=True)
-    # What `precheck fix` and `precheck split` made of earlier answers is out of date, too.
+    # Files that `precheck fix` and `precheck split` made from earlier answers are out of date, too.
     for path in files_of_review(folder):
         delete(path)

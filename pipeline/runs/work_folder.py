@@ -30,7 +30,7 @@ WORK = "work.json"
 _FOLDER_MODE = 0o700
 _NAMES = ("work", "rows", "in_sequence", "left", "answers", *get_args(Kept), *get_args(Done))
 _OURS = re.compile(rf"({'|'.join(_NAMES)})(-[0-9]{{5,}})?(\..*)?")
-"""What lies in the folder of the questions of a run, or in that of the parts of a data set."""
+"""Names in the folder of a run's questions, or of a data set's parts."""
 
 
 def questions_file(folder: Path, part: int) -> Path:
@@ -39,11 +39,11 @@ def questions_file(folder: Path, part: int) -> Path:
 
 
 def holds_only_ours(folder: Path) -> bool:
-    """True if precheck gives every name in a work folder; also true where the folder cannot be listed."""
+    """True if a work folder holds only precheck's files, or cannot be listed."""
     try:
         return all(_OURS.fullmatch(path.name) for path in folder.iterdir())
     except OSError:
-        return True  # deleting it will say why it cannot be
+        return True  # deleting it will report the error
 
 
 def work_of(root: Path, run: UUID) -> Path:
@@ -52,7 +52,7 @@ def work_of(root: Path, run: UUID) -> Path:
 
 
 def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) -> Path:
-    """Put the `Checks` of a run, by part, where workers find them; what is there already stays as it is.
+    """Write the `Checks` of a run, by part, for workers; existing files are kept.
 
     Raises:
         OutputError, DiskError: the folder cannot be written to.
@@ -75,12 +75,12 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
 
 
 def require_private(root: Path) -> None:
-    """Refuse a work folder that every user of the machine can look into, or that `refuse_open` refuses.
+    """Refuse a work folder that all users can read, or that `refuse_open` refuses.
 
-    Its group may be able to: volumes of containers are handed over to one.
+    Its group may read it, as in container volumes.
 
     Raises:
-        OutputError: as said.
+        OutputError: other users can read or replace it.
     """
     try:
         mode = root.stat().st_mode
@@ -92,7 +92,7 @@ def require_private(root: Path) -> None:
 
 
 def read_questions(folder: Path, part: int) -> pl.DataFrame:
-    """`Checks` of a part; an InputError where they cannot be read."""
+    """`Checks` of a part; an InputError if they cannot be read."""
     path = questions_file(folder, part)
     try:
         checks = pl.read_parquet(plain_bytes(path))
@@ -106,7 +106,7 @@ def read_questions(folder: Path, part: int) -> pl.DataFrame:
 
 
 def works_in(root: Path) -> Iterator[WorkRecord]:
-    """The runs with questions in a work folder, by their ids; one being written is not there yet."""
+    """The runs with questions in a work folder, by id; runs still being written are skipped."""
     try:
         folders = sorted(path for path in root.iterdir() if path.is_dir())
     except OSError as error:

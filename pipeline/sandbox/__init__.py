@@ -1,8 +1,7 @@
 """The other side of the wire: the three APIs, an identity provider and a simulated bank network.
 
-A real HTTPS server, for trying the tool without credentials and for testing it without pretending.
-It shares the documents in `schemas` with the client and nothing else, so that the two sides of the
-wire cannot share a bug.
+A real HTTPS server, for trying the tool without credentials and for realistic tests. It shares only
+`schemas`, `errors` and `files` with the client, so that the two sides share few bugs.
 
     server.py      starts, announces, stops;  assembly.py  puts the parts together
     ports.py       connections: tls_handshake.py (TLS, client_hello.py), http_connection.py (HTTP)

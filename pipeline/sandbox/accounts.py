@@ -1,12 +1,12 @@
 """Role sandbox: fixed dummy accounts, each with names of a known outcome.
 
 Source of the categories: API reference, "Sandbox behaviour". The operator's own pairs are not in the
-reference; these are ours. A question is looked up exactly, letter by letter: nothing is matched.
+reference; these are ours. A question is looked up letter by letter, without name matching.
 
-For each Confirmation of Payee account, asked with its own account type, `name` is a full match and
-`close_name` MBAM; asked with the other type they are BANM and BAMM (a business account) or PANM and
-PAMM (a personal account). `other_name`, like every name not in the table, is ANNM. An account not
-in the table is AC01.
+For each Confirmation of Payee account, checked with its own account type, `name` is a full match and
+`close_name` MBAM; checked with the other type they are BANM and BAMM (a business account) or PANM and PAMM (a
+personal account). `other_name`, like every name not in the table, is ANNM. An account not in the table is
+AC01.
 
 For each Verification of Payee account, `name` is MTCH, `close_name` CMTC, every other name NMTC, and
 an IBAN that is not in the table, or is in it as not applicable, NOAP.
@@ -50,9 +50,9 @@ class IbanAccount:
     close_name: str
     other_name: str
     identifications: dict[str, str] = field(default_factory=dict)
-    """By kind: LEI, BIC, or a scheme code such as TXID."""
+    """Identifications by kind: LEI, BIC, or a scheme code such as TXID."""
     is_checkable: bool = True
-    """False if the answer is NOAP whatever is asked."""
+    """False if every answer is NOAP."""
 
 
 class DummyAnswer(NamedTuple):
@@ -62,7 +62,7 @@ class DummyAnswer(NamedTuple):
     account: str
     account_type: AccountType | None  # Confirmation of Payee only
     asked: str  # the name, or the kind of identification and its value
-    code: str  # A reason code, MATCHED for a full match, or a code of Verification of Payee
+    code: str  # a reason code, MATCHED for a full match, or a code of Verification of Payee
     matched_name: str | None
 
 
@@ -70,14 +70,14 @@ _FILE = tomllib.loads((files(__package__) / "accounts.toml").read_text("utf-8"))
 UK_ACCOUNTS = TypeAdapter(tuple[UkAccount, ...]).validate_python(_FILE["uk"])
 IBAN_ACCOUNTS = TypeAdapter(tuple[IbanAccount, ...]).validate_python(_FILE["iban"])
 CLOSED_UK_ACCOUNTS = ("00112299999999", "20041500000001")
-"""Not in the table above, on purpose: AC01 for every name and account type."""
+"""Deliberately missing from the table: AC01 for every name and account type."""
 
 _UK_BY_IDENTIFICATION = {account.identification: account for account in UK_ACCOUNTS}
 _BY_IBAN = {account.iban: account for account in IBAN_ACCOUNTS}
 
 
 class DummyAccounts:
-    """The fixed accounts, asked as the network is."""
+    """The fixed accounts, with the same interface as the network."""
 
     def check_name(self, question: NameVerification) -> NameReply:
         """Look up a Confirmation of Payee question."""
@@ -119,7 +119,7 @@ def _outcome(name: str, account: UkAccount | IbanAccount) -> Outcome:
 def _names_another_bank(question: GatewayRequest, account: IbanAccount) -> bool:
     if not isinstance(question, StandardRequest) or question.party_agent is None:
         return False
-    # The last three characters name a branch, and a bank knows its accounts at any of them.
+    # The last three characters name a branch, and every branch of a bank knows all its accounts.
     return question.party_agent.financial_institution_id.bicfi[:8] != account.bic[:8]
 
 

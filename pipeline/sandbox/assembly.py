@@ -1,4 +1,4 @@
-"""Puts a sandbox together from its settings; nothing is served yet."""
+"""Assemble a sandbox from its settings, without serving yet."""
 
 import time
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Conditions:
 
 
 def conditions_of(settings: SandboxSettings, identity: IdentityProvider, *, elsewhere: str) -> Conditions:
-    """The conditions with which a sandbox starts; `elsewhere` is the base URL that faults redirect to."""
+    """The initial conditions of a sandbox; `elsewhere` is the base URL that faults redirect to."""
     surroundings = Surroundings(
         correlation_headers={api.name: api.correlation_header for api in APIS},
         responder_waits_s={api.name: settings.responder_wait_s(api.name) for api in APIS},
@@ -57,7 +57,7 @@ def service_of(  # noqa: PLR0913 (its parts)
     url: str,
     recorders: list[CallLog | Journal],
 ) -> Service:
-    """The service at a URL, under some conditions; the authority is that of client certificates."""
+    """The service at a URL under some conditions; `authority` issues client certificates."""
     endpoints: dict[str, Endpoint] = {
         TOKEN_PATH: TokenService(identity, settings.request_wait_s),
         DESCRIPTION_PATH: DescriptionEndpoint(url),

@@ -1,8 +1,8 @@
 """The banks of the simulated network, and which of them holds an account.
 
-UK banks own ranges of sort codes. The others own a bank code within the IBAN; most of those codes are
-ones that a public registry resolves to a BIC, because a client of VoP Standard must find the
-responder's BIC by itself. What stands behind them here is simulated all the same.
+UK banks own ranges of sort codes. The others own a bank code within the IBAN; a public registry resolves most
+of these to a BIC, because a client of VoP Standard must find the responder's BIC itself. The banks behind
+them here are simulated all the same.
 """
 
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 
 class Conduct(Enum):
-    """How a bank behaves as a responder, when the sandbox is set to let banks misbehave."""
+    """A bank's behaviour as a responder, if the sandbox lets banks misbehave."""
 
     STEADY = auto()
     SLOW = auto()  # answers just within the responder wait
@@ -24,7 +24,7 @@ class Conduct(Enum):
 class Bank:
     """A responder."""
 
-    code: str  # its key in the network; the bank code within an IBAN, or a word of ours for a UK bank
+    code: str  # its key in the network; the bank code within an IBAN, or an invented word for a UK bank
     country: str
     weight: int  # its share of the payments in the samples, relative to the other banks of its network
     bic: str = ""  # BIC11; empty for a UK bank, which is found by sort code
@@ -46,13 +46,14 @@ _UK_RANGES: tuple[tuple[str, str, Bank], ...] = (
     ("600000", "699999", Bank("eastmarch", "GB", 10)),
     ("800000", "839999", Bank("glenarrow", "GB", 8)),
 )
-"""First and last sort code of each range; a sort code in none of them has no participant bank."""
+"""First and last sort code of each range; other sort codes have no participating bank."""
 
 _STARTS = [first for first, _, _ in _UK_RANGES]
 
 UNSUPPORTED_BRANCH = "99"
-"""A sort code ending so belongs to a bank that does not support it; or, where the account number begins
-with 4 or 5, that answers the gateway with an HTTP error of that kind."""
+"""A sort code with this ending belongs to a bank that does not support the check or, if the account number
+begins with 4 or 5, answers the gateway with an HTTP error of that kind.
+"""
 
 _IBAN_BANKS: tuple[Bank, ...] = (
     Bank("10010010", "DE", 12, bic="PBNKDEFFXXX"),
@@ -67,7 +68,7 @@ _IBAN_BANKS: tuple[Bank, ...] = (
     Bank("34000", "AT", 5, bic="RZOOAT2LXXX"),
     Bank("AIBK", "IE", 5, bic="AIBKIE2DXXX"),
     Bank("0035", "PT", 4, bic="CGDIPTPLXXX"),
-    # The misbehaving ones are invented: no registry knows their codes.
+    # The misbehaving banks are invented: no registry has their codes.
     Bank("99900011", "DE", 1, bic="SLOWDEM0XXX", conduct=Conduct.SLOW),
     Bank("99900022", "DE", 1, bic="FAILDEM0XXX", conduct=Conduct.FAILING),
     Bank("99903", "FR", 1, bic="HUSHFRP0XXX", conduct=Conduct.SILENT),
@@ -113,7 +114,7 @@ def bank_of_iban(iban: str) -> Bank | None:
 
 
 def bank_of_bic(bic: str) -> Bank | None:
-    """The bank of a BIC, whichever of its branches is named; None if it is no participant."""
+    """The bank of a BIC, whatever the branch; None if it is not a participant."""
     return _BY_BIC8.get(bic[:8])
 
 

@@ -17,53 +17,53 @@ TOKEN = "token"  # noqa: S105 (a word in the log)
 
 @dataclass(slots=True)
 class Call:
-    """One request, as far as it is known; its line in the log holds no name and no account number."""
+    """One request, as far as known; its log line holds no name and no account number."""
 
     time: float
     """Seconds since the epoch at arrival."""
     monotonic: float
     """Monotonic seconds at arrival."""
     path: str
-    """As the reference spells it, or what may be shown of it; empty for what was no HTTP request."""
+    """Path in the reference's spelling, or its harmless part; empty if the request was not HTTP."""
     http_version: str
     method: str = ""
     connection: int = 0
     """The number of its connection, counted from 1."""
     waiting_count: int = 0
-    """Requests that the client had sent behind it on this connection, before its answer."""
+    """Requests that the client had sent after it on this connection, before its answer."""
     role: str | None = None
     api: str | None = None
     """An ApiName, or token; None for an unknown path."""
     status: int | None = None
-    """None if the client went away before the answer, or a fault let none arrive in order."""
+    """Status; None if the client left before the answer, or a fault suppressed it."""
     refused: str | None = None
     """The fault of the request, in the words of `problems.Refusal`; None: none."""
     answered: float | None = None
     """Monotonic seconds when the answer was ready."""
     is_abandoned: bool = False
-    """True if the client had gone by then."""
+    """True if the client had left by then."""
     retry_after_s: float | None = None
-    """The pause that the answer asked for."""
+    """The pause requested in the answer."""
     token: str | None = None
-    """A hash of the access token: two calls with one value carried the same."""
+    """A hash of the access token: equal values mean the same token."""
     request_id: str | None = None
-    """The correlation id, where the request has a valid one."""
+    """The correlation id, if the request has a valid one."""
     question: str | None = None
-    """SHA-256 of the question; two calls with one value asked the same."""
+    """SHA-256 of the question: equal values mean the same question."""
     byte_count: int | None = None
-    """Length of the body, as the client states it."""
+    """Length of the body, as stated by the client."""
     has_cookie: bool = False
     """True if the client sent a cookie."""
     faults: tuple[str, ...] = ()
-    """Names of the faults that it met."""
+    """Names of the faults that affected it."""
     account: str | None = None
-    """The account it is about; for the faults that befall an account, and not logged."""
+    """Its account, for faults that affect an account; not logged."""
     headers: dict[str, str] = field(default_factory=dict)
     """Response headers that depend on the request; not logged."""
 
     @property
     def asked(self) -> ApiName | None:
-        """The API that was asked about a payee; None for a request that was about none."""
+        """The API whose check was requested; None for other requests."""
         return None if self.api is None or self.api == TOKEN else ApiName(self.api)
 
 
@@ -89,7 +89,7 @@ _LINE = {
     "cookie": "has_cookie",
     "faults": "faults",
 }
-"""Members of a log line, and where a call has them."""
+"""Members of a log line -> attributes of a call."""
 
 
 class CallLog:

@@ -1,4 +1,4 @@
-"""The sandbox's own certificates: an authority and server certificates, and a qualified one for clients.
+"""The sandbox's certificates: an authority, server certificates, and a qualified client certificate.
 
 The server has one certificate on an elliptic curve and one on RSA, because the suites of the API
 reference need both. The client certificate is shaped like a qualified website authentication
@@ -49,7 +49,7 @@ class CertificateFiles:
         self.authority = folder / "ca.pem"
         """The authority that a client must trust."""
         self.servers = folder / "server_ec.pem", folder / "server_rsa.pem"
-        """Key and certificate of the server: on an elliptic curve, and on RSA."""
+        """Keys and certificates of the server: on an elliptic curve, and on RSA."""
         self.client_authority = folder / "qwac_ca.pem"
         """The authority whose client certificates the server accepts."""
         self.client_authority_key = folder / "qwac_ca.key"
@@ -68,11 +68,11 @@ class CertificateFiles:
         return self.folder / f"server_{kind}.pem"
 
     def servers_of(self, kind: ServerCertificate) -> tuple[Path, ...]:
-        """What a server of a kind serves with."""
+        """The certificate files of a server of this kind."""
         return self.servers if kind is ServerCertificate.GOOD else (self.bad_server(kind),)
 
     def certificates(self) -> tuple[Path, ...]:
-        """The files that hold a certificate with an end."""
+        """The files of certificates with an expiry date."""
         return (self.authority, *self.servers, self.client_authority, self.client)
 
 
@@ -89,7 +89,7 @@ BAD_CLIENTS: Mapping[str, str] = {
 
 
 def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateFiles:
-    """Take the certificates in a folder where all are still valid for the host, else make new ones.
+    """Use the certificates in a folder if all are still valid for the host; otherwise make new ones.
 
     Raises:
         OutputError: the files cannot be written.
@@ -118,7 +118,7 @@ def issue_client_certificate(  # noqa: PLR0913 (one argument per defect)
     not_before: datetime,
     not_after: datetime,
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """Issue a client certificate, in order or with a chosen defect."""
+    """Issue a valid client certificate, or one with a chosen defect."""
     key = _new_key()
     subject = {
         NameOID.COUNTRY_NAME: authorisation_number[3:5],
@@ -143,7 +143,7 @@ def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
     try:
         found = [x509.load_pem_x509_certificate(path.read_bytes()) for path in files.certificates()]
         authority, *servers, client_authority, client = found
-        # A start that was broken off may have left certificates of two authorities behind.
+        # An aborted start may have left certificates of two authorities behind.
         for server in servers:
             server.verify_directly_issued_by(authority)
         client.verify_directly_issued_by(client_authority)
@@ -222,7 +222,7 @@ def _signed(  # noqa: PLR0913, PLR0917 (what a certificate says)
     not_after: datetime,
     extensions: Sequence[x509.ExtensionType],
 ) -> x509.Certificate:
-    """A certificate for a key; without an issuer, that of an authority, which signs itself."""
+    """A certificate for a key; without an issuer, a self-signed one of an authority."""
     is_authority = issuer is None
     name = x509.Name([x509.NameAttribute(kind, text) for kind, text in subject.items()])
     constraints = x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None)

@@ -1,4 +1,4 @@
-"""What a client offers when it opens a TLS connection (RFC 8446, section 4.1.2)."""
+"""Read a client's offer at the start of a TLS connection (RFC 8446, section 4.1.2)."""
 
 import ssl
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import cache
 _HANDSHAKE, _CLIENT_HELLO = 22, 1
 _SUPPORTED_VERSIONS = 43
 _HELLO_BYTES_MAX = 64 * 1024
-_NOT_A_SUITE = {0x00FF, 0x5600}  # signals that stand among the suites
+_NOT_A_SUITE = {0x00FF, 0x5600}  # signals in the list of suites
 _TLS_1_2, _TLS_1_3 = 0x0303, 0x0304
 
 _VERSIONS = {0x0301: "TLSv1.0", 0x0302: "TLSv1.1", _TLS_1_2: "TLSv1.2", _TLS_1_3: "TLSv1.3"}
@@ -23,11 +23,11 @@ REFERENCE_SUITES = {
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """The versions and suites that a client offers, best first as it ranks them."""
+    """The versions and suites that a client offers, in its order of preference."""
 
     versions: tuple[str, ...]
     suites: tuple[str, ...]
-    """By the names of the reference where it lists them, else by OpenSSL's, else by number."""
+    """By the names of the reference if listed there, else by OpenSSL's, else by number."""
 
     @property
     def is_modern(self) -> bool:
@@ -44,7 +44,7 @@ class Greeting:
         """True if further bytes would add nothing."""
 
     def feed(self, data: bytes) -> ClientHello | None:
-        """Take bytes as they arrive; the ClientHello once it is whole, and then never again."""
+        """Take bytes as they arrive; return the ClientHello once, when it is complete."""
         if self.is_over:
             return None
         self._received += data
@@ -65,7 +65,7 @@ class Greeting:
 
 
 def _message(received: bytes) -> bytes | None:
-    """The handshake message that the records hold; None while it is not whole."""
+    """The handshake message in the records; None while incomplete."""
     content = b""
     while received:
         if received[0] != _HANDSHAKE:
@@ -98,7 +98,7 @@ def _read(message: bytes) -> ClientHello:
 
 
 def _supported_versions(message: bytes, position: int) -> list[int]:
-    """The versions in the extension of that name; empty if there is none."""
+    """The versions in the extension of that name; empty without it."""
     if position >= len(message):
         return []
     extensions, _ = _vector(message, position, 2)
@@ -112,7 +112,7 @@ def _supported_versions(message: bytes, position: int) -> list[int]:
 
 
 def _vector(content: bytes, position: int, length_bytes: int) -> tuple[bytes, int]:
-    """What stands behind its length, and the position after it."""
+    """The content after a length field, and the position after it."""
     start = position + length_bytes
     end = start + int.from_bytes(content[position:start], "big")
     if end > len(content):
@@ -125,7 +125,7 @@ def _numbers(content: bytes) -> list[int]:
 
 
 def _is_grease(number: int) -> bool:
-    """True if it is a number without a meaning, sent to keep servers tolerant (RFC 8701)."""
+    """True for a meaningless number that keeps servers tolerant (RFC 8701)."""
     return number & 0x0F0F == 0x0A0A and number >> 8 == number & 0xFF
 
 

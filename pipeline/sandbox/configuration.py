@@ -21,7 +21,7 @@ _HEADER = """\
 
 _RATE_PER_S = 200
 _IN_FLIGHT_MAX = 64
-_RATE_SHARE = 0.8  # of what the server takes: requests arrive less evenly than they are sent
+_RATE_SHARE = 0.8  # of the server's rate: requests arrive less evenly than they are sent
 
 Section = dict[str, str | int | float]
 
@@ -41,8 +41,8 @@ def write_configuration(
 ) -> Path:
     """Write precheck.toml for a sandbox, into the folder of its certificates and secrets; return its path.
 
-    It names the files by relative paths. Without a maximum the server takes as much as comes. Ports whose TLS
-    is wrong are named by what is wrong with it.
+    It names the files by relative paths. Without `rate_per_s_max` the server has no rate limit. `wrong_urls`
+    are ports with faulty TLS, by fault.
 
     Raises:
         OutputError: it cannot be written.
@@ -65,7 +65,7 @@ def write_configuration(
         lines += [f"[{key}]", 'default_account_type = "Personal"', ""]
         for api, section in apis.items():
             section |= {"rate_per_s": rate, "in_flight_max": _IN_FLIGHT_MAX}
-            # A JSON string or number is one in TOML too.
+            # A JSON string or number is valid TOML too.
             values = [f"{key} = {json.dumps(value)}" for key, value in section.items()]
             lines += [f"[{key}.{api}]", *values, ""]
     path = files.folder / CONFIGURATION
@@ -81,7 +81,7 @@ def _both_gateways(role: Environment, url: str, files: CertificateFiles) -> dict
 def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
     """The section of an API that takes a token."""
     return {
-        "server": Environment.SANDBOX.value,  # whatever role it plays, its answers are simulated
+        "server": Environment.SANDBOX.value,  # whatever its role, its answers are simulated
         "base_url": f"{url}/{role.value}",
         "token_url": f"{url}{TOKEN_PATH}",
         "client_id": CLIENT_IDS[role],
@@ -95,7 +95,7 @@ def _standard(role: Environment, url: str, files: CertificateFiles) -> Section:
     """The section of the API that takes a client certificate."""
     return {
         "api": "standard",
-        "server": Environment.SANDBOX.value,  # whatever role it plays, its answers are simulated
+        "server": Environment.SANDBOX.value,  # whatever its role, its answers are simulated
         "base_url": f"{url}/{role.value}",
         "client_certificate": files.client.name,
         "client_key": files.client_key.name,

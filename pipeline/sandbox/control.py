@@ -1,4 +1,4 @@
-"""The control address: a UNIX socket in the folder, mode 0600, that changes a sandbox as it serves.
+"""The control address: a UNIX socket in the folder, mode 0600, that changes a running sandbox.
 
 curl --unix-socket sandbox/control.sock http://sandbox/state
 curl --unix-socket sandbox/control.sock -X PUT -d '["500:first=1"]' http://sandbox/faults
@@ -51,7 +51,7 @@ class SandboxControl:
     def __init__(
         self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
     ) -> None:
-        """Take the conditions that requests may change, the journal, and the verdict so far."""
+        """Take the changeable conditions, the journal, and the verdict so far."""
         self._conditions = conditions
         self._journal = journal
         self._verdict = verdict
@@ -119,13 +119,13 @@ async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Pat
     """Listen on the control address while the block lasts; yields its path.
 
     Raises:
-        ConfigurationError: it cannot be made.
+        ConfigurationError: it cannot be created.
     """
     path = folder / SOCKET
     runner = web.AppRunner(control.application(), access_log=None)
     await runner.setup()
     with socket.socket(socket.AF_UNIX) as listener:
-        umask = os.umask(0o177)  # there is no moment at which others could connect
+        umask = os.umask(0o177)  # at no moment can other users connect
         try:
             path.unlink(missing_ok=True)
             listener.bind(os.fspath(path))

@@ -1,4 +1,4 @@
-"""The little of DER (ITU-T X.690) that a qualified certificate's statements need."""
+"""The part of DER (ITU-T X.690) that the statements of a qualified certificate need."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _LONG_FORM = 0x80
 
 
 def sequence(*members: bytes) -> bytes:
-    """A SEQUENCE of members that are encoded already."""
+    """A SEQUENCE of encoded members."""
     return _encode(SEQUENCE, b"".join(members))
 
 
@@ -32,7 +32,7 @@ def object_identifier(dotted: str) -> bytes:
 
 
 def members(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The values that follow one another in a content: tag and content of each; a ValueError for no DER."""
+    """The consecutive values in a content: tag and content of each (ValueError: not DER)."""
     position = 0
     while position < len(content):
         tag, length, position = _header(content, position)

@@ -1,7 +1,7 @@
 """The endpoints behind the paths: the token endpoint, and one endpoint per API and server.
 
-A check is handled in the order of a gateway: who asks, may it ask now, is the request
-well formed, and only then what the responder answers.
+A check is handled in a gateway's order: authentication, limits, validation, and only then the responder's
+answer.
 """
 
 import ipaddress
@@ -34,10 +34,10 @@ class Endpoint(Protocol):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The HTTP methods it takes."""
+        """The HTTP methods that it accepts."""
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """Note what a call is about, as far as its headers show, and what is echoed in any case."""
+        """Record the subject of a call, as far as its headers show it, and the headers to echo."""
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """The body of a 200; any other answer is raised as a ProblemError."""
@@ -80,7 +80,7 @@ class TokenService:
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """Issue a token."""
         if request.query_string:
-            # A secret in a URL ends up in logs on the way.
+            # Secrets in URLs end up in logs on the way.
             detail = "query: not accepted; send the fields as a form in the body"
             raise format_error(detail, Refusal.QUERY)
         intake.check_body_headers(request.headers, "application/x-www-form-urlencoded")
@@ -95,18 +95,18 @@ class CheckEndpoint:
     """One of the three APIs on one server."""
 
     api: NameCheckApi
-    role: Environment  # which server
-    identity: IdentityProvider  # knows the clients of gateways by their tokens
-    authority: x509.Certificate  # issues the certificates of the others
-    limits: Sequence[DailyCap | RateLimit]  # what a client may not exceed here
-    answering: DummyAccounts | Network  # who knows the answers
-    responder: Responder  # how long responders take, and how they fail
+    role: Environment  # the server
+    identity: IdentityProvider  # identifies gateway clients by their tokens
+    authority: x509.Certificate  # issues the certificates of the other clients
+    limits: Sequence[DailyCap | RateLimit]  # a client's limits here
+    answering: DummyAccounts | Network  # has the answers
+    responder: Responder  # delays and failures of responders
     clock: Clock
     settings: SandboxSettings
     methods: tuple[str, ...] = ("POST",)
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """Whatever comes of it, the correlation id goes back."""
+        """The correlation id is echoed in every case."""
         call.role, call.api = self.role.value, self.api.name.value
         header = self.api.correlation_header
         call.request_id = intake.correlation_id(request.headers, header)
@@ -114,7 +114,7 @@ class CheckEndpoint:
             call.headers[header] = call.request_id
         authorization = request.headers.get("Authorization")
         if authorization is not None:
-            # What is no UTF-8 comes as surrogates.
+            # Bytes that are not UTF-8 arrive as surrogates.
             call.token = fingerprint(authorization.encode(errors="surrogateescape"))[:12]
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:

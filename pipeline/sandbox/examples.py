@@ -11,7 +11,7 @@ from schemas.outcomes import ApiName
 Json = dict[str, Any]
 
 MATCHED = "MATCHED"
-"""What stands for the code of a full match of Confirmation of Payee, which has none."""
+"""Code shown for a full match of Confirmation of Payee, which has none."""
 
 COLUMNS = ("api", "account", "account type", "name or identification", "answer", "matched name")
 _HEADS = {
@@ -36,7 +36,7 @@ def answer_examples(api: ApiName) -> Json:
 
 
 def account_rows() -> list[tuple[str, ...]]:
-    """Every dummy account with what it answers, in the order of COLUMNS."""
+    """Every dummy account with its answer, in the order of COLUMNS."""
     return [
         (
             "CoP" if known.api is ApiName.COP else "VoP",
@@ -51,7 +51,7 @@ def account_rows() -> list[tuple[str, ...]]:
 
 
 def account_lines() -> Iterator[str]:
-    """The same as text in columns, with the matched name on a line below."""
+    """The rows as text in columns, with the matched name on a line below."""
     heads = [rendered(Sentence(_HEADS.get(column, "header.api")), SurfaceKind.COMMAND) for column in COLUMNS]
     rows = [heads, *account_rows()]
     narrow = [(api, f"{account} {kind}".strip(), asked, code) for api, account, kind, asked, code, _ in rows]

@@ -1,6 +1,7 @@
-"""HTTP/1.1 on one connection: what the parser refuses, and what comes too slowly, is answered as all else is.
+"""HTTP/1.1 on one connection: invalid and slow requests get problem details like all others.
 
-aiohttp reads and writes; its own answers to a request that cannot be read are plain text, and quote it.
+aiohttp does the reading and writing, but its own answers to unreadable requests are plain text that quotes
+them.
 """
 
 import asyncio
@@ -37,11 +38,11 @@ class HttpConnection(web.RequestHandler):
 
     @property
     def waiting_count(self) -> int:
-        """Requests that were sent before the one under way was answered."""
+        """Requests that were sent before the current one was answered."""
         return len(self._messages)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; a head that has begun must be whole in time."""
+        """Take bytes; a head that has begun must be complete in time."""
         count = self._request_count
         super().data_received(data)
         if self._request_count > count:
@@ -51,7 +52,7 @@ class HttpConnection(web.RequestHandler):
             self._deadline = asyncio.get_running_loop().call_later(self._head_max_s, self._refuse_slow_head)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Watch no longer."""
+        """Stop watching the time."""
         self._stop_watching()
         super().connection_lost(exc)
 
@@ -62,7 +63,7 @@ class HttpConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,  # noqa: ARG002 (of the parser; it may quote the request)
     ) -> web.StreamResponse:
-        """The answer to a request that the parser refuses, or on which this server has failed."""
+        """Answer a request that the parser refuses, or on which this server failed."""
         if status >= 500:
             self.logger.error("sandbox: %s", type(exc).__name__)
         if request.writer.output_size > 0:

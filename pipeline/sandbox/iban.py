@@ -9,7 +9,7 @@ _LENGTHS = {
     "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27,
     "VA": 22,
 }  # fmt: skip
-"""Characters of an IBAN; a country that is not listed may have any length up to 34."""
+"""Length of an IBAN; in an unlisted country any length up to 34."""
 
 _LETTERS_AS_NUMBERS = str.maketrans({letter: str(ord(letter) - 55) for letter in string.ascii_uppercase})
 

@@ -1,7 +1,6 @@
 """The identity provider: OAuth 2.0 client credentials, opaque bearer tokens.
 
-Source: API reference, "Authentication". Each role has its own client, and a token of one role is
-worth nothing at another.
+Source: API reference, "Authentication". Each role has its own client, and a token is valid for one role only.
 """
 
 import hmac
@@ -32,14 +31,14 @@ class IdentityProvider:
     def __init__(
         self, client_secrets: Mapping[Environment, str], token_life_s: int, clock: Callable[[], float]
     ) -> None:
-        """Know the client of each role by its secret; the clock gives monotonic seconds."""
+        """Take the client secret of each role; the clock gives monotonic seconds."""
         self._secrets = client_secrets
         self._token_life_s = token_life_s
         self._clock = clock
         self._tokens: dict[str, _Token] = {}
 
     def issue(self, form: bytes) -> tuple[Environment, bytes]:
-        """Answer a token request, a form: the role that the token is for, and JSON (RFC 6749, section 5.1).
+        """Answer a token request in form encoding: the token's role, and JSON (RFC 6749, section 5.1).
 
         Raises:
             ProblemError: 400 for a malformed form, 401 for a client, secret or scope that is not valid.
@@ -62,7 +61,7 @@ class IdentityProvider:
         return role, body.encode()
 
     def client_of(self, authorization: str | None, role: Environment) -> str:
-        """The client id behind the Authorization header of a request to a role; 401 with what is wrong."""
+        """The client id of an Authorization header for a role; 401 with the fault."""
         if authorization is None:
             raise client_invalid("the Authorization header is missing", Refusal.TOKEN_MISSING, _CHALLENGE)
         scheme, _, value = authorization.partition(" ")
@@ -82,11 +81,11 @@ class IdentityProvider:
         return CLIENT_IDS[role]
 
     def revoke_all(self) -> None:
-        """Make every token issued so far worthless."""
+        """Invalidate every token issued so far."""
         self._tokens.clear()
 
     def _forget_expired(self) -> None:
-        # Kept for one more life, so that an expired token is not taken for an unknown one.
+        # Kept for another lifetime, so that an expired token is not reported as unknown.
         oldest = self._clock() - self._token_life_s
         for value in [value for value, token in self._tokens.items() if token.expires < oldest]:
             del self._tokens[value]
@@ -99,7 +98,7 @@ def _token_request(form: bytes) -> TokenRequest:
         raise format_error("the body is not a form", Refusal.FORM) from None
     if len(dict(fields)) != len(fields):
         raise format_error("the form repeats a field", Refusal.FORM)
-    # The client's side of the model fills the one allowed value in; a request must carry it.
+    # Our model fills in the only allowed value; a request must state it.
     if "grant_type" not in dict(fields):
         raise _form_error({"grant_type"})
     try:

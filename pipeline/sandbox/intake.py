@@ -1,4 +1,4 @@
-"""Read the body of a request, and check the rules that a request must keep before its question is read.
+"""Read a request's body, and check the rules for requests before the question is parsed.
 
 Source: API reference, "Request headers" and the field tables of "Resources and their fields". Every
 broken rule is 400 FORMAT_ERROR with a detail that names the header or the member, never its value.
@@ -55,7 +55,7 @@ def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str 
 def check_headers(
     headers: MultiMapping[str], correlation_header: str, *, now_s: float, clock_skew_max_s: float
 ) -> None:
-    """Hold every rule about headers; X-Request-Timestamp may be off by `clock_skew_max_s`.
+    """Check all header rules; X-Request-Timestamp may be off by `clock_skew_max_s`.
 
     Raises:
         ProblemError: 400, naming the first header that breaks one.
@@ -77,7 +77,7 @@ def check_headers(
 
 
 def check_body_headers(headers: MultiMapping[str], content_type: str) -> None:
-    """Hold the rules about a body: its type, its charset, no encoding; 400 for the first that is broken."""
+    """Check the rules about a body: type, charset, no encoding; 400 for the first broken one."""
     stated = one_value(headers, "Content-Type", Refusal.CONTENT_TYPE) or ""
     if stated != content_type:
         if stated.partition(";")[0].strip().lower() != content_type:
@@ -104,12 +104,12 @@ def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
 
 
 def canonical(question: BaseModel) -> bytes:
-    """The one spelling of a question, so that equal questions in two requests are recognised."""
+    """The canonical form of a question, by which equal questions are recognised."""
     return question.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
 def _check_beyond_the_model(question: BaseModel) -> None:
-    # The client's side of the model fills the one allowed value in; a request must carry it.
+    # Our model fills in the only allowed value; a request must state it.
     if isinstance(question, NameVerificationRequest) and "scheme_name" not in question.data.model_fields_set:
         raise _unfit("data.schemeName: Field required")
     if isinstance(question, GatewayRequest) and not iban.is_valid(question.party_account.iban):
@@ -118,7 +118,7 @@ def _check_beyond_the_model(question: BaseModel) -> None:
         raise _unfit("party.identification.organisationId.lei: wrong check digits")
     if not isinstance(question, StandardRequest):
         return
-    # Whether the agents are required is not shown; without them the service has nothing to route by.
+    # The reference does not say whether agents are required; the service needs them for routing.
     if question.party_agent is None:
         raise _unfit("partyAgent: required to route the request")
     if question.requesting_agent is None:
@@ -145,7 +145,7 @@ def _unfit(detail: str) -> ProblemError:
 
 
 def _time_of(value: str) -> float | None:
-    """Seconds since the epoch; None for what is no timestamp."""
+    """Seconds since the epoch; None if it is not a timestamp."""
     if not _TIMESTAMP.fullmatch(value):
         return None
     try:
@@ -169,11 +169,11 @@ BODY_BYTES_MAX = 64 * 1024
 
 
 async def read_body(request: web.BaseRequest, wait_max_s: float) -> bytes:
-    """The whole body; a client that waits for it (`Expect: 100-continue`) gets a 100.
+    """The whole body; a client that expects it (`Expect: 100-continue`) gets a 100.
 
     Raises:
-        ProblemError: 400 for a body that is too long or no body of HTTP/1.1, 408 for a slow one, 417 for
-            another expectation.
+        ProblemError: 400 for a body that is too long or malformed, 408 for a slow one, 417 for another
+        expectation.
     """
     await _continue(request)
     try:
@@ -188,12 +188,12 @@ async def read_body(request: web.BaseRequest, wait_max_s: float) -> bytes:
 
 
 async def _continue(request: web.BaseRequest) -> None:
-    """Answer an expectation, RFC 9110, section 10.1.1; HTTP/1.0 knows none."""
+    """Answer an expectation, RFC 9110, section 10.1.1; HTTP/1.0 has none."""
     expectation = request.headers.get("Expect")
     if expectation is None or request.version < HttpVersion11:
         return
     if expectation.lower() != "100-continue":
         raise expectation_failed()
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    # What counts as sent begins with the answer itself.
+    # The count of sent bytes starts with the answer itself.
     request.writer.output_size = 0

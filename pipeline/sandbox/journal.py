@@ -1,4 +1,4 @@
-"""Everything that a client did: its connections, and its calls in order of arrival."""
+"""A client's connections, and its calls in order of arrival."""
 
 import time
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ class Visit:
     """One connection."""
 
     number: int = 0  # counted from 1
-    port: str = ""  # the word for the port: empty for the one that serves, else what is wrong with its TLS
+    port: str = ""  # name of the port: empty for the serving one, else its TLS fault
     started: float = field(default_factory=time.monotonic)
     lasted_until: float | None = None  # monotonic seconds; None while it lasts
     hello: ClientHello | None = None
-    version: str | None = None  # of TLS, as agreed; None if the handshake was not done
+    version: str | None = None  # agreed TLS version; None if the handshake failed
     suite: str | None = None
-    failure: str | None = None  # openSSL's word for why the handshake failed
+    failure: str | None = None  # OpenSSL's name for the handshake failure
     is_plain_http: bool = False
 
 
@@ -33,8 +33,8 @@ class Journal:
     responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)
     """How long the gateways wait for a responder."""
     has_rate: bool = False
-    """True if the server has kept a rate at any time."""
+    """True if the server has had a rate limit at any time."""
 
     def write(self, call: Call) -> None:
-        """Note a call."""
+        """Record a call."""
         self.calls.append(call)

@@ -1,8 +1,7 @@
-"""The limits that the simulated servers keep: requests a day, and requests a second.
+"""The limits of the simulated servers: requests per day, and requests per second.
 
-The reference names the first (50 a day and client on the CoP test server) and shows no answer to
-exceeding it; 429 with Retry-After is our choice. It shows no rate limit at all; ours is off unless
-asked for.
+The reference has the first (50 per day and client on the CoP test server) without an answer for exceeding it;
+429 with Retry-After is our choice. It has no rate limit; ours is off by default.
 """
 
 import math
@@ -18,7 +17,7 @@ class DailyCap:
     """Counts each client's requests of the current UTC day, and refuses those beyond the cap."""
 
     def __init__(self, requests_max: int, clock: Callable[[], float]) -> None:
-        """Start with an empty count, which is not kept beyond the life of the server.
+        """Start with an empty count, kept only in memory.
 
         The clock gives seconds since the epoch.
         """
@@ -28,7 +27,7 @@ class DailyCap:
         self._used: dict[str, int] = {}
 
     def admit(self, client: str) -> None:
-        """Count one request of a client; 429 with the seconds to midnight UTC where it is one too many."""
+        """Count a client's request; if it exceeds the cap, 429 with the seconds to midnight UTC."""
         now = self._clock()
         today = int(now // _DAY_S)
         if today != self._day:
@@ -44,16 +43,16 @@ class DailyCap:
 
 
 class RateLimit:
-    """Refuses a client's request when it sent the allowed number within the last second."""
+    """Refuses a client's request if it sent the allowed number within the last second."""
 
     def __init__(self, rate_per_s_max: int | None, clock: Callable[[], float]) -> None:
-        """Start with no request seen; None allows as many as there are. The clock gives monotonic seconds."""
+        """Start empty; None means no limit. The clock gives monotonic seconds."""
         self.rate_per_s_max = rate_per_s_max
         self._clock = clock
         self._admitted: dict[str, deque[float]] = {}
 
     def admit(self, client: str) -> None:
-        """Count one request of a client; 429, to be repeated after a second, where it is one too many."""
+        """Count a client's request; if it exceeds the rate, 429 with a retry after one second."""
         if self.rate_per_s_max is None:
             return
         now = self._clock()

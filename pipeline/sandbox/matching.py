@@ -22,11 +22,11 @@ from schemas.vop import IdMatch, Party
 
 
 class Likeness(IntEnum):
-    """How alike two names, or two parts of them, are; a higher one is more alike."""
+    """How similar two names, or two parts of them, are; higher values are more similar."""
 
     OTHER = 0
     NEAR = 1  # perhaps the same: reversed, misspelt, or shortened to another first character
-    SLIGHT = 2  # the same surname and the same first character of the forename, and little else amiss
+    SLIGHT = 2  # the same surname and first character of the forename, and few other differences
     EXACT = 3
 
 
@@ -41,9 +41,9 @@ _LEGAL_FORMS = frozenset({
 
 
 def compare_names(asked: str, held: str, *, business: bool, lenient: bool) -> Outcome:
-    """Compare a name as the payer entered it with the one that the bank holds: match, close or no match.
+    """Compare the payer's name with the bank's: match, close or no match.
 
-    A lenient bank takes a slight deviation for a full match.
+    A lenient bank treats a slight deviation as a full match.
 
     >>> compare_names("thornwood avery", "Avery Thornwood", business=False, lenient=True).value
     'close_match'
@@ -59,8 +59,8 @@ def compare_names(asked: str, held: str, *, business: bool, lenient: bool) -> Ou
 def compare_identifications(asked: Mapping[str, str], held: Mapping[str, str]) -> IdMatch:
     """Compare the identifications in a request with those the bank holds, by kind.
 
-    An identification of a kind that the bank does not hold does not count; where nothing can be
-    compared the answer is NOAP. One that differs outweighs any that agree.
+    Kinds of identification that the bank does not hold are ignored; if none can be compared, the answer is
+    NOAP. One difference outweighs all agreements.
     """
     comparable = asked.keys() & held.keys()
     if not comparable:
@@ -89,7 +89,7 @@ def _person_likeness(asked: str, held: str) -> Likeness:
     words = _without_titles(_words(asked))
     forenames, surname = _parts(_without_titles(_words(held)))
     if len(words) == 1 and words[0] == "".join(forenames) + surname:
-        return Likeness.EXACT  # written as one word: nothing contradicts the surname
+        return Likeness.EXACT  # written as one word, which does not contradict the surname
     return max(
         (_order_likeness(reading, forenames, surname) for reading in _readings(words)),
         default=Likeness.OTHER,
@@ -97,7 +97,7 @@ def _person_likeness(asked: str, held: str) -> Likeness:
 
 
 def _readings(words: list[str]) -> Iterator[tuple[list[str], str, bool]]:
-    """Every way to read words as forenames and surname; true where the surname stands first."""
+    """Every way to split words into forenames and surname; True if the surname comes first."""
     for cut in range(1, len(words)):
         yield words[:cut], "".join(words[cut:]), False
         yield words[cut:], "".join(words[:cut]), True
@@ -135,7 +135,7 @@ def _forename_likeness(asked: list[str], held: list[str]) -> Likeness:
         or _is_misspelling(first_asked, first_held)
     )
     if not is_alike:
-        # Two forenames written as one, with a spelling error somewhere in them.
+        # Two forenames written as one, with a spelling error.
         return Likeness.NEAR if _is_misspelling("".join(asked), "".join(held)) else Likeness.OTHER
     if first_asked[0] != first_held[0] or _middle_names_differ(asked[1:], held[1:]):
         return Likeness.NEAR
@@ -143,7 +143,7 @@ def _forename_likeness(asked: list[str], held: list[str]) -> Likeness:
 
 
 def _middle_names_differ(asked: list[str], held: list[str]) -> bool:
-    """True if a middle name contradicts; one that is missing or an initial does not."""
+    """True if middle names contradict each other; a missing one or an initial does not."""
     return any(a[0] != h[0] or (len(a) > 1 < len(h) and a != h) for a, h in zip(asked, held, strict=False))
 
 
@@ -156,7 +156,7 @@ def _company_likeness(asked: str, held: str) -> Likeness:
     if not asked_core or not held_core:
         return Likeness.OTHER
     if "".join(asked_core) == "".join(held_core):
-        # Acme Ltd and Acme LLP are two companies; Acme is perhaps short for either.
+        # Acme Ltd and Acme LLP are two companies; Acme may be short for either.
         return Likeness.NEAR if asked_form and held_form and asked_form != held_form else Likeness.SLIGHT
     shorter, longer = sorted((asked_core, held_core), key=len)
     is_short_form = longer[: len(shorter)] == shorter and 2 * len(shorter) >= len(longer)
@@ -193,7 +193,7 @@ def _parts(words: list[str]) -> tuple[list[str], str]:
 
 @lru_cache(maxsize=65_536)  # the same few names are compared again and again
 def _is_misspelling(one: str, other: str) -> bool:
-    """True if a few wrong, missing, added or swapped letters, or accents, are all that differs."""
+    """True if the only differences are a few wrong, missing, added or swapped letters, or accents."""
     one, other = _without_accents(one), _without_accents(other)
     errors_max = 1 if min(len(one), len(other)) <= 4 else 2
     return abs(len(one) - len(other)) <= errors_max and _edit_distance(one, other) <= errors_max

@@ -1,4 +1,4 @@
-"""Words from which the simulated account holders are named, and which forenames may be one person's.
+"""Words for the names of simulated account holders, and forenames that may belong to one person.
 
 Most variants come from the package `nicknames`, a list of English forenames that is kept by hand; British and
 continental ones that it lacks are here.
@@ -91,7 +91,7 @@ FURTHER_VARIANTS = tuple(
         "tobias tobi toby",
     )
 )
-"""Forenames that may be one person's, where the package `nicknames` does not list all of them."""
+"""Forenames that may belong to one person and that the package `nicknames` does not link."""
 
 
 @lru_cache(maxsize=4096)  # the same few names are compared again and again
@@ -107,12 +107,12 @@ def are_variants(one: str, other: str) -> bool:
 
 
 def _full_forms(forename: str) -> set[str]:
-    """The forenames that it may be short for, and itself."""
+    """The full forms of a forename, itself included."""
     return {forename, *_listed().canonicals_of(forename)}
 
 
 class _Listed(NickNamer):
-    """The list, asked as names are compared: `L.R.` is `lr`."""
+    """The list, loaded lazily: `L.R.` is `lr`."""
 
     def _normalize_name(self, name: str) -> str:
         return "".join(filter(str.isalnum, name.casefold()))

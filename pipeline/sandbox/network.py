@@ -1,7 +1,7 @@
 """Roles test and production: the simulated network behind the gateway.
 
-A question is routed to a bank as the real service would route it, and answered by that bank from its
-register. Matching belongs entirely to the bank (API reference, "What the service does").
+A question is routed to a bank as in the real service, and that bank answers from its register. Matching is
+entirely the bank's (API reference, "What the service does").
 """
 
 import hashlib
@@ -44,14 +44,14 @@ _CODE_OF_STATUS = {
 }
 
 _CODE_OF_BRANCH = {"4": ReasonCode.FOURHUN, "5": ReasonCode.HTTPERR}
-"""By the first digit of the account number, at a branch that its bank does not support."""
+"""Reply by the first digit of the account number, for sort codes that the bank does not support."""
 
 
 class Network:
     """The banks, their registers and their conduct."""
 
     def __init__(self, seed: int, *, is_faulty: bool) -> None:
-        """Open the network of a seed, from which every register is computed; faulty banks may misbehave."""
+        """Open the network of a seed, from which registers are computed; `is_faulty` lets banks misbehave."""
         self._seed = seed
         self._is_faulty = is_faulty
 
@@ -72,12 +72,12 @@ class Network:
         return NameReply(report_on(question, account, is_lenient=bank.is_lenient), conduct)
 
     def check_payee(self, question: GatewayRequest) -> PayeeReply:
-        """Ask the bank that the IBAN names or, where the requester names one, that bank."""
+        """Ask the bank in the IBAN, which must be the bank that the requester names, if any."""
         account_number = question.party_account.iban
         bank = banks.bank_of_iban(account_number)
         if isinstance(question, StandardRequest) and question.party_agent is not None:
             asked = banks.bank_of_bic(question.party_agent.financial_institution_id.bicfi)
-            # A bank knows nothing of another bank's accounts.
+            # A bank does not know other banks' accounts.
             bank = bank if asked == bank else None
         if bank is None:
             return PayeeReply(not_applicable(question), Conduct.STEADY)
@@ -106,7 +106,7 @@ def report_on(
 
 
 def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: bool) -> VerificationReport:
-    """The report of a comparison of names, given whether the account type was the one requested."""
+    """The report for the result of comparing names, and whether the account type was right."""
     if outcome is Outcome.MATCH and is_type_right:
         return VerificationReport(matched=True)
     if outcome is Outcome.MATCH:
@@ -141,7 +141,7 @@ def vop_response(outcome: Outcome, held_name: str) -> VerificationOfPayeeRespons
 
 
 def not_applicable(question: GatewayRequest) -> VerificationOfPayeeResponse:
-    """The answer where the account cannot be checked, to the kind of question that was asked."""
+    """The answer of the requested kind if the account cannot be checked."""
     if question.party.name is None:
         return VerificationOfPayeeResponse(party_id_match=IdMatch.NOAP)
     return VerificationOfPayeeResponse(party_name_match=NameMatch.NOAP)

@@ -1,8 +1,8 @@
 """The OpenAPI document of the sandbox, made from the documents in `schemas`.
 
-It describes this server, not the provider's: where the reference is silent, the choices are ours. Some
-rules have no word in a schema (the check digits of an IBAN, a client certificate's directory), so a
-question that fits may still be answered 400 or 401.
+It describes this server, not the provider's: if the reference is silent, the choices are ours. Schemas cannot
+express some rules (an IBAN's check digits, a client certificate's directory), so a valid question may still
+be answered 400 or 401.
 """
 
 import json
@@ -89,7 +89,7 @@ def describe(url: str) -> bytes:
 
 def _schemas(definitions: Json) -> Json:
     schemas = {name: _without_null(schema) for name, schema in definitions.items()}
-    # The reference does not show whether these are required; this server cannot route without them.
+    # The reference does not say whether these are required; this server needs them for routing.
     schemas[StandardRequest.__name__]["required"] += ["partyAgent", "requestingAgent"]
     schemas[Party.__name__]["anyOf"] = [{"required": ["name"]}, {"required": ["identification"]}]
     return schemas
@@ -172,12 +172,12 @@ def _content(content_type: str, model: type[BaseModel], examples: Json | None = 
 
 
 def _examples(examples: Json, role: Environment) -> Json:
-    """The dummy accounts, which role sandbox alone knows."""
+    """The dummy accounts, which only role sandbox has."""
     return examples if role is Environment.SANDBOX else {}
 
 
 def _without_null(schema: Json) -> Json:
-    """A member that is absent is left out on this wire, never null: take null from the alternatives."""
+    """Remove null from the alternatives: absent members are left out on this wire."""
     cleaned: Json = {}
     for key, value in schema.items():
         if key == "default" and value is None:

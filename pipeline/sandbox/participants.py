@@ -1,4 +1,4 @@
-"""Who may use VoP Standard: the scheme directory, and how a client certificate proves membership.
+"""The users of VoP Standard: the scheme directory, and how a client certificate proves membership.
 
 Source: API reference, "VoP Standard: mutual TLS". A qualified website authentication certificate
 carries the authorisation number in its subject (ETSI EN 319 412-1, organizationIdentifier) and its
@@ -22,7 +22,7 @@ DIRECTORY: Mapping[str, frozenset[str]] = {
     "PSDFR-ACPR-99999": frozenset({"TREZFRP0XXX"}),
     "PSDDE-BAFIN-99998": frozenset({"TREZDEF0XXX", "TREZDEF0MUC"}),
 }
-"""Authorisation number to the BICs of the participant; every one of them is invented."""
+"""Authorisation number -> the BICs of the participant; all are invented."""
 
 ORGANIZATION_IDENTIFIER = "2.5.4.97"
 QC_STATEMENTS = "1.3.6.1.5.5.7.1.3"
@@ -45,12 +45,12 @@ class _Certificate:
 
 
 def requester_of(certificate: bytes | None, authority: x509.Certificate, now: datetime) -> str:
-    """The authorisation number of the participant that presents a client certificate, in DER, if any.
+    """The authorisation number in a client certificate (DER).
 
-    TLS has checked that the participant has its key, and nothing else.
+    TLS has only checked that the client has its key.
 
     Raises:
-        ProblemError: 401, with what is wrong with the certificate.
+        ProblemError: 401, with the fault of the certificate, or that there is none.
     """
     if certificate is None:
         raise client_invalid("no client certificate was presented", Refusal.CERTIFICATE_MISSING)
@@ -74,7 +74,7 @@ def requester_of(certificate: bytes | None, authority: x509.Certificate, now: da
 
 
 def check_requesting_bic(authorisation_number: str, bic: str) -> None:
-    """Require that a requesting BIC belongs to the participant of the certificate; 401 where it does not."""
+    """Require that a requesting BIC belongs to the certificate's participant; else 401."""
     if bic not in DIRECTORY[authorisation_number]:
         raise client_invalid(
             "requestingAgent is not a BIC of the participant named by the certificate",
@@ -131,7 +131,7 @@ def _statements(certificate: x509.Certificate) -> dict[bytes, bytes]:
 
 
 def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
-    """True if the statements are those of a website certificate of a PSD2 provider with a role."""
+    """True if the statements are of a website certificate of a PSD2 provider with a role."""
     types = {content for _, content in der.members(statements.get(_content_of(QC_TYPE), b""))}
     psd2 = list(der.members(statements.get(_content_of(PSD2_STATEMENT), b"")))
     has_roles = bool(psd2) and any(der.members(psd2[0][1]))
@@ -139,5 +139,5 @@ def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
 
 
 def _content_of(dotted: str) -> bytes:
-    """An object identifier as it stands between tags."""
+    """The content of an encoded object identifier."""
     return next(der.members(der.object_identifier(dotted)))[1]

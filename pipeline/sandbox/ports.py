@@ -26,7 +26,7 @@ _SHUTDOWN_S = 1.0  # for answers under way
 class Port:
     """A listening address and its TLS settings."""
 
-    word: str  # what stands for it in the journal; empty for the port that serves
+    word: str  # its name in the journal; empty for the serving port
     listener: socket.socket
     context: ssl.SSLContext
 
@@ -39,7 +39,7 @@ async def served(
     request_wait_s: float,
     meets: Callable[[ConnectionFault], bool],
 ) -> AsyncIterator[None]:
-    """Serve on every port while the block lasts; answers under way then have a second to leave."""
+    """Serve on every port while the block lasts; answers in progress then have a second to finish."""
     loop = asyncio.get_running_loop()
     make_request = partial(web.BaseRequest, loop=loop, client_max_size=BODY_BYTES_MAX)
     numbers = itertools.count(1)
@@ -61,6 +61,6 @@ async def served(
     finally:
         for each in listening:
             each.close()
-        await asyncio.sleep(0)  # for requests that have arrived to be under way
+        await asyncio.sleep(0)  # lets requests that have arrived begin
         server.pre_shutdown()
         await server.shutdown(_SHUTDOWN_S)

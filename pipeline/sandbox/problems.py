@@ -1,11 +1,10 @@
-"""Problem details: the one shape of every error response.
+"""Problem details: the form of every error response.
 
-Source: API reference, "Problem details" and "Errors". Codes beyond the five of the reference are for
-what it does not describe: an unknown path, a wrong method, a limit that was exceeded, a clock that is off.
+Source: API reference, "Problem details" and "Errors". Codes beyond the reference's five are for cases that it
+does not describe: an unknown path, a wrong method, an exceeded limit, a wrong clock.
 
-A client that is being written puts things where they do not belong: a name where a member's name should
-stand, a token in a path. Neither problem details nor the call log repeat what does not look like the word
-that it should be.
+A client under development puts things in the wrong place: a name as a member's name, a token in a path.
+Problem details and the call log repeat only texts that look like the expected word.
 """
 
 import re
@@ -39,7 +38,7 @@ _TITLES: Mapping[str, str] = {
 
 
 class Refusal(StrEnum):
-    """The reason of a refusal, in a word for the call log."""
+    """The reason of a refusal, in one word for the call log."""
 
     HTTP = "http"  # not well-formed HTTP/1.1
     SLOW = "slow"
@@ -66,7 +65,7 @@ class Refusal(StrEnum):
 
 
 class ProblemError(Exception):
-    """A request that ends in problem details."""
+    """A request that is answered with problem details."""
 
     def __init__(
         self,
@@ -116,7 +115,7 @@ def too_slow(part: str, wait_max_s: float) -> ProblemError:
 
 
 def expectation_failed() -> ProblemError:
-    """417: the client expects what this server does not know (RFC 9110, section 10.1.1)."""
+    """417: an expectation that this server does not know (RFC 9110, section 10.1.1)."""
     detail = "header Expect: nothing but 100-continue is known"
     return ProblemError(417, EXPECTATION_FAILED, detail, refusal=Refusal.EXPECTATION)
 
@@ -137,7 +136,7 @@ def too_many_requests(detail: str, retry_after_s: int, refusal: Refusal) -> Prob
 
 
 def server_error() -> ProblemError:
-    """500: a mistake of this server."""
+    """500: a bug of this server."""
     return ProblemError(500, ProblemCode.SERVER_ERROR, "a technical problem prevented execution")
 
 
@@ -147,7 +146,7 @@ _HIDDEN = "..."
 
 
 def shown_member(name: str) -> str:
-    """A member of a document or a form by its name, where it looks like one.
+    """The name of a member of a document or form, if it looks like one.
 
     >>> shown_member("partyAgent"), shown_member("client_id"), shown_member("Avery Thornwood")
     ('partyAgent', 'client_id', '...')
@@ -156,7 +155,7 @@ def shown_member(name: str) -> str:
 
 
 def shown_path(path: str) -> str:
-    """A path that is not one of this server's: segments that do not look like a word are hidden.
+    """An unknown path with segments hidden that do not look like words.
 
     >>> shown_path("/sandbox/vop/v2/checks"), shown_path("/checks/00112200012345/Avery%20Thornwood")
     ('/sandbox/vop/v2/checks', '/checks/.../...')

@@ -1,7 +1,7 @@
-"""The account registers of the simulated banks: deterministic from a seed, made on demand.
+"""The account registers of the simulated banks, computed on demand from a seed.
 
-Nothing is stored: an account is computed from the seed, its bank and its number, so that a network
-of any size costs no memory and two sandboxes with one seed agree on every account.
+An account is computed from the seed, its bank and its number, so a network of any size takes no memory, and
+two sandboxes with the same seed agree on every account.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class RegisteredAccount:
     account_type: AccountType
     name: str
     secondary_reference: str | None = None
-    """The reference without which this bank cannot check the name; None if it needs none."""
+    """The reference that this bank needs to check the name; None if it needs none."""
     identifications: dict[str, str] = field(default_factory=dict)
     """By kind, such as LEI or TXID; empty for a person."""
 
@@ -67,7 +67,7 @@ def account_of(seed: int, bank: Bank, number: str) -> RegisteredAccount:
 
 
 class _Draw:
-    """Numbers drawn, one after another, from the digest of a key."""
+    """Numbers drawn one after another from the digest of a key."""
 
     def __init__(self, key: str) -> None:
         self._left = int.from_bytes(hashlib.blake2b(key.encode()).digest(), "big")

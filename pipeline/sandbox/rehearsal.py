@@ -1,7 +1,7 @@
-"""Invented answers for unknown accounts, in the mix that a bank network would give.
+"""Invented answers for unknown accounts, in a realistic mix.
 
-A user who tries a real file before there is a contract sees a usual mix instead of AC01 in every row. Each
-answer is drawn from a hash of its question, so that it is the same in every rehearsal.
+A user who tries a real file before having a contract sees a usual mix instead of AC01 in every row. Each
+answer is drawn from a hash of its question, so it is the same in every rehearsal.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from schemas.outcomes import Outcome
 from schemas.vop import GatewayRequest, IdMatch, VerificationOfPayeeResponse
 
 MIX = ((880, Outcome.MATCH), (50, Outcome.CLOSE_MATCH), (40, Outcome.NO_MATCH), (30, Outcome.NOT_POSSIBLE))
-"""How many of a thousand questions have which outcome; a choice of ours."""
+"""Questions in a thousand with each outcome; our choice."""
 _TYPE_WRONG = 20  # of a thousand UK accounts have the other type
 _NOT_POSSIBLE = (ReasonCode.AC01, ReasonCode.AC01, ReasonCode.OPTO, ReasonCode.ACNS, ReasonCode.CASS)
 _NAME_MAX = 140
@@ -68,7 +68,7 @@ def _outcome(drawn: int) -> Outcome:
 
 
 def _near(name: str) -> str:
-    """A name close to another, as a bank may hold it: with a middle initial, or one word less."""
+    """A name similar to another, as a bank may hold it: with a middle initial, or one word less."""
     first, *others = name.split()
     if not others:
         return first[:-1] or f"{first}s"

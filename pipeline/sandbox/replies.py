@@ -1,4 +1,4 @@
-"""A reply before it is sent, as a value that a fault can change."""
+"""An unsent reply, as a value that faults can change."""
 
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -14,7 +14,7 @@ class Reply:
     body: bytes
 
     def with_headers(self, **changes: str | None) -> Self:
-        """The same with other headers, `_` for `-` in their names; None takes a header away."""
+        """The reply with other headers, `_` for `-` in their names; None removes a header."""
         headers = dict(self.headers)
         for name, value in changes.items():
             spelled = name.replace("_", "-")
@@ -24,7 +24,7 @@ class Reply:
         return replace(self, headers=headers)
 
     def head(self) -> bytes:
-        """Status line and headers, as they are written to a connection by hand."""
+        """Status line and headers, in the bytes of a connection."""
         headers = {**self.headers, "Content-Length": str(len(self.body))}
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]

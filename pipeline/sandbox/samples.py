@@ -1,7 +1,7 @@
-"""Payment files drawn from the simulated network, for trials and for load tests.
+"""Payment files drawn from the simulated network, for trials and load tests.
 
-Mostly matches, and a realistic share of everything else. What a row will be answered depends on its
-bank as well: the share of each outcome is near the one intended, not equal to it.
+They have mostly matches, and a realistic share of other outcomes. A row's answer also depends on its bank, so
+shares of outcomes are only approximate.
 """
 
 import csv
@@ -36,13 +36,13 @@ HEADER = (
 )  # fmt: skip
 
 _UK_SHARE = 0.6  # of the payments; the rest go to an IBAN
-_REPEATED_SHARE = 0.1  # ask again what an earlier row asked
+_REPEATED_SHARE = 0.1  # repeats of an earlier row's question
 _DUMMY_SEED = 7
 _REMEMBERED_MAX = 10_000  # earlier questions to choose from
 
 
 class SampleQuestion(NamedTuple):
-    """The part of a row that names who is paid."""
+    """The part of a row that identifies the payee."""
 
     name: str
     account_type: str
@@ -53,7 +53,7 @@ class SampleQuestion(NamedTuple):
 
 
 class _Payment(NamedTuple):
-    """A row that is right, before a flaw is put into it."""
+    """A correct row, before a flaw is added."""
 
     question: SampleQuestion
     account: RegisteredAccount
@@ -64,12 +64,12 @@ Flaw = Callable[[_Payment], SampleQuestion]
 
 
 def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
-    """Write a CSV of payments to accounts of the simulated network; `force` replaces a file that is there.
+    """Write a CSV of payments to accounts of the simulated network; `force` replaces an existing file.
 
-    The seed is that of the sandbox that will be asked; the same seed and rows give the same file.
+    The seed must be that of the sandbox; the same seed and rows give the same file.
 
     Raises:
-        OutputError: there is a file already, or none can be written.
+        OutputError: the file exists already, or cannot be written.
         DiskError: the disk is full or failed.
     """
     chance = random.Random(seed)  # noqa: S311 (a sample is no secret)
@@ -78,10 +78,10 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
 
 
 def write_dummy_payments(path: Path) -> None:
-    """Write a CSV of some forty payments to the dummy accounts, to be tried without a configuration.
+    """Write a CSV of some forty payments to the dummy accounts, for trials without a configuration.
 
-    Two in three are right; the others have a name that is close or another's, an account of another type,
-    a bank that does not answer, or a digit too few. No file may be there.
+    Two in three are correct; the others have a close or different name, an account of another type, a bank
+    that does not answer, or a missing digit. The file must not exist.
 
     Raises:
         OutputError, DiskError: as `write_payments`.
@@ -188,7 +188,7 @@ def _right(payment: _Payment) -> SampleQuestion:
 
 
 def _as_it_comes(payment: _Payment) -> SampleQuestion:
-    """The account may be absent, switched, opted out or of an unsupported type."""
+    """A payment whose account may be unknown, switched, opted out or of an unsupported type."""
     return payment.question
 
 
@@ -238,7 +238,7 @@ def _wrong_secondary_reference(payment: _Payment) -> SampleQuestion:
 
 
 def _broken(payment: _Payment) -> SampleQuestion:
-    """What a client should find by itself: a lost digit, a wrong check digit, no name."""
+    """A payment with a fault that a client should find: a lost digit, a wrong check digit, no name."""
     question, _, chance = payment
     if chance.random() < 0.3:
         return question._replace(name="")

@@ -1,7 +1,7 @@
-"""Scenarios: the walk of a client, and the rules that it must have met at the end.
+"""Scenarios: tests of a client, and the rules that each must exercise.
 
-A scenario is settings of the sandbox and a payment file for it. Any client can walk it that asks about
-each row of the file once, with the profile that the scenario names.
+A scenario has settings of the sandbox and a payment file. Any client can take it that checks each row of the
+file once, with the scenario's profile.
 """
 
 import csv
@@ -24,7 +24,7 @@ HEADER = (
 _SCENARIO_DAILY_CAP = 8
 _SCENARIO_RATE_PER_S = 5
 _SPACING = 8
-"""Questions from one fault to the next: a server where nearly all goes well."""
+"""Questions between two faults: a server that mostly works."""
 
 _ONCE = (
     "500", "duplicate-keys", "502", "no-content-type", "reset-before-headers", "wrong-echo", "503-seconds",
@@ -32,9 +32,9 @@ _ONCE = (
     "closed-without-answer", "empty-body", "429-seconds", "missing-echo", "set-cookie", "not-json",
     "504-after-wait", "no-verdict", "redirect-307", "redirect-302",
 )  # fmt: skip
-"""Each affects one question, at its first attempt."""
+"""Faults that affect one question each, at its first attempt."""
 _ALWAYS = ("400", "500")
-"""Each affects one question, at every attempt."""
+"""Faults that affect one question each, at every attempt."""
 _QUESTION_COUNT = (len(_ONCE) + len(_ALWAYS) + 2) * _SPACING
 
 _CHECKS = (
@@ -49,14 +49,14 @@ class Scenario:
 
     name: str
     what: str  # what to do with the client
-    expected: tuple[str, ...]  # the rules that a client meets on this walk
+    expected: tuple[str, ...]  # the rules that the scenario exercises
     faults: tuple[str, ...] = ()
     daily_cap: int | None = None
     rate_per_s_max: int | None = None
     has_wrong_ports: bool = False
 
     def settings(self, given: SandboxSettings) -> SandboxSettings:
-        """The settings of a sandbox that serves this walk; what else was given stays."""
+        """The settings of a sandbox for this scenario; other settings in `given` are kept."""
         return replace(
             given,
             faults=(*given.faults, *map(parse, self.faults)),
@@ -84,7 +84,7 @@ SCENARIOS: tuple[Scenario, ...] = (
                 f"{name}:question={place * _SPACING}"
                 for place, name in enumerate(_ALWAYS, start=len(_ONCE) + 1)
             ),
-            # Last: a client that gets no new token meets nothing more.
+            # Last: a client that gets no new token sees no further fault.
             f"tokens-revoked:question={_QUESTION_COUNT - _SPACING},first=1",
         ),
     ),
@@ -132,7 +132,7 @@ def write_scenario(folder: Path, scenario: Scenario) -> list[Path]:
 
 
 def _uk_rows(scenario: Scenario) -> Iterator[dict[str, str]]:
-    """Dummy accounts for role sandbox; for the others accounts of the network, one for each question."""
+    """Rows to dummy accounts for role sandbox, else to accounts of the network, one per question."""
     if scenario.name in {"basic", "tls"}:
         for account in UK_ACCOUNTS:
             for name in (account.name, account.close_name, account.other_name):
@@ -140,7 +140,7 @@ def _uk_rows(scenario: Scenario) -> Iterator[dict[str, str]]:
         return
     count = _QUESTION_COUNT if scenario.name == "faults" else _SCENARIO_DAILY_CAP + 4
     for number in range(1, count + 1):
-        # Not in sequence: a client may take numbers in sequence for a search.
+        # Not in sequence: a client may take consecutive numbers for a search.
         yield _uk_row(f"Invented Payee {number}", "Personal", f"010203{10_000_000 + 7_919 * number}")
 
 

@@ -1,4 +1,4 @@
-"""Starts the sandbox, reports where it listens, and stops it.
+"""Start the sandbox, report its address, and stop it.
 
 >>> from pipeline.sandbox.server import SandboxSettings, run
 >>> run(SandboxSettings(folder=Path("sandbox")), announce=print)  # doctest: +SKIP
@@ -56,11 +56,11 @@ async def serve(
     """Serve until asked to stop.
 
     `announce` is called once, with the base URL, when the server listens; `conclude` at the end with the
-    verdict in one line, where one is written.
+    verdict in one line, if one is requested.
 
     Raises:
         ConfigurationError: the address cannot be listened on.
-        TlsError: this Python cannot keep the rules of TLS.
+        TlsError: this Python cannot follow the TLS rules.
         OutputError: the folder or the call log cannot be written.
     """
     make_folder(settings.folder)
@@ -94,9 +94,10 @@ async def serve(
         authority = load_client_issuer(files).certificate
         service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
         if settings.verdicts and journal is not None:
-            # No old verdict may pass for that on this client; and an unwritable file is reported now.
+            # Replace an old verdict, which could be mistaken for this client's; an unwritable file is
+            # reported now.
             _write_verdicts(settings.verdicts, journal, scenario, _say_nothing)
-            # Before what serves is begun, so that it comes after its end: the last calls count too.
+            # Registered before serving begins, so it runs after its end: the last calls count too.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
         serving = served(
             service, ports, journal, settings.request_wait_s, conditions.injector.befalls_connections
@@ -105,7 +106,7 @@ async def serve(
         if settings.has_control and journal is not None:
             control = SandboxControl(conditions, journal, partial(verdict_on, journal, scenario))
             await stack.enter_async_context(controlled(settings.folder, control))
-        # What is here stays; a collection that walked it would hold up answers for a tenth of a second.
+        # These objects stay; collecting them would delay answers by a tenth of a second.
         gc.freeze()
         announce(url)
         await stop.wait()
@@ -134,7 +135,7 @@ def _write_verdicts(
 def _tls_of_ports(
     settings: SandboxSettings, files: CertificateFiles, scenario: Scenario | None
 ) -> Iterator[tuple[str, int, ssl.SSLContext]]:
-    """Word, number and TLS of each port: the one that serves, the one of redirects, the wrong ones."""
+    """Name, number and TLS of each port: the serving one, that of redirects, the faulty ones."""
 
     def context(certificate: ServerCertificate, tls: Tls) -> ssl.SSLContext:
         return server_context(

@@ -1,4 +1,4 @@
-"""The service: one request in, one response out. Every path is known by exact match."""
+"""The service: one request in, one response out. Paths must match exactly."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Service:
         recorders: Sequence[CallLog | Journal],
         request_wait_s: float,
     ) -> None:
-        """Know endpoints by path, faults and the journal; the clock dates answers."""
+        """Take endpoints by path, faults and the journal; the clock dates answers."""
         self._endpoints = endpoints
         self._injector = injector
         self._clock = clock
@@ -47,18 +47,18 @@ class Service:
         self._request_wait_s = request_wait_s
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request, whatever it is."""
+        """Answer any request."""
         call = self._call(request)
         delivery = None
         try:
             reply = await self._reply(request, call)
-            # A bad request is answered as such, whatever faults there are.
+            # A bad request is answered as such, whatever the faults.
             if reply.status == 200 and call.api is not None:
                 reply, delivery = await self._injector.befall(call, reply)
             call.status = None if delivery else reply.status
             call.retry_after_s = _retry_after_s(reply, time.time())
         finally:
-            # In any case: a server that stops cancels what it is doing, and the call was made.
+            # In any case: a stopping server cancels its work, but the call was made.
             call.answered = time.monotonic()
             call.is_abandoned = request.transport is None
             self._note(call)
@@ -67,12 +67,12 @@ class Service:
         return _Response(reply)
 
     def refuse_unread(self, status: int, visit: Visit) -> Reply:
-        """Record bytes that never became a request, and answer what is wrong."""
+        """Record unreadable bytes, and answer with the fault."""
         problem = self._unread(status)
         call = Call(time.time(), time.monotonic(), path="", http_version="", connection=visit.number)
         call.refused, call.status = problem.refusal, problem.status
         call.answered = call.monotonic
-        if status != 500:  # a request on which this server failed has been noted
+        if status != 500:  # a request on which this server failed is already recorded
             self._note(call)
         return self._refused(problem, call)
 
@@ -129,7 +129,7 @@ class Service:
 
 
 class _Response(web.Response):
-    """A reply with the headers that it has: no Content-Type is added."""
+    """A reply with only its own headers: no Content-Type is added."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(status=reply.status, body=reply.body, headers=reply.headers)
@@ -144,15 +144,15 @@ class _Response(web.Response):
 
 
 def _retry_after_s(reply: Reply, now_s: float) -> float | None:
-    """The pause that a reply asks for, in seconds."""
+    """The pause that a reply requests, in seconds."""
     value = reply.headers.get("Retry-After")
     if value is None:
         return None
     try:
-        return max(map(float, value.split(",")))  # a header that is sent twice
+        return max(map(float, value.split(",")))  # a repeated header
     except ValueError:
         pass
     try:
         return parsedate_to_datetime(value).timestamp() - now_s
-    except (ValueError, OverflowError):  # of a year that no clock has
+    except (ValueError, OverflowError):  # an impossible year
         return None

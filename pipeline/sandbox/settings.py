@@ -27,9 +27,9 @@ class ServerCertificate(StrEnum):
     """The fault of the server's certificate, if any."""
 
     GOOD = "good"
-    WRONG_AUTHORITY = "wrong-authority"  # issued by another authority than the one in ca.pem
+    WRONG_AUTHORITY = "wrong-authority"  # of an authority other than the one in ca.pem
     EXPIRED = "expired"
-    WRONG_HOST = "wrong-host"  # for another host than the one that serves
+    WRONG_HOST = "wrong-host"  # for another host
 
 
 class Tls(StrEnum):
@@ -50,7 +50,7 @@ class SandboxSettings:
     port: int = 0
     """0: a free one."""
     seed: int = 1
-    """From which the simulated network is computed."""
+    """Seed of the simulated network."""
     token_life_s: int = 3600
     latency_s: float = 0.0
     """Median of a log-normal wait added to every answer; 0 for none."""
@@ -60,32 +60,32 @@ class SandboxSettings:
     rehearse: bool = False
     """True if unknown accounts get an invented answer in a usual mix, instead of AC01 and NOAP."""
     responder_faults: bool = False
-    """True if banks that can misbehave do: slow, failing, silent, broken TLS."""
+    """True if some banks misbehave: slow, failing, silent, broken TLS."""
     cop_responder_wait_s: float = 7.0
     vop_responder_wait_s: float = 5.0
     daily_cap: int = 50
-    """Requests a UTC day and client in the role test."""
+    """Requests per UTC day and client in role test."""
     rate_per_s_max: int | None = None
-    """Requests in any one second and client, beyond which the answer is 429; an addition of ours."""
+    """Requests per second and client, beyond which the answer is 429; our addition."""
     clock_skew_max_s: float = 300.0
-    """How far X-Request-Timestamp may be from the time here, either way; a choice of ours."""
+    """Allowed deviation of X-Request-Timestamp from our time, either way; our choice."""
     request_wait_s: float = 10.0
-    """How long a client may take for its TLS handshake, for the head of a request, and for its body."""
+    """Time allowed for a client's TLS handshake, for the head of a request, and for its body."""
     call_log: Path | None = None
-    """Where one JSON line per request is appended."""
+    """File to which one JSON line per request is appended."""
     client_certificate_required: bool = False
     """True if the TLS handshake itself refuses a client without a valid certificate."""
     server_certificate: ServerCertificate = ServerCertificate.GOOD
     tls: Tls = Tls.REFERENCE
     faults: tuple[Selection, ...] = ()
-    """What goes wrong, and for whom."""
+    """The faults, and the requests they affect."""
 
     verdicts: tuple[Path, ...] = ()
-    """Where the verdict on the client is written when the sandbox ends: .json, .xml (JUnit), else text."""
+    """File for the verdict on the client at the end: .json, .xml (JUnit), else text."""
     scenario: str | None = None
-    """The name of the scenario that is served."""
+    """The name of the served scenario."""
     has_control: bool = False
-    """True if there is a control address in the folder."""
+    """True if the folder has a control address."""
 
     def responder_wait_s(self, api: ApiName) -> float:
         """The gateway's timeout for a responder of an API, then 504."""
@@ -94,9 +94,9 @@ class SandboxSettings:
 
 @dataclass(slots=True)
 class Clock:
-    """The time of this machine, or one that is off on purpose."""
+    """The time of this machine, or a deliberately wrong one."""
 
-    ahead_s: float = 0.0  # how far ahead of the machine's clock it goes; negative: behind
+    ahead_s: float = 0.0  # offset from the machine's clock; negative: behind
 
     def now(self) -> float:
         """Seconds since the epoch."""

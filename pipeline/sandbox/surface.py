@@ -1,4 +1,4 @@
-"""The three name-check APIs as they look from outside: path, headers, document, servers.
+"""The interface of the three name-check APIs: path, headers, document, servers.
 
 Source: API reference, "Endpoints", "Request headers" and "Servers".
 """

@@ -30,7 +30,7 @@ _CertificateCheck = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_voi
 
 
 _ACCEPT_ANY = _CertificateCheck(lambda _certificates, _nothing: 1)
-"""A client certificate of any kind makes a connection; kept for as long as OpenSSL may call it."""
+"""Accepts any client certificate; kept for as long as OpenSSL may call it."""
 
 
 def server_context(
@@ -40,10 +40,10 @@ def server_context(
     is_client_certificate_required: bool,
     tls: Tls = Tls.REFERENCE,
 ) -> ssl.SSLContext:
-    """A TLS context for the server, with a file for each kind of key, that has a key and its certificate.
+    """A TLS context for the server; each file has a key of one kind and its certificate.
 
-    Unless a client certificate is required, one that is missing or bad in any way still makes a connection:
-    the API that needs a good one answers 401, and the other APIs ignore it.
+    Unless a client certificate is required, a connection succeeds with a missing or bad one: the API that
+    needs a good one answers 401, and the others ignore it.
 
     Raises:
         TlsError: this Python cannot be limited to the suites of the reference.
@@ -78,11 +78,11 @@ def _limit_suites(context: ssl.SSLContext, tls13_suite: str, tls12_suites: tuple
 
 def _speak_tls_1_1_only(context: ssl.SSLContext) -> None:
     with warnings.catch_warnings():
-        # Python warns of old versions, rightly: this server is here to be refused.
+        # Python rightly warns of old versions; this server is meant to be refused.
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = ssl.TLSVersion.TLSv1_1
         context.maximum_version = ssl.TLSVersion.TLSv1_1
-    # OpenSSL 3 has left its SHA-1 signatures to the lowest security level.
+    # OpenSSL 3 allows SHA-1 signatures only at the lowest security level.
     context.set_ciphers("ALL:@SECLEVEL=0")
 
 
@@ -98,7 +98,7 @@ def _set_tls13_suite(context: ssl.SSLContext, suite: str) -> None:
 
 
 def _check_no_certificate(context: ssl.SSLContext) -> None:
-    """Ask for a client certificate and take whatever comes: Python has no word for it."""
+    """Request a client certificate and accept any: Python has no setting for it."""
     set_native = _library().SSL_CTX_set_cert_verify_callback
     set_native.argtypes = (ctypes.c_void_p, _CertificateCheck, ctypes.c_void_p)
     set_native.restype = None

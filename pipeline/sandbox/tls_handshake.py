@@ -1,7 +1,7 @@
 """TLS on a connection, with the alert that a failed handshake must send its peer.
 
-The event loops close a connection whose handshake has failed before the alert has left, and do not show
-what a client offered. Here TLS runs in memory, between the loop's connection and the protocol above.
+After a failed handshake, event loops close the connection before the alert is sent, and they hide the
+client's offer. Here TLS runs in memory, between the loop's connection and the protocol above.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from pipeline.sandbox.journal import Visit
 
 _READ_BYTES = 256 * 1024
 _CERTIFICATE_WAIT_S = 1.0
-"""For a client that is asked for its certificate late."""
+"""For a client whose certificate is requested late."""
 
 
 class SecuredConnection(asyncio.Protocol):
-    """One TCP connection: TLS below, a protocol that knows nothing of it above."""
+    """One TCP connection: TLS below, an unaware protocol above."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class SecuredConnection(asyncio.Protocol):
         self._is_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Give the client a time for its handshake."""
-        self.raw = cast(asyncio.Transport, transport)  # that of uvloop is one by its methods only
+        """Start the deadline of the handshake."""
+        self.raw = cast(asyncio.Transport, transport)  # uvloop's transport has the methods, but not the type
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(self._handshake_max_s, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has arrived: of the handshake, or of the protocol above."""
+        """Take bytes of the handshake, or for the protocol above."""
         if self._is_closed:
             return
         if not self._greeting.is_over:
@@ -67,12 +67,12 @@ class SecuredConnection(asyncio.Protocol):
             self._read(self._above)
 
     def eof_received(self) -> None:
-        """The client sends nothing more: the connection ends."""
+        """The client has ended its side: end the connection."""
         if self._above is not None:
             self._above.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the protocol above."""
+        """Notify the protocol above."""
         self._is_closed = True
         if self._deadline is not None:
             self._deadline.cancel()
@@ -86,7 +86,7 @@ class SecuredConnection(asyncio.Protocol):
             self._above.pause_writing()
 
     def resume_writing(self) -> None:
-        """Let the protocol above go on."""
+        """Resume the protocol above."""
         if self._above is not None:
             self._above.resume_writing()
 
@@ -100,18 +100,18 @@ class SecuredConnection(asyncio.Protocol):
         self._flush()
 
     def close(self) -> None:
-        """Say goodbye in TLS, and close once everything has left."""
+        """Send close_notify, and close once all data are sent."""
         if self._is_closed or self.raw is None:
             return
         self._is_closed = True
-        with suppress(ssl.SSLError):  # the client has not sent close_notify yet, and need not
+        with suppress(ssl.SSLError):  # the client has not sent close_notify, and need not
             self.tls.unwrap()
         self._flush()
         self.raw.close()
 
     @property
     def is_closed(self) -> bool:
-        """True if nothing more will be sent."""
+        """True if no more data will be sent."""
         return self._is_closed or self.raw is None or self.raw.is_closing()
 
     def _shake_hands(self) -> None:
@@ -146,7 +146,7 @@ class SecuredConnection(asyncio.Protocol):
                         self._ask_for_certificate()
                     self._held += data
                     continue
-                if not data:  # the client sends close_notify
+                if not data:  # the client sent close_notify
                     if self._meets(ConnectionFault.HALF_CLOSE):
                         return
                     above.eof_received()
@@ -161,7 +161,7 @@ class SecuredConnection(asyncio.Protocol):
             self._end()
 
     def _ask_for_certificate(self) -> None:
-        """Ask the client for its certificate, if it offered to be asked (RFC 8446, section 4.6.2)."""
+        """Request the client's certificate, if it offered that (RFC 8446, section 4.6.2)."""
         try:
             self.tls.verify_client_post_handshake()
             self.tls.do_handshake()
@@ -170,13 +170,13 @@ class SecuredConnection(asyncio.Protocol):
         asyncio.get_running_loop().call_later(_CERTIFICATE_WAIT_S, self._hand_over)
 
     def _hand_over(self) -> None:
-        """What was held back until the client had answered, with a certificate or with none."""
+        """Deliver data that waited for the client's certificate, or its refusal."""
         held, self._held, self._asks_late = self._held, b"", self._asks_late and not self._held
         if held and self._above is not None and not self._is_closed:
             self._above.data_received(held)
 
     def _end(self) -> None:
-        """Close without close_notify; OpenSSL's alert still leaves."""
+        """Close without close_notify; OpenSSL's alert is still sent."""
         self._flush()
         self._is_closed = True
         if self.raw is not None:
@@ -220,11 +220,11 @@ class SecuredTransport(asyncio.Transport):
         return False
 
     def is_closing(self) -> bool:
-        """True if nothing more will be sent."""
+        """True if no more data will be sent."""
         return self._connection.is_closed
 
     def close(self) -> None:
-        """Close once everything has left."""
+        """Close once all data are sent."""
         self._connection.close()
 
     def abort(self) -> None:
@@ -232,21 +232,21 @@ class SecuredTransport(asyncio.Transport):
         self._raw.abort()
 
     def pause_reading(self) -> None:
-        """Let nothing more arrive."""
+        """Stop reading."""
         self._raw.pause_reading()
 
     def resume_reading(self) -> None:
-        """Let it arrive again."""
+        """Resume reading."""
         self._raw.resume_reading()
 
     def is_reading(self) -> bool:
-        """True if it may."""
+        """True if it is reading."""
         return self._raw.is_reading()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """When the protocol above is slowed down."""
+        """Set the buffer sizes at which the protocol above is paused and resumed."""
         self._raw.set_write_buffer_limits(high, low)
 
     def get_write_buffer_size(self) -> int:
-        """The bytes that are not sent yet."""
+        """The bytes not sent yet."""
         return self._raw.get_write_buffer_size()

@@ -1,4 +1,4 @@
-"""Prices as a profile has them: an amount and its currency, such as `0.15 GBP`."""
+"""Prices in a profile: an amount and its currency, such as `0.15 GBP`."""
 
 import re
 from decimal import Decimal
@@ -12,14 +12,14 @@ from pipeline.wording import Sentence
 from schemas.prices import Price
 
 _PRICE = re.compile(r"(?P<amount>(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?) (?P<currency>[A-Z]{3})")
-"""Few enough digits that an amount times any number of calls is exact."""
+"""Few enough digits for an exact product with any number of calls."""
 
 
 def price_of(value: object) -> Price:
-    """Read a price, as the file has it.
+    """Parse a price of the configuration file.
 
     Raises:
-        WrongValueError: it is none; the sentence says what to write.
+        WrongValueError: it is not a price; the sentence says what to write.
 
     >>> price_of("0.15 GBP")
     Price(amount=Decimal('0.15'), currency='GBP')
@@ -38,4 +38,4 @@ def _priced(value: object) -> object:
 
 
 PriceText = Annotated[str, BeforeValidator(_priced)]
-"""A price as it is written."""
+"""A price as written."""

@@ -33,13 +33,13 @@ class Server(Section):
     """One API's server, and the limits that this client keeps whatever the server allows."""
 
     name: ClassVar[ApiName]
-    """The API behind this section."""
+    """The API of this section."""
 
     server: Asked
     base_url: HttpsUrl
     ca_file: FilePath | None = None
     proxy: Literal["environment"] | None = None
-    """True if HTTPS_PROXY, ALL_PROXY and NO_PROXY count; without it they do not."""
+    """True if HTTPS_PROXY, ALL_PROXY and NO_PROXY apply."""
     proxy_url: ProxyUrl | None = None
     proxy_credentials_env: VariableName | None = None
     proxy_credentials_file: FilePath | None = None
@@ -50,11 +50,11 @@ class Server(Section):
     cap_window: Literal["utc_day", "rolling_24h"] = "utc_day"
     attempts_max: Annotated[int, Field(ge=1, le=10, strict=True)] = 3
     probe_wait_s: Annotated[float, Field(gt=0, le=3600, strict=True)] = 30.0
-    """How long a server, or a bank behind it, that only fails is left alone before it is tried again."""
+    """How long a server, or a bank behind it, that only fails is left alone before a new try."""
     response_margin_s: Annotated[float, Field(gt=0, le=60, strict=True)] = 3.0
-    """Added to the responder's wait (7 s CoP, 5 s VoP): together the deadline of one attempt."""
+    """Added to the responder's wait (7 s CoP, 5 s VoP), this is the deadline of one attempt."""
     price_per_call: PriceText | None = None
-    """What the provider charges for a call; no limit, and no part of what is asked."""
+    """The provider's price of a call; it affects neither limits nor questions."""
 
     @model_validator(mode="after")
     def _names_one_proxy(self) -> Self:
@@ -67,10 +67,10 @@ class Server(Section):
         return self
 
     def proxy_address(self, url: str) -> str | None:
-        """The address of the proxy on the way to one of this server's, or None.
+        """The address of the proxy for one of this server's addresses, or None.
 
         Raises:
-            ConfigurationError: the environment names one that is no HTTP proxy.
+            ConfigurationError: the environment names a proxy that is not an HTTP proxy.
         """
         if self.proxy is None:
             return self.proxy_url
@@ -85,24 +85,24 @@ class Server(Section):
 
     @property
     def cap(self) -> int | None:
-        """The daily cap in force: the test server has one even if the file is silent."""
+        """The daily cap in force: the test server has one by default."""
         if self.daily_cap is None and self.server is Environment.TEST:
             return TEST_SERVER_DAILY_CAP
         return self.daily_cap
 
     @property
     def price(self) -> Price | None:
-        """The price of a call, or None if the file does not say it."""
+        """The price of a call, or None if not configured."""
         return None if self.price_per_call is None else price_of(self.price_per_call)
 
     @property
     @abstractmethod
     def client(self) -> str:
-        """The client that the server knows us as."""
+        """The client id by which the server knows us."""
 
     @property
     def banks(self) -> Mapping[str, str]:
-        """The user's own directory, where a request names the bank: start of an IBAN -> BIC11."""
+        """The user's own directory, if requests name the bank: start of an IBAN -> BIC11."""
         return {}
 
     @property
@@ -112,7 +112,7 @@ class Server(Section):
 
 
 class Oauth(Server):
-    """A server that wants a bearer token from the client credentials grant."""
+    """A server that requires a bearer token from the client credentials grant."""
 
     token_url: HttpsUrl
     token_method: Literal["GET", "POST"] = "GET"  # noqa: S105 (a method, not a secret)
@@ -129,17 +129,17 @@ class Oauth(Server):
         return self
 
     def client_secret(self) -> SecretStr:
-        """Read the client secret from where the file points; raises as `secret`."""
+        """Read the client secret from its source; raises as `secret`."""
         return secret(self.client_secret_env, self.client_secret_file)
 
     @property
     def client(self) -> str:
-        """The identity that the server sees."""
+        """The client id by which the server knows us."""
         return self.client_id
 
 
 class MutualTls(Server):
-    """A server that knows us by our certificate."""
+    """A server that identifies us by our certificate."""
 
     client_certificate: FilePath
     client_key: FilePath | None = None
@@ -154,7 +154,7 @@ class MutualTls(Server):
         return self
 
     def private_key(self) -> Path | tuple[str, SecretStr]:
-        """The file of the key, or the variable that holds it, read; raises as `secret`."""
+        """Read the key from its file or variable; raises as `secret`."""
         if self.client_key is not None:
             return self.client_key
         assert self.client_key_env is not None

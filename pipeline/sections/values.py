@@ -1,6 +1,6 @@
-"""The kinds of values that the file has, the shape that all its sections share, and secrets.
+"""The types of values in the configuration file, the base of all its sections, and secrets.
 
-A secret is named in the file and kept outside of it.
+The file names secrets; they are stored elsewhere.
 """
 
 import glob
@@ -31,7 +31,7 @@ def _newest_below_folder(value: str, info: ValidationInfo) -> str:
     if opening or not pattern.strip():
         raise WrongValueError(Sentence("config.newest_of"))
     folder = (info.context or {}).get("folder", Path())
-    # What the folder of the file is called is no pattern.
+    # The name of the file's folder is not a pattern.
     return str(Path(glob.escape(str(folder))) / Path(pattern.strip()).expanduser())
 
 
@@ -43,18 +43,18 @@ def _https(url: str) -> str:
         parts = urlsplit(url)
         is_reachable = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        # Its own message would quote the address, and a password that should not be in it.
+        # The library's message would quote the address, and with it a misplaced password.
         raise WrongValueError(Sentence("config.no_address", form="https://HOST:PORT")) from None
     if parts.scheme != "https":
         raise WrongValueError(Sentence("config.https"))
     if not is_reachable or _NOT_IN_AN_ADDRESS.search(url):
         raise WrongValueError(Sentence("config.plain_address"))
-    # A dot at the end of a host name is part of no certificate, and would make it another server to the cap.
+    # No certificate has a final dot in its host name, and the cap would count it as another server.
     return parts._replace(netloc=_LAST_DOT.sub("", parts.netloc)).geturl().rstrip("/")
 
 
 def _proxy(url: str) -> str:
-    """The address of a proxy; its credentials lie elsewhere."""
+    """The address of a proxy; its credentials are stored elsewhere."""
     try:
         parts = urlsplit(url)
         is_reachable = bool(parts.hostname) and parts.port != 0
@@ -78,21 +78,21 @@ Words = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class Section(BaseModel):
-    """A part of the file: immutable, and nothing in it goes unread."""
+    """A part of the file: immutable, and without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 def secret(variable: str | None, path: Path | None) -> SecretStr:
-    """Read a secret from an environment variable or from a file; exactly one is named.
+    """Read a secret from an environment variable or a file; exactly one is given.
 
     Raises:
-        ConfigurationError: it is not there, or others could read it.
+        ConfigurationError: it is missing, or other users can read it.
     """
     if variable is not None:
         value = os.environ.get(variable)
         if value:
-            value = value.rstrip("\r\n")  # as a file of a mounted secret ends
+            value = value.rstrip("\r\n")  # mounted secret files end so
         if not value:
             key = "sections.variable_not_set" if value is None else "sections.variable_empty"
             raise ConfigurationError(Sentence(key, variable=variable))
@@ -121,7 +121,7 @@ def proxy_of_environment(url: str) -> str | None:
     """The proxy that the environment names for an address, if any; it may hold credentials.
 
     Raises:
-        ConfigurationError: it is no HTTP proxy.
+        ConfigurationError: it is not an HTTP proxy.
     """
     from urllib.request import getproxies_environment, proxy_bypass  # slow, and seldom needed
 
@@ -135,5 +135,5 @@ def proxy_of_environment(url: str) -> str | None:
             return parts.geturl()
     except ValueError:
         pass
-    # It may hold a password, and is not repeated.
+    # It may hold a password, so it is not quoted.
     raise ConfigurationError(Sentence("sections.no_http_proxy"))

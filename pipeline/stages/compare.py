@@ -1,8 +1,8 @@
 """compare: Payees, and those of earlier runs -> Changes. Who is paid to another account than last time?
 
-Earlier runs are known by keyed hashes alone, each under the key of its own folder, so the payees are hashed
-again for each of them. The latest run that knows a payee decides about that payee, and likewise about an
-account: older ones are ignored. Which payments make a payee known: rules/known_payees.py.
+Earlier runs have only keyed hashes, each under the key of its own folder, so the payees are hashed again for
+each run. The latest run that knows a payee, or an account, decides about it; older ones are ignored.
+rules/known_payees.py decides which payments make a payee known.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from schemas.changes import BankComparison
 from schemas.outcomes import WarningCode
 
 SHOWN_MAX = 3
-"""Accounts or names of one payee that are shown side by side."""
+"""The most accounts or names of one payee that are shown side by side."""
 
 
 Names = Callable[[pl.Series], pl.Series | None]
@@ -31,9 +31,9 @@ class EarlierPayees(NamedTuple):
 
     folder: str
     known: pl.DataFrame
-    """`PayeeKeys`, of payments that make their account known."""
+    """`PayeeKeys` of payments that make their account known."""
     unsure: pl.DataFrame
-    """`PayeeKeys`, of all others."""
+    """`PayeeKeys` of all others."""
     hashed: Hashed
     """Keyed hashes of its folder."""
     names: Names
@@ -41,7 +41,7 @@ class EarlierPayees(NamedTuple):
 
 
 class ContradictedKeys(NamedTuple):
-    """Keys of an earlier run that payments contradict: `PayeeKeys`; `row` is that of the payment now."""
+    """Keys of an earlier run that payments contradict: `PayeeKeys`, whose `row` is the payment's now."""
 
     known: pl.DataFrame
     unsure: pl.DataFrame
@@ -79,7 +79,7 @@ def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> P
 
 
 class _Unmatched(NamedTuple):
-    """The rows whose payee or account no run has had so far."""
+    """The rows whose payee or account is in no run so far."""
 
     payees: pl.Series
     accounts: pl.Series
@@ -96,14 +96,14 @@ def _compared_with(
     runs: Iterable[tuple[EarlierPayees, pl.DataFrame]],
     left: _Unmatched,
 ) -> tuple[list[_Difference], _Unmatched]:
-    """The differences from some of the `PayeeKeys` of each run, and the rows that are in none."""
+    """The differences from some `PayeeKeys` of each run, and the rows that are in none."""
     differences = []
     runs = list(runs)
     known_by_id = _known_by_id(payees.filter(_is_in(left.payees)), runs)
     for (run, keys), by_id_elsewhere in zip(runs, known_by_id, strict=True):
         assert keys.schema == PAYEE_KEYS
         some = payees.filter(_is_in(left.payees) | _is_in(left.accounts))
-        # Most payments are unchanged, and need no further look.
+        # Most payments are unchanged and skipped.
         ours = keyed(some, run.hashed).join(keys, on=KEYED, how="anti", nulls_equal=True)
         payee = _paid_elsewhere(ours.filter(_is_in(left.payees)), run.folder, keys, by_id_elsewhere)
         account = _held_by_others(ours.filter(_is_in(left.accounts)), run, keys, names)
@@ -118,7 +118,7 @@ def _compared_with(
 
 
 def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[EarlierPayees, pl.DataFrame]]) -> list[pl.Series]:
-    """For each run, the rows whose payee an older one knows by its id."""
+    """For each run, the rows whose payee an older run knows by its id."""
     with_id = payees.filter(pl.col("payee_id").is_not_null())
     older, found = with_id["row"].clear(), []
     for run, keys in reversed(runs):
@@ -132,20 +132,20 @@ def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[EarlierPayees, pl.Da
 class _Match(NamedTuple):
     changes: pl.DataFrame
     contradicted: pl.DataFrame  # `PayeeKeys`
-    left: pl.Series  # the rows whose payee, or account, this run says nothing of
+    left: pl.Series  # the rows whose payee, or account, this run lacks
 
 
 def _paid_elsewhere(
     ours: pl.DataFrame, folder: str, keys: pl.DataFrame, by_id_elsewhere: pl.Series
 ) -> _Match:
-    """Payees of an earlier run who are now paid to other accounts only; ids of older runs go first."""
+    """Payees of an earlier run who are now paid only to other accounts; ids of older runs take precedence."""
     keys = keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
     known = _by_payee(keys)
     is_known_by_id = _has_one_of(keys["payee_id"])
     payee = (
         pl.when(is_known_by_id)
         .then(_BY_ID)
-        # Another id is another payee of the same name.
+        # A different id means a different payee of the same name.
         .when(pl.col("payee_id").is_not_null())
         .then(_BY_NAME_ALONE)
         .otherwise(_BY_NAME)
@@ -161,10 +161,10 @@ def _paid_elsewhere(
 
 
 def _contradicted(changed: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """`PayeeKeys` that payments contradict; a payee known by its name alone is known by its id from now on.
+    """`PayeeKeys` that payments contradict; a payee known only by name is known by its id from now on.
 
-    Else a row of the same name without an id could make the new account known to it. The name stays known
-    beside the id. The payments have what they are known by as `payee`, and `before` is as `_by_payee` has it.
+    Otherwise a row of the same name without an id could make the new account known to it. The name stays
+    known next to the id. `changed` has the payments' identification as `payee`; `before` is from `_by_payee`.
     """
     payments = changed.select("row", "payee", id_now="payee_id")
     contradicted = payments.join(before.drop("row"), on="payee")
@@ -182,7 +182,7 @@ _BY_NAME_ALONE = pl.format("name alone {}", "name")
 
 
 def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
-    """The accounts that each payee was paid to, by everything that identifies the payee."""
+    """The accounts of each payee, by every identification of the payee."""
     without_id = keys.filter(pl.col("payee_id").is_null())
     return pl.concat(
         [
@@ -194,7 +194,7 @@ def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
 
 
 def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, names: Names) -> _Match:
-    """The payments to accounts of a run under none of the names that it paid them under."""
+    """The payments to a run's accounts under names that the run did not pay them under."""
     held = keys.drop_nulls("name")
     named = ours.drop_nulls("name").join(held, on="account", how="semi")
     changed = named.join(held, on=["account", "name"], how="anti")
@@ -205,7 +205,7 @@ def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, 
         .agg(then=_listed("name"))
     )
     shown = changed.with_columns(now=_masked(names, changed["row"]))
-    # Where the letters that differ are masked, the two would look the same.
+    # If only masked letters differ, the two would look the same.
     otherwise = pl.format("{} (spelt otherwise)", "then")
     shown = shown.join(then, on="account", how="left").with_columns(
         then=pl.when(pl.col("then") == pl.col("now")).then(otherwise).otherwise("then")
@@ -220,7 +220,7 @@ def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, 
 
 
 def _masked(names: Names, rows: pl.Series) -> pl.Series:
-    """The names in some rows, masked; nulls where there are none any more. They are read only if needed."""
+    """The names in some rows, masked, or nulls if they were deleted. They are read only if needed."""
     found = None if rows.is_empty() else names(rows)
     if found is None:
         return pl.Series([None], dtype=pl.String).new_from_index(0, rows.len())
@@ -236,7 +236,7 @@ def _listed(column: str) -> pl.Expr:
 
 
 def _changes(shown: pl.DataFrame, code: WarningCode, folder: str | None = None) -> pl.DataFrame:
-    """`Changes` of one code; a column that is not given is null."""
+    """`Changes` of one code; columns that are not given are null."""
     absent = [
         pl.lit(None, pl.String).alias(column) for column in ("then", "now") if column not in shown.columns
     ]
@@ -249,7 +249,7 @@ def _is_in(rows: pl.Series) -> pl.Expr:
 
 
 def _has_one_of(keys: pl.Series) -> pl.Expr:
-    """True if the column of that name has one of these; a null never has."""
+    """True if a row has one of these keys in its column; nulls never match."""
     return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
 
 

@@ -1,4 +1,4 @@
-"""forecast: a plan -> Forecast. What asking would take, found without a call."""
+"""forecast: a plan -> Forecast. The cost of asking, found without a call."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,19 +23,19 @@ class ApiLimits(NamedTuple):
 
     rate_per_s: float
     daily_cap: int | None
-    used_count: int = 0  # of the cap, in the current window
-    price: Price | None = None  # of a call; None if it is not known
+    used_count: int = 0  # use of the cap in the current window
+    price: Price | None = None  # price of a call; None if unknown
 
 
 class SparedChecks(NamedTuple):
-    """The questions that a run would not ask, by the numbers of their checks."""
+    """The questions that a run would skip, by the numbers of their checks."""
 
     answered: frozenset[int] = frozenset()
-    """Those that have an answer in the folder of the run."""
+    """Checks with an answer in the run's folder."""
     reused: frozenset[int] = frozenset()
-    """Those that have a match in an earlier run that may be reused."""
+    """Checks with a reusable match of an earlier run."""
     why_uncounted: LocalizedText | None = None
-    """Why the folder of the run could not be read; None if it could."""
+    """Why the run's folder could not be read, or None."""
 
 
 def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the file)
@@ -46,10 +46,10 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
     limits: Mapping[ApiName, ApiLimits],
     positions: RowPositions | None = None,
 ) -> Forecast:
-    """Forecast what checking a file takes, under the limits of each API that the profile has.
+    """Forecast the check of a file, under the limits of the profile's APIs.
 
-    The findings are `Rejects` and `Warnings`; what is planned `Checks` and `Assignments`, and which of the
-    checks would not be asked.
+    `findings` are `Rejects` and `Warnings`; `planned` has `Checks` and `Assignments`, and the checks that
+    would be skipped.
     """
     checks, assignments, spared = planned
     rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
@@ -68,13 +68,13 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
 
 
 class QuestionCounts(NamedTuple):
-    """The rows and the questions that an API would be asked about."""
+    """The rows and questions of an API."""
 
     row_count: int
     question_count: int
-    answered_count: int = 0  # of the questions, those that have an answer in the folder of the run
-    reused_count: int = 0  # of the questions, those that have a match in an earlier run that may be reused
-    call_count: int | None = None  # those that are left; None: all
+    answered_count: int = 0  # questions with an answer in the run's folder
+    reused_count: int = 0  # questions with a reusable match of an earlier run
+    call_count: int | None = None  # questions left; None: all
 
 
 def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
@@ -87,7 +87,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
     positions: RowPositions | None,
     why_uncounted: LocalizedText | None,
 ) -> Forecast:
-    """Forecast what checking a file takes, by what was counted; else as `forecast`."""
+    """Forecast the check of a file from counts; otherwise as `forecast`."""
     rejects, warnings = findings
     unfit = rejects.unique("row", keep="first")
     unasked_count = unfit["code"].is_in(list(UNASKED)).sum()
@@ -184,7 +184,7 @@ def _cost(call_count: int, price: Price | None) -> Price | None:
 
 
 def _totals(apis: Iterable[ApiForecast]) -> list[Price]:
-    """What they cost: one sum for each currency, in order of appearance."""
+    """The total cost: one sum per currency, in order of appearance."""
     totals: dict[str, Decimal] = {}
     for cost in (api.cost for api in apis if api.cost is not None):
         totals[cost.currency] = totals.get(cost.currency, Decimal()) + cost.amount

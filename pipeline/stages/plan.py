@@ -1,4 +1,4 @@
-"""plan: Accepted -> Checks. Each distinct question once, and which payments it answers."""
+"""plan: Accepted -> Checks. Each distinct question once, and the payments that it answers."""
 
 from typing import Literal, NamedTuple
 
@@ -26,12 +26,11 @@ class Plan(NamedTuple):
 
 
 def plan(accepted: Accepted, order: Literal["file", "amount"] = "file") -> Plan:
-    """Find the distinct questions, and which of them each accepted payment asks.
+    """Find the distinct questions, and the question of each accepted payment.
 
-    The order is by the first payment that asks, or by the largest single payment behind a question, so that
-    scarce calls go to the largest payments. Amounts are compared as numbers, whatever their currency; a
-    payment without an amount comes last. `Checks` are numbered from 1 by first appearance in the file
-    whatever the order.
+    Questions are ordered by their first payment, or by their largest single payment, so that scarce calls go
+    to the largest payments. Amounts are compared as numbers, whatever the currency; payments without an
+    amount come last. `Checks` are numbered from 1 by first appearance in the file, whatever the order.
     """
     assert accepted.schema == ACCEPTED
     numbers = accepted.select(list(QUESTION)).with_row_index("position")
@@ -60,7 +59,7 @@ def bases(checks: Checks) -> Bases:
 
 def _first_alike(questions: pl.DataFrame) -> pl.Series:
     """For every question the `position` of the first equal one; for bank reports, always its own."""
-    # Most accounts are paid once, and then no other text of their questions need be compared.
+    # Most accounts are paid once, so the other texts of their questions need no comparison.
     is_asked = pl.col("api") != ApiName.BANK_REPORT
     alike = questions.filter(recurring(questions["account"].hash()), is_asked)
     first = alike.select(pl.col("position").first().over(list(QUESTION))).to_series()

@@ -1,8 +1,8 @@
-"""resolve: what came back -> Outcomes. One outcome for every payment, and never a guessed one.
+"""resolve: Answers -> Outcomes. One outcome for every payment, and never a guess.
 
-A *verdict* is what the payer learns about a payment: outcome, code, reason, action and API. A file of
-millions has a few dozen of them, and one for each rejected row. So verdicts are made first, once each; then
-every row takes its verdict, and the particulars of its answer, by their positions.
+A *verdict* is the payer's information about a payment: outcome, code, reason, action and API. A file of
+millions has a few dozen of them, and one for each rejected row. So each verdict is made once; then every row
+gets its verdict, and the details of its answer, by position.
 """
 
 from collections.abc import Iterable
@@ -33,14 +33,14 @@ from pipeline.wording import Sentence
 from schemas.outcomes import Action, Environment, Outcome
 
 _KIND = ("api", "by_name", "state", "code", "day")
-"""Columns that determine a verdict; `day` is set for answers of earlier runs only."""
+"""Columns that determine a verdict; `day` is set only for answers of earlier runs."""
 
 
 class Resolved(NamedTuple):
     """Every payment, decided."""
 
     outcomes: Outcomes  # in row order
-    reasons: Reasons  # what stands behind their reasons
+    reasons: Reasons  # the sentences of their reasons
 
 
 def resolve(
@@ -82,7 +82,7 @@ def resolve(
 def _asked(
     asked: Questions, answers: Answers, apis: Iterable[Api | ApiDeclaration | ReportDeclaration]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The verdicts on answers; and of every payment that was asked about its `row`, `verdict` and `place`."""
+    """The verdicts on answers; and the `row`, `verdict` and `place` of every payment that was asked about."""
     bases, assignments = asked
     order = _order_by_number(answers["check"])
     assert assignments["check"].is_between(1, bases.height).all()
@@ -97,7 +97,7 @@ def _asked(
 
 
 def _order_by_number(numbers: pl.Series) -> pl.Series:
-    """Where each check is, by its number: of n checks every number from 1 to n is there once."""
+    """The position of each check by its number: n checks have the numbers 1 to n."""
     order = numbers.arg_sort()
     assert numbers.gather(order).equals(pl.int_range(1, numbers.len() + 1, eager=True))
     return order
@@ -132,7 +132,7 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportD
 
 _OF_FIELD, _NOTE, _REUSED = "answer.of_field", "answer.note", "answer.reused"
 _OPEN = pl.col("said").str.strip_suffix("]")
-"""A list of sentences, to which more are added."""
+"""An extensible list of sentences."""
 
 
 def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
@@ -171,7 +171,7 @@ def _list_of(sentences: pl.Expr) -> pl.Expr:
 
 
 def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
-    """What came with each answer."""
+    """The details of each answer."""
     return answers.select(
         check_matched_name="matched_name",
         check_id="request_id",
@@ -183,7 +183,7 @@ def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
 def _with_notes(
     verdicts: pl.DataFrame, rows: pl.DataFrame, warnings: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The same, where a row with a warning has a verdict of its own, which includes it."""
+    """The same, but rows with a warning get verdicts of their own that include it."""
     note = pl.format(f"{NOTE}{{}}.", "message")
     note_sentence = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"said":'), "said", pl.lit("}}]"))
     notes = warnings.group_by("row", maintain_order=True).agg(
@@ -196,5 +196,5 @@ def _with_notes(
     )
     numbers = pl.int_range(verdicts.height, verdicts.height + own.height, dtype=pl.UInt32, eager=True)
     renumbered = rows["verdict"].scatter(noted["position"], numbers)
-    # In one piece: from several, polars takes a copy of every text instead of its place.
+    # As one chunk: from several, polars copies every text instead of its position.
     return pl.concat([verdicts, own]).rechunk(), rows.with_columns(renumbered)

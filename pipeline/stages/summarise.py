@@ -1,4 +1,4 @@
-"""summarise: everything -> Summary, the source of all reports."""
+"""summarise: all results -> Summary, the source of all reports."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -29,9 +29,9 @@ from schemas.summary import (
 )
 
 ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-"""The outcomes that a bank gave."""
+"""The outcomes that come from a bank."""
 ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-"""The outcomes whose rows a person must look at before anything is paid."""
+"""The outcomes whose rows a person must review before payment."""
 _NEEDS_ATTENTION = pl.col("check_outcome").is_in(list(ATTENTION))
 _IS_MATCH = pl.col("check_outcome") == Outcome.MATCH
 _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
@@ -46,18 +46,18 @@ class SummaryHeader(NamedTuple):
     started: str
     finished: str
     input: InputFile
-    routes: list[RouteCount]  # which API was to check how many rows, and why
-    next_step: str  # how to go on, where rows are left for a later run
+    routes: list[RouteCount]  # how many rows each API was to check, and why
+    next_step: str  # how to continue, if rows are left for a later run
     given_up: bool = False  # whether no later run would ask about them
-    many_names_reason: str | None = None  # why one account was allowed to be asked about by many names
+    many_names_reason: str | None = None  # why many names may be checked for one account
     compared: Comparison | None = None  # the earlier runs that the file was compared with
-    modulus: ModulusUsed | None = None  # the modulus tables that UK accounts were checked by first
+    modulus: ModulusUsed | None = None  # the modulus tables that checked UK accounts first
     bank_reports: Sequence[ReportUsed] = ()  # that answer, or that a check is compared with
     bank_comparison: BankComparison | None = None
-    message: Message | None = None  # what was read of a payment format, for its batches
+    message: Message | None = None  # the message that was read, for its batches
 
     def summary_fields(self, *, is_left: bool) -> dict[str, Any]:
-        """The same as fields of `Summary`, given whether rows are left for a later run."""
+        """The header as fields of `Summary`, given whether rows are left for a later run."""
         fields = self._asdict() | {"bank_reports": [*self.bank_reports]}
         del fields["message"]
         is_simulated = self.environment is Environment.SANDBOX
@@ -113,7 +113,7 @@ def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks alre
 
 
 def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
-    """Count the ways that `Accepted` payments go."""
+    """Count the routes of `Accepted` payments."""
     assert accepted.schema == ACCEPTED
     counts = accepted.group_by("api", "route_reason", "bic_source", maintain_order=True).len()
     return [
@@ -123,7 +123,7 @@ def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
 
 
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
-    # The shortest reason is the one that speaks of this code alone.
+    # The shortest reason is about this code alone.
     shortest = pl.col("check_reason").get(pl.col("check_reason").str.len_bytes().arg_min())
     counts = (
         rows.group_by("check_outcome", "check_code")
@@ -145,7 +145,7 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             outcome=Outcome(outcome),
             code=code,
             action=Action(action),
-            reason=reason.partition(f" {NOTE}")[0],  # which is about some of its rows
+            reason=reason.partition(f" {NOTE}")[0],  # the note is about some rows only
             row_count=row_count,
             rows=numbers,
         )
@@ -173,7 +173,7 @@ def _counted(answered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _banks(payments: Payments, outcomes: Outcomes) -> dict[str, Any]:
-    """The same fields as `listed_banks`: outcomes are counted of the listed banks only."""
+    """The same fields as `listed_banks`: outcomes are counted only for listed banks."""
     answered = _answered(payments, outcomes)
     counts = answered.group_by("bank").agg(pl.len().alias("answered_count"))
     most = _most(counts)["bank"]
@@ -182,14 +182,14 @@ def _banks(payments: Payments, outcomes: Outcomes) -> dict[str, Any]:
 
 
 def listed_banks(counts: pl.DataFrame) -> dict[str, Any]:
-    """Fields of `Summary`: the banks with the most answers, and how many there are."""
+    """Fields of `Summary`: the banks with the most answers, and the number of banks."""
     listed = _most(counts).sort(_ORDER, descending=[True, False])
     banks = [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
     return {"banks": banks, "bank_count": counts.height}
 
 
 def _most(counts: pl.DataFrame) -> pl.DataFrame:
-    # Twenty times as fast as sorting hundreds of thousands.
+    # Twenty times as fast as sorting hundreds of thousands of rows.
     return counts.top_k(ROWS_LISTED_MAX, by=_ORDER, reverse=[False, True])
 
 

@@ -1,7 +1,7 @@
-"""validate: Payments -> Accepted + Rejects + Warnings. Everything that can be said without a call.
+"""validate: Payments -> Accepted + Rejects + Warnings. All findings that need no call.
 
-A rule is a row of a table. Every broken rule of a row is reported, and a row that breaks none goes
-to the API that can check it, with the reason recorded.
+A rule is a row of a table. Every broken rule of a row is reported; a row that breaks none goes to the API
+that can check it, and the reason is recorded.
 """
 
 import operator
@@ -47,9 +47,9 @@ class Routes(NamedTuple):
     """The routes of a profile."""
 
     apis: Collection[ApiName]
-    """Those that there are to ask."""
+    """The available APIs."""
     gb_iban_to: Literal["cop", "vop"] = "cop"
-    """Who checks a GB IBAN: CoP by the sort code and account number in it, or VoP."""
+    """Who checks a GB IBAN: CoP by its sort code and account number, or VoP."""
     default_account_type: AccountType = AccountType.PERSONAL
     ask_by: Literal["name", "identification"] = "name"
     """Name or identification, for payments with both."""
@@ -60,26 +60,26 @@ class Routes(NamedTuple):
     modulus: Modulus | None = None
     """Modulus tables for UK accounts; None if the user gave none."""
     vop_countries: tuple[str, ...] | None = None
-    """The countries whose IBANs VoP is asked about; None: any."""
+    """The countries whose IBANs go to VoP; None: any."""
     vop_names: Literal["any", "latin"] = "any"
-    """True if VoP is asked about names with letters that are none of the Latin ones."""
+    """True if names with non-Latin letters go to VoP."""
 
 
 class ValidationResult(NamedTuple):
-    """The result for all payments: each is accepted or has a reject, never both."""
+    """The result for all payments: each is either accepted or has a reject."""
 
     accepted: Accepted
     rejects: Rejects
     warnings: Warnings
     assumed_type_count: int
-    """Accepted payments that are asked about with an account type, and state none that could be read."""
+    """The number of accepted payments that need an account type and state no readable one."""
 
 
 def validate(payments: Payments, routes: Routes, positions: RowPositions | None = None) -> ValidationResult:
     """Sort the payments into accepted and rejected ones, by the APIs that the profile has.
 
-    They are in row order. `Accepted` in row order; `Rejects` by row, then by the order of the rules;
-    `Warnings`, which stop nothing.
+    `payments` are in row order. `Accepted` are in row order, `Rejects` by row, then in the order of the
+    rules; `Warnings` stop nothing.
     """
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
@@ -102,11 +102,11 @@ def validate(payments: Payments, routes: Routes, positions: RowPositions | None 
 
 
 _ROWS_AT_ONCE = 262_144
-"""Rules are about one row each, so their working columns are needed for a slice of the rows only."""
+"""Each rule is about one row, so its working columns are needed only for a slice of rows."""
 
 
 def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
-    """What becomes of some of the payments, each row judged by itself."""
+    """The results for some payments, each row judged by itself."""
     clean = _route(cleaned(payments), routes)
     clean = clean.with_columns(_modulus(clean, routes.modulus))
     rejects = _broken_rules(clean)
@@ -119,7 +119,7 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
     )
 
 
-# Routing: which API can check a payment, and why that one.
+# Routing: the API that can check a payment, and the reason.
 
 _HAS_IBAN = pl.col("iban").is_not_null()
 _IS_GB_IBAN = pl.col("iban").str.starts_with("GB")
@@ -128,8 +128,8 @@ _SOURCE = ACCEPTED["bic_source"]
 
 
 def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
-    """Add where each payment goes, why, and what only some APIs need; `to` is null if none can."""
-    # CoP asks by name alone; a GB IBAN that comes with an identification only is for VoP.
+    """Add the API, the reason, and fields that only some APIs need; `to` is null if no API can check it."""
+    # CoP checks names only; a GB IBAN with only an identification goes to VoP.
     gb_iban_to_cop = (
         _HAS_IBAN & _IS_GB_IBAN & pl.lit(routes.gb_iban_to == "cop") & pl.col("name").is_not_null()
     )
@@ -167,13 +167,13 @@ def _ways(routes: Routes) -> list[tuple[ApiName, RouteReason, Route]]:
 
 
 def _fits(reason: RouteReason, way: Route) -> pl.Expr:
-    """True if a payment is one of those that a route is for."""
+    """True if a payment fits a route."""
     is_of_kind = pl.col("route_reason") == reason
     return is_of_kind if way.only is None else is_of_kind & way.only
 
 
 def _takes(field: str, routes: Routes) -> pl.Expr:
-    """True if a payment goes to an API that is sent this field of a question."""
+    """True if a payment goes to an API whose questions have this field."""
     return _goes_to(name for name in routes.apis if field in DECLARED[name].takes)
 
 
@@ -183,7 +183,7 @@ def _goes_to(apis: Iterable[ApiName]) -> pl.Expr:
 
 
 def _unasked(routes: Routes) -> pl.Expr:
-    """Why the profile excludes a payment from being asked about; null if it does not."""
+    """Why the profile excludes a payment from checking; null if it does not."""
     reasons = []
     to_vop = _goes_to(VOP)
     if routes.vop_countries is not None:
@@ -212,7 +212,7 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
 
 
 def _modulus(routed: pl.DataFrame, modulus: Modulus | None) -> pl.Series:
-    """The modulus check of each UK account that an API can be asked about, where it may reject the row."""
+    """The modulus check of each UK account that an API can check, if it may reject the row."""
     if modulus is None or modulus.is_old:
         return pl.Series("modulus", [None], MODULUS).new_from_index(0, routed.height)
     is_whole = PLAIN["sort_code"] & PLAIN["account_number"]
@@ -231,7 +231,7 @@ def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
     for is_suspect, (_, positions) in zip(suspects, RULES_BY_SUSPECTS, strict=True):
         if is_suspect.any():
             broken = [_is_broken(RULES[position]).alias(str(position)) for position in positions]
-            # Lazily: of the suspects only the columns are taken that these rules speak of.
+            # Lazily: only the columns that these rules use are taken from the suspects.
             rows = routed.lazy().filter(is_suspect).select("row", *broken).collect()
             found += [
                 _findings(rows["row"].filter(rows[str(position)]), position)
@@ -245,7 +245,7 @@ _ACCOUNT_FIELDS = ("iban", "sort_code", "account_number")
 
 
 def _is_broken(rule: Rule) -> pl.Expr:
-    """A blank row breaks one rule only: that it is blank; and a defect of the account says all about it."""
+    """A blank row breaks only one rule, that it is blank; a defect of the account replaces all its rules."""
     applies = (pl.col("defect").ne_missing(ROW_BLANK)) | (rule.code == ROW_BLANK)
     if rule.field in _ACCOUNT_FIELDS:
         applies &= ~pl.col("defect").is_in(OF_THE_ACCOUNT).fill_null(value=False)
@@ -264,7 +264,7 @@ def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
 
 
 def _accepted(fit: pl.LazyFrame, routes: Routes) -> pl.DataFrame:
-    """Shape the questions: nothing that the API will not see may make two of them differ."""
+    """Build the questions: fields that the API does not see must not make two of them differ."""
     values: Mapping[str, pl.Expr] = {
         "name": pl.when(~pl.col("by_identification")).then("name"),
         "account_type": pl.col("account_type")

@@ -33,10 +33,10 @@ def write(  # noqa: PLR0913 (what, where and how)
     dialect: Dialect,
     name: str | None = None,
 ) -> WrittenOutcomes:
-    """Write the outcome file, such as `outcomes.csv`: for programs, every cell as it was in the input.
+    """Write the outcome file, such as `outcomes.csv`: for programs, with every input cell unchanged.
 
-    There is one outcome for each row of the original, in its order. The folder must exist; `format_name` is
-    one of `formats.NAMES`. A file of another name has it in the place of `outcomes`.
+    `outcomes` has one row for each row of `original`, in order. The folder must exist; `format_name` is one
+    of `formats.NAMES`. `name` replaces `outcomes` in the file name.
 
     Raises:
         OutputError: a file cannot be created.
@@ -55,7 +55,7 @@ def write(  # noqa: PLR0913 (what, where and how)
 
 
 def _assert_conserved(original: Original, outcomes: Outcomes) -> None:
-    """One outcome per payment, in the order of the file."""
+    """Assert one outcome per payment, in the order of the file."""
     row_numbers = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     if not outcomes["row"].equals(row_numbers):
         raise AssertionError("the outcomes are not one per payment, in the order of the file")

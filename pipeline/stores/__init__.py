@@ -1,1 +1,1 @@
-"""State that outlives a run and is shared by processes: the ledger, the daily cap, the lease of a server."""
+"""State that outlives a run and is shared by processes: ledgers, daily caps, leases of servers."""

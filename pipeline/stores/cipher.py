@@ -1,4 +1,4 @@
-"""Texts of a ledger under a key: AES-256-GCM, each under a nonce of its own, which stands before it."""
+"""Encrypt texts of a ledger: AES-256-GCM, each with its own nonce in front."""
 
 import os
 from typing import Self
@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 KEY_BYTE_COUNT = 32
 _NONCE_BYTE_COUNT = 12
-_SCRYPT_COST = 2**15  # 32 MiB and a tenth of a second, once a run or a command
+_SCRYPT_COST = 2**15  # 32 MiB and a tenth of a second, once per run or command
 
 
 class Cipher:
@@ -27,12 +27,12 @@ class Cipher:
         return cls(derivation.derive(secret.get_secret_value().encode()))
 
     def encrypt(self, content: bytes, bound_to: bytes) -> bytes:
-        """The nonce, and what it hides."""
+        """The nonce, followed by the ciphertext."""
         nonce = os.urandom(_NONCE_BYTE_COUNT)
         return nonce + self._aes.encrypt(nonce, content, bound_to)
 
     def decrypt(self, written: bytes, bound_to: bytes) -> bytes | None:
-        """What was encrypted; None if the key or the line is another, or something was changed."""
+        """The plaintext; None if key or line differ, or the text was changed."""
         from cryptography.exceptions import InvalidTag
 
         nonce, hidden = written[:_NONCE_BYTE_COUNT], written[_NONCE_BYTE_COUNT:]

@@ -1,9 +1,8 @@
-"""The names that banks returned, as the ledger stores them: in clear, or encrypted under a key of the user's.
+"""Names returned by banks, as the ledger stores them: in clear, or encrypted under the user's key.
 
-A matched name is personal data, and the detail of a problem may be. A ledger has no other. With a key each
-is encrypted and bound to its line, so that a name which was moved to another line is refused. The key is
-derived from a secret that is not in the folder, with the run's own key as the salt, so that one secret gives
-each run another key.
+The only personal data in a ledger are matched names, and perhaps details of problems. With a key, each is
+encrypted and bound to its line, so a name moved to another line is refused. The key is derived from a secret
+outside the folder, with the run's own key as the salt, so every run has a different key.
 
 A ledger is encrypted from its first line or not at all: its `name_proof` says which.
 """
@@ -30,7 +29,7 @@ class NameEncryption:
 
     @classmethod
     def under(cls, secret: SecretStr | None, run_key: bytes, path: Path) -> Self:
-        """In clear without a secret; the run's key has 32 bytes, and the path is for errors."""
+        """Without a secret: in clear. `run_key` has 32 bytes; `path` is for errors."""
         return cls(path, None if secret is None else Cipher.under(secret, run_key))
 
     @property
@@ -39,7 +38,7 @@ class NameEncryption:
         return None if self._cipher is None else self._cipher.encrypt(b"", _PROOF)
 
     def require(self, proof: bytes | None) -> None:
-        """Refuse another key than the ledger was begun with, also none or one (ConfigurationError)."""
+        """Refuse a key other than that of the ledger's beginning, or a missing one (ConfigurationError)."""
         if (mismatch := self._mismatch(proof)) is not None:
             what, step = mismatch
             raise ConfigurationError(
@@ -48,11 +47,11 @@ class NameEncryption:
             )
 
     def proves(self, proof: bytes | None) -> bool:
-        """True if this is how the ledger was begun."""
+        """True if the ledger was begun with this key, or without one."""
         return self._mismatch(proof) is None
 
     def _mismatch(self, proof: bytes | None) -> tuple[Sentence, Sentence] | None:
-        """How the key differs from the one the ledger began with, and what to do; None if it matches."""
+        """How the key differs from the ledger's, and what to do; None if it matches."""
         if proof is None:
             begun_in_clear = (Sentence("stores.begun_without_key"), Sentence("stores.finish_without_key"))
             return None if self._cipher is None else begun_in_clear
@@ -63,13 +62,13 @@ class NameEncryption:
         return None
 
     def write(self, name: str | None, intent: int, table: str = "answer") -> str | bytes | None:
-        """A name or a detail as it is stored in the row of an intent in a table."""
+        """A name or detail as stored in the row of an intent in a table."""
         if name is None or self._cipher is None:
             return name
         return self._cipher.encrypt(name.encode(), _line(intent, table))
 
     def read(self, written: str | bytes | None, intent: int, table: str = "answer") -> str | None:
-        """The name that `write` was given; a DiskError where it is not what was stored in this row."""
+        """The name given to `write`; a DiskError if it is not the one stored in this row."""
         if written is None or (self._cipher is None and isinstance(written, str)):
             return written
         if self._cipher is None or isinstance(written, str):

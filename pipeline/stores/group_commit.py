@@ -1,7 +1,7 @@
-"""Group commit: many tasks write, few transactions are made, and each task knows when its line is safe.
+"""Group commit: many tasks write in few transactions, and each learns when its line is durable.
 
-There is no writer to start, to feed or to drain. The first line of a batch commits the batch, for all that
-joined it, as soon as the batches before it are done.
+There is no separate writer task. The task with the first line of a batch commits the whole batch, as soon as
+the earlier batches are done.
 """
 
 from abc import ABC, abstractmethod
@@ -33,7 +33,7 @@ class Batch(Generic[Line]):
 
     @property
     def is_over(self) -> bool:
-        """True if it is written, or cannot be."""
+        """True if it is written, or has failed."""
         return self.is_written or self.failure is not None
 
 
@@ -44,11 +44,11 @@ class GroupCommit(ABC, Generic[Line, B]):
     """The transactions of one connection, made on behalf of the tasks of one event loop.
 
     Attributes:
-        refusal: why nothing more is accepted, once a write has failed; None while all is well.
+        refusal: why no more lines are accepted after a failed write; None until then.
     """
 
     is_shielded: ClassVar[bool]
-    """True if a commit that has begun, or waits for its turn, outlasts the cancellation of its task."""
+    """True if a commit that has begun, or waits for its turn, survives the cancellation of its task."""
 
     def __init__(self) -> None:
         self.refusal: PrecheckError | None = None
@@ -62,7 +62,7 @@ class GroupCommit(ABC, Generic[Line, B]):
         """Make a batch durable; it may set the failure of the batch.
 
         Raises:
-            PrecheckError: it is not, and nothing more can be accepted.
+            PrecheckError: it is not durable, and no more lines can be accepted.
         """
 
     @property
@@ -72,7 +72,7 @@ class GroupCommit(ABC, Generic[Line, B]):
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Accept lines until the block ends; when it has ended, no write is under way."""
+        """Accept lines until the block ends; then no write is in progress."""
         assert not self.accepting, "one block of writing at a time"
         self._commit_lock = anyio.Lock()
         self._joining = self._new_batch()
@@ -97,12 +97,12 @@ class GroupCommit(ABC, Generic[Line, B]):
             self._joining = self._new_batch()
         if not is_first:
             await batch.ended.wait()
-        if not batch.is_over:  # the first, or the next one where that was cancelled
+        if not batch.is_over:  # the first task of the batch, or the next if that was cancelled
             await self._commit_in_turn(batch)
         return batch
 
     async def _commit_in_turn(self, batch: B) -> None:
-        """Commit a batch after the earlier ones, for all that joined it."""
+        """Commit a batch after the earlier ones, for all tasks that joined it."""
         try:
             with anyio.CancelScope(shield=self.is_shielded):
                 async with self._commit_lock:

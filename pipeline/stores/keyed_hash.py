@@ -1,10 +1,10 @@
-"""The keyed hash of one ledger: the key of its questions, and the seal of its rows."""
+"""Keyed hashes of one ledger: the keys of its questions, and the seals of its rows."""
 
 from collections.abc import Callable, Iterable
 from hashlib import blake2b, sha256
 
 PAYEE_KEY_BYTE_COUNT = 8
-"""As many as a number of a frame has; two accounts of one payee collide with a chance of 2**-64."""
+"""As many bytes as an integer of a frame; two accounts of one payee collide with a chance of 2**-64."""
 _BLOCK_BYTE_COUNT = 64
 """Block size of SHA-256."""
 KeyedHash = Callable[[bytes], bytes]
@@ -13,8 +13,8 @@ KeyedHash = Callable[[bytes], bytes]
 def keyed_hash(run_key: bytes) -> KeyedHash:
     """HMAC-SHA-256 (RFC 2104) under the key of a run: 32 bytes of any text.
 
-    Both hashes of it have taken in the key already, here and once, which would cost more than a question or a
-    line does. Those of Python's hmac can be copied too, for two and a half times as much.
+    The key is hashed once, here, which costs more than hashing a question or a line. Copying the objects of
+    Python's hmac costs two and a half times as much.
     """
     assert len(run_key) <= _BLOCK_BYTE_COUNT
     block = run_key.ljust(_BLOCK_BYTE_COUNT, b"\0")
@@ -31,12 +31,12 @@ def keyed_hash(run_key: bytes) -> KeyedHash:
 
 
 def payee_key(run_key: bytes) -> bytes:
-    """The key of a run's payees, which a later run may keep: it reveals nothing else."""
+    """The key of a run's payees, which a later run may keep: it reveals no other key."""
     return blake2b(key=run_key, person=b"payees", digest_size=32).digest()
 
 
 def payee_hashes(payee_key: bytes, columns: Iterable[str]) -> dict[str, Callable[[str], bytes]]:
-    """BLAKE2b under the key of a run's payees, another for each column: 8 bytes of any text.
+    """BLAKE2b under the key of a run's payees, separate for each column: 8 bytes of any text.
 
     A file has millions of names and accounts, and HMAC takes four times as long. The hash of one column
     reveals nothing about another.

@@ -1,6 +1,6 @@
-"""Which shared stores there are: the scheme of an address says which one is meant.
+"""The shared stores, chosen by the scheme of an address.
 
-No other module imports one. Importing this one imports no driver.
+Only this module imports them. Importing it loads no driver.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ STORES: Mapping[str, StoreKind] = {
 
 
 def _kind_of(url: str) -> StoreKind:
-    """Where no scheme is known, it is PostgreSQL that says how an address is written."""
+    """For unknown schemes PostgreSQL, whose refusal explains how to write an address."""
     return STORES.get(url.partition(":")[0], postgres)
 
 
 def store_url(url: str) -> str:
-    """The address of a shared store, as it was written; raises as `StoreKind.require_address`."""
+    """The address of a shared store, unchanged; raises as `StoreKind.require_address`."""
     _kind_of(url).require_address(url)
     return url
 
@@ -36,5 +36,5 @@ def opened_store(
 
 
 def cared_for(url: str, clocks: StoreClocks, *, role: str | None = None) -> AbstractContextManager[StoreCare]:
-    """A shared store in the hands of its owner; as `StoreKind.cared_for`."""
+    """A shared store for its owner; as `StoreKind.cared_for`."""
     return _kind_of(url).cared_for(url, clocks, role=role)

@@ -1,4 +1,4 @@
-"""One process's lease of a share, renewed while it asks, whatever keeps the division of the account."""
+"""One process's lease of a share, renewed while it asks, for any store of divisions."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
@@ -16,41 +16,41 @@ from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
 from pipeline.wording import Sentence
 
 POLL_INTERVAL_S = 0.25
-"""How often a process looks whether there is a share for it."""
+"""How often a waiting process checks for a free share."""
 LEAVE_MAX_S = 2.0
 _NO_LIMITS = ShareLimits(0, 0)
 
 Renew = Callable[[ShareWish], Awaitable[ShareRenewal]]
-"""Renews the lease of one holder where the division is kept."""
+"""Renews one holder's lease in the store of divisions."""
 NewHolder = Callable[[], Renew]
-"""Makes a new holder; what an earlier one of this process sent still counts."""
+"""Makes a new holder; requests of an earlier holder of this process still count."""
 
 
 class WholeShare:
-    """All that an account allows, where no other process asks."""
+    """The whole account, for servers that no other process asks."""
 
     def __init__(self, account: ServerAccount) -> None:
         self._limits = ShareLimits(account.rate_per_s, account.in_flight_max)
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:  # noqa: ARG002 (one process)
-        """Call this once: the share never changes."""
+        """Call `use` once: the share never changes."""
         use(self._limits)
 
     def pause(self, wait_s: float) -> None:
-        """No other process is to know."""
+        """Do nothing: no other process needs to know."""
 
     def leave(self) -> None:
-        """No other process wants it."""
+        """Do nothing: no other process wants it."""
 
     async def rejoin(self) -> bool:
-        """It is all there."""
+        """True: the share is always available."""
         return True
 
 
 class Waiting(NamedTuple):
-    """The way a process waits for others if no share is free."""
+    """How a process waits for others if no share is free."""
 
-    announce: Callable[[LeaseHolder], None]  # called with each that is waited for
+    announce: Callable[[LeaseHolder], None]  # called with each process that is waited for
     deadline: float = inf  # on the clock of anyio
 
     def on(self, holder: LeaseHolder, announced: LeaseHolder | None) -> LeaseHolder:
@@ -72,17 +72,17 @@ class Waiting(NamedTuple):
 class LeaseTerms(NamedTuple):
     """The clocks for leasing shares, and how a process waits for others."""
 
-    clock: Callable[[], datetime]  # the time in UTC, which the other processes go by too
-    ticks: Callable[[], float]  # the monotonic clock that all processes of this machine have in common
+    clock: Callable[[], datetime]  # the time in UTC, shared with the other processes
+    ticks: Callable[[], float]  # the monotonic clock that all processes of this machine share
     waiting: Callable[[LeaseHolder], None]  # called with each other process that is waited for
-    wait_max_s: float = inf  # how long to wait for them, in all
+    wait_max_s: float = inf  # how long to wait for them in total
 
 
 class LeasedShare:
     """A share that changes as other processes come and go."""
 
     def __init__(self, account: ServerAccount, new_holder: NewHolder, *, ticks: Callable[[], float]) -> None:
-        """Have nothing yet; a holder is made now, and at each return. The ticks never go back."""
+        """Start without a share; each return makes a new holder. `ticks` is monotonic."""
         self._account = account
         self._new_holder = new_holder
         self._renew = new_holder()
@@ -100,25 +100,25 @@ class LeasedShare:
         self._has_left = anyio.Event()
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
-        """Call this with the limits now, and with each change."""
+        """Call `use` with the limits now, and with each change."""
         self._use, self._in_flight = use, in_flight
         use(self._limits)
 
     def pause(self, wait_s: float) -> None:
-        """Have every process send nothing for so long: the server asks for it."""
+        """Pause all processes for `wait_s`, as the server requests."""
         self._pause_s = max(self._pause_s, wait_s)
         self._hurried.set()
 
     def leave(self) -> None:
-        """Leave it to other processes, while shares of other accounts are kept."""
+        """Release the share, while shares of other accounts are kept."""
         self._is_wanted = False
         self._hurried.set()
 
     async def rejoin(self) -> bool:
-        """Take a share again after `leave`; False where another process would have to leave first.
+        """Take a share again after `leave`; False if another process would have to leave first.
 
-        It is a new lease, behind those that came meanwhile. It waits for no other process, as this one may
-        hold shares of other accounts.
+        It is a new lease, queued after those made meanwhile. It waits for no other process, as this one may
+        hold other shares.
         """
         await self._has_left.wait()
         self._renew, self._part = self._new_holder(), NOTHING
@@ -144,12 +144,12 @@ class LeasedShare:
         return True
 
     def keep_in(self, tasks: anyio.abc.TaskGroup, every_s: float) -> None:
-        """Renew the lease in these tasks while it is wanted, so often at least."""
+        """Renew the lease in these tasks while it is wanted, at least every `every_s`."""
         self._keep = partial(tasks.start_soon, self._kept_while_wanted, every_s)
         self._keep()
 
     async def _kept_while_wanted(self, every_s: float) -> None:
-        """Renew the lease so often, and at once where there is something to report."""
+        """Renew the lease every `every_s`, and at once if there is something to report."""
         while self._is_wanted:
             kept = self._kept()
             renewal = await self._renewed()
@@ -164,7 +164,7 @@ class LeasedShare:
         self._has_left.set()
 
     async def end(self) -> None:
-        """Leave; where that cannot be recorded, the lease ends by itself."""
+        """Release the share; if that cannot be recorded, the lease ends by itself."""
         if self._is_held:
             with suppress(PrecheckError):
                 await self._renew(ShareWish(NOTHING, wants=False, pause_s=self._pause_s))
@@ -186,7 +186,7 @@ class LeasedShare:
         return renewal
 
     def _kept(self) -> SharePart:
-        """What this process has used at most since it knows its part; what is in flight keeps its place."""
+        """The most this process has used since it learned its part; requests in flight keep their places."""
         return self._part._replace(slots=max(self._part.slots, self._in_flight()))
 
     def _current(self) -> ShareLimits:
@@ -202,25 +202,25 @@ class LeasedShare:
 OpenDivisions = Callable[
     [Collection[ServerAccount], Waiting], AbstractAsyncContextManager[Callable[[ServerAccount], Renew]]
 ]
-"""Opens what keeps the divisions of accounts, until the block ends; gives what makes a new holder of one."""
+"""Opens the store of divisions until the block ends, and returns a factory of holders."""
 
 
 class LeasedShares:
     """The accounts of a store, divided among concurrent processes."""
 
     def __init__(self, open_divisions: OpenDivisions, terms: LeaseTerms, *, every_s: float) -> None:
-        """Lease nothing yet; each lease is renewed so often, at least."""
+        """Lease nothing yet; each lease is renewed at least every `every_s`."""
         self._open_divisions = open_divisions
         self._terms = terms
         self._every_s = every_s
 
     @asynccontextmanager
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, LeasedShare]]:
-        """Wait until there is a share of each account, and have them until the block ends.
+        """Wait for a share of each account, and hold them until the block ends.
 
         Raises:
             ConfigurationError: a process on another host has other limits for an account.
-            IncompleteError: others left nothing in time, or the store is away; nothing was sent.
+            IncompleteError: no share became free in time, or the store is unavailable; nothing was sent.
             OutputError, DiskError: the divisions cannot be written.
         """
         _, ticks, announce, wait_max_s = self._terms
@@ -243,11 +243,11 @@ async def leased_shares(
     every_s: float,
     waiting: Waiting,
 ) -> AsyncIterator[Mapping[str, LeasedShare]]:
-    """Hold a share of each account until the block ends, and renew each lease so often at least.
+    """Hold a share of each account until the block ends, and renew each lease at least every `every_s`.
 
-    A process that waits for another holds nothing that this one may wait for: all is given back,
-    and the account that was missing comes first the next time. So no two wait for one another, also if one
-    of them had a share of each and lost some, as after a sleep.
+    A waiting process holds no share that another may wait for: it returns all, and next time takes the
+    missing account first. So no two wait for each other, even if one had all shares and lost some, as after a
+    sleep.
 
     Raises:
         IncompleteError: one did not become free in time; nothing was sent.
@@ -284,7 +284,7 @@ async def _leased_at_once(
 
 @asynccontextmanager
 async def _held(share: LeasedShare, every_s: float, waiting: Waiting | None) -> AsyncIterator[bool]:
-    """Hold a share until the block ends; yields whether there is one."""
+    """Hold a share until the block ends; yields whether one is held."""
     try:
         if not await share.begin(waiting):
             yield False

@@ -1,4 +1,4 @@
-"""The questions of one process that holds the folder of a run, and so shares them with no other."""
+"""The questions of a process that holds the folder of a run, so no other process asks them."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -22,7 +22,7 @@ class LocalSource:
         question_key: Callable[[Check], bytes],
         more: Sequence[Callable[[], Awaitable[pl.DataFrame]]] = (),
     ) -> None:
-        """Begin with the first `Checks`, with `attempts` and `is_suspect`; `more` follow."""
+        """Begin with the first `Checks`, with `attempts` and `is_suspect`; `more` yields further ones."""
         apis = todo["api"].unique(maintain_order=True).to_list()
         self._left = {
             ApiName(api): todo if len(apis) == 1 else todo.filter(pl.col("api") == api) for api in apis
@@ -49,7 +49,7 @@ class LocalSource:
         return QuestionChunk(ChunkLease(self._chunk_count, fence=1), questions)
 
     async def has_free(self, api: ApiName) -> bool:  # noqa: ARG002
-        """Never: no other process gives any back."""
+        """Never: no other process releases questions."""
         return False
 
     async def done(self, hold: ChunkLease) -> None:
@@ -60,7 +60,7 @@ class LocalSource:
         return True
 
     def may_send(self, hold: ChunkLease) -> bool:  # noqa: ARG002
-        """Always, again."""
+        """Always: the folder is locked."""
         return True
 
     async def give_back(self, api: ApiName | None = None) -> None:

@@ -1,6 +1,6 @@
-"""The protocols of the stores, whatever is behind them: a file, or a database that machines share.
+"""The protocols of the stores, for files and for databases that machines share.
 
-Each protocol is one concern, and small. What every store must keep is in tests/contract/stores.
+Each protocol is small and covers one concern. tests/contract/stores has the rules for every store.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,18 +26,18 @@ from schemas.outcomes import ApiName
 
 
 class Ledger(Protocol):
-    """The record of one run as asking needs it: which questions may have been sent, and what came back.
+    """The record of one run for asking: which questions may have been sent, and their replies.
 
-    A question has at most one answer, for ever. Its attempts are counted from 1, over all processes and all
-    kills. What a write was given is durable when the write returns.
+    A question has at most one answer, for ever. Its attempts count from 1, over all processes and kills. A
+    write is durable when it returns.
     """
 
     @property
     def counts(self) -> LedgerCounts:
-        """How many requests and answers it holds."""
+        """The number of requests and answers in it."""
 
     def question_key(self, check: Check) -> bytes:
-        """The key of a question in the ledger: 32 bytes, the same for the same question in this run."""
+        """The key of a question in the ledger: 32 bytes, equal for equal questions in this run."""
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
         """The history of these questions; one without a history is left out. Not while `writing()`."""
@@ -49,29 +49,29 @@ class Ledger(Protocol):
         """Accept writes until the block ends; the last of them is durable when it has ended."""
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """Record that a request is about to leave. It may leave once this has returned.
+        """Record the intent of a request, which may be sent once this has returned.
 
-        The attempt is one more than the question had. Times are UTC, ISO 8601 with Z, here and below.
+        `attempt` is one more than the question had. Times are UTC, ISO 8601 with Z, here and below.
 
         Raises:
-            DiskError: this or an earlier write is not durable; nothing more is accepted.
-            LeaseLostError: the question is another process's now.
-            CapSpentError: the cap is counted where the intent is written, and it is used up.
+            DiskError: this or an earlier write is not durable; no more are accepted.
+            LeaseLostError: another process has the question now.
+            CapSpentError: the cap, if counted with intents, is used up.
         """
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """Record that an attempt gave nothing usable, with the detail of the problem; raises as `intend`."""
+        """Record that an attempt had no usable result, with the detail of the problem; raises as `intend`."""
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """Record the final answer, to the latest attempt. Once: again is a mistake. Raises as `intend`."""
+        """Record the final answer to the latest attempt, once: repeating it is a bug. Raises as `intend`."""
 
 
 class RunLedger(Ledger, Protocol):
-    """The record of one run as the job needs it that carries the run out."""
+    """The record of one run for the job that carries it out."""
 
     @property
     def run(self) -> RunIdentity:
-        """The run that it records."""
+        """The run."""
 
     @property
     def created_at(self) -> str:
@@ -79,11 +79,11 @@ class RunLedger(Ledger, Protocol):
 
     @property
     def payee_key(self) -> bytes:
-        """The key of this run's hashes of payees and accounts."""
+        """The key that hashes this run's payees and accounts."""
 
     @property
     def last_finish(self) -> FinishRecord | None:
-        """The latest outcome file on record, or None."""
+        """The latest recorded outcome file, or None."""
 
     @property
     def finished_at(self) -> str | None:
@@ -93,22 +93,22 @@ class RunLedger(Ledger, Protocol):
         """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record that these questions are not asked, as an earlier run had their answers: all or none."""
+        """Record answers of earlier runs to these questions: all or none."""
 
     def allow(self, reason: str, *, time: str) -> None:
-        """Record why this run may ask in spite of a warning that would have stopped it."""
+        """Record why this run may ask in spite of a warning that stops runs."""
 
     @property
     def language(self) -> str | None:
-        """The language of the page and the workbook, by its code; None if the run has just begun."""
+        """The language of page and workbook, by its code; None if the run has just begun."""
 
     def speak(self, language: str, *, time: str) -> None:
-        """Record the language of the page and the workbook."""
+        """Record the language of page and workbook."""
 
     def finish(
         self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
     ) -> FinishRecord:
-        """Record that the outcome file is in place; again after each resumption."""
+        """Record a written outcome file; again after each resumption."""
 
 
 class QuestionSource(Protocol):
@@ -116,16 +116,16 @@ class QuestionSource(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """True if other processes may ask what this one leaves."""
+        """True if other processes may ask the questions that this one leaves."""
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
         """Lease a chunk of questions for one API; None if none is free. It waits for no other process."""
 
     async def has_free(self, api: ApiName) -> bool:
-        """True if there is something to claim again, as other processes have given it back."""
+        """True if other processes have released a chunk to claim."""
 
     async def done(self, hold: ChunkLease) -> None:
-        """Every question of the chunk is done in this run."""
+        """Record that every question of the chunk is done in this run."""
 
     def holds(self, hold: ChunkLease) -> bool:
         """True if the chunk is still this process's, as far as it knows. Only a write decides."""
@@ -134,9 +134,9 @@ class QuestionSource(Protocol):
         """True if the chunk's lease has not ended; after a long sleep another process may have it."""
 
     async def give_back(self, api: ApiName | None = None) -> None:
-        """Release every chunk that is not done, of one API or all. The next holder looks up its history.
+        """Release every unfinished chunk, of one API or all. The next holder reads its history.
 
-        Of one API, only once nothing of it is in flight here.
+        For one API, only when none of its requests is in flight here.
         """
 
 
@@ -144,43 +144,43 @@ class CapCount(Protocol):
     """Daily cap of one client over all processes; `Quota.reserve` or `Ledger.intend` takes its units."""
 
     async def resets_at(self) -> datetime:
-        """When there is more to take."""
+        """When more units become available."""
 
     async def close_for_today(self) -> None:
-        """Take the server's word that nothing is left."""
+        """Record that the server reports the cap as used up."""
 
     async def go_by(self, server_now: datetime) -> None:
-        """Count by the server's clock from now on, where ours is wrong."""
+        """Count by the server's clock from now on, as ours is wrong."""
 
 
 @runtime_checkable
 class Quota(CapCount, Protocol):
-    """A daily cap that is counted apart from the ledger."""
+    """A daily cap that is counted separately from the ledger."""
 
     async def reserve(self) -> bool:
         """Take one unit, durably, for one request about to be sent; False if there is none.
 
         Raises:
-            DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
+            DiskError, IncompleteError: a unit may not have been taken; send nothing.
         """
 
 
 class Share(Protocol):
-    """A leased part of an account. The shares of all processes never add up to more than the account."""
+    """A leased part of an account. The shares of all processes never exceed the account."""
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
-        """Keep these limits from now on, also when they change; requests in flight keep their slots."""
+        """Call `use` with the limits, now and with each change; requests in flight keep their slots."""
 
     def pause(self, wait_s: float) -> None:
-        """Have all processes send nothing for so long, as the server asks for it; they follow soon."""
+        """Pause all processes for `wait_s`, as the server requests; they follow soon."""
 
     def leave(self) -> None:
-        """Leave it to other processes, as there is nothing more to ask here; they have it soon."""
+        """Release the share, as there is nothing more to ask; other processes get it soon."""
 
     async def rejoin(self) -> bool:
-        """Have a share again, after `leave`, without waiting for another process to leave.
+        """Take a share again after `leave`, without waiting for another process to leave.
 
-        False if one would have to; there is no share then, and it may be tried again.
+        False if one would have to; then there is no share, and the caller may retry.
 
         Raises:
             PrecheckError: as the lease.
@@ -191,7 +191,7 @@ class Shares(Protocol):
     """Divides accounts among concurrent processes."""
 
     def lease(self, accounts: Collection[ServerAccount]) -> AbstractAsyncContextManager[Mapping[str, Share]]:
-        """Have a share of each account until the block ends, by the name of its API.
+        """Hold a share of each account until the block ends, by the name of its API.
 
         Raises:
             IncompleteError: none became free in time; nothing was sent.

@@ -1,9 +1,8 @@
-"""What the limits of a server are counted by: the server, however its address is spelled, and the client.
+"""The scope of limits: a server, in any spelling of its address, and a client.
 
 A host has many spellings: capital letters, a dot at its end, the port 443 given or not, longer and shorter
-forms of an IP address. They lead to one server, which counts our requests together, and so do we. What no
-spelling shows is not guessed: a name and the IP address behind it, or two names for one machine, are two
-servers.
+forms of an IP address. They lead to one server, which counts our requests together, so we do too. Nothing is
+guessed beyond spelling: a name and its IP address, or two names of one machine, are two servers.
 """
 
 from hashlib import sha256
@@ -30,7 +29,7 @@ def canonical(netloc: str) -> str:
     '[::1]:8443'
     """
     try:
-        parts = urlsplit(f"//{netloc}")  # which makes letters small
+        parts = urlsplit(f"//{netloc}")  # lower-cases the host
         port = parts.port
     except ValueError:
         return netloc
@@ -42,7 +41,7 @@ def canonical(netloc: str) -> str:
 
 
 def _usual(host: str) -> str:
-    """An IP address as it is usually written, or the name that it is."""
+    """An IP address in its usual form; a name unchanged."""
     try:
         address = _address(host)
     except (OSError, ValueError):
@@ -51,7 +50,7 @@ def _usual(host: str) -> str:
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:
-    """The IP address that the system connects to for `127.1` or `::ffff:127.0.0.1` too.
+    """The IP address that the system connects to, also for `127.1` or `::ffff:127.0.0.1`.
 
     Raises:
         OSError, ValueError: it is a name.

@@ -1,6 +1,6 @@
-"""The protocols of a store that machines share: the store, a run in it, and what its owner does with it.
+"""The protocols of a store that machines share: the store, a run in it, and the owner's tasks.
 
-A store is a package that is what `StoreKind` asks for, and a line in `pipeline.stores.kinds`.
+A store is a package that implements `StoreKind`, and a line in `pipeline.stores.kinds`.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,15 +29,15 @@ from pipeline.stores.values import (
 from pipeline.wording import Sentence
 
 LEDGER_WAIT_MAX_S = 300.0
-"""How long a server that is away is waited for."""
+"""How long to wait for an unavailable server."""
 QuestionParts = Callable[[int], pl.DataFrame]
-"""The number of a part of the questions -> its `Checks`, in the order of `PlannedChunk`."""
+"""Part number of the questions -> its `Checks`, in the order of `PlannedChunk`."""
 RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]
-"""Takes a request of this process that is on record, and the question it was for."""
+"""Takes a recorded request of this process, and its question."""
 
 
 class StoreClocks(NamedTuple):
-    """Time for what waits for a server."""
+    """The clocks for waiting for a server."""
 
     now: Callable[[], datetime]  # in UTC, for sentences
     monotonic: Callable[[], float]
@@ -45,7 +45,7 @@ class StoreClocks(NamedTuple):
 
 
 class AskingProcess(NamedTuple):
-    """This process, as others see it."""
+    """This process, as other processes see it."""
 
     id: UUID  # new for each process
     host: str
@@ -56,7 +56,7 @@ class AskingProcess(NamedTuple):
 class QuestionPlan(NamedTuple):
     """The questions of a run, as two hosts compare them."""
 
-    hash: bytes  # keyed, of all of them in their order
+    hash: bytes  # keyed hash of all questions in order
     question_count: int
 
 
@@ -65,7 +65,7 @@ class StoredRun(NamedTuple):
 
     number: int
     id: UUID
-    tool_version: str  # of the process that began it
+    tool_version: str  # version of the process that began it
     created_at: str
     finished_at: str | None
 
@@ -73,7 +73,7 @@ class StoredRun(NamedTuple):
 class AccountCap(NamedTuple):
     """The cap of one server account."""
 
-    scope: str  # as `scopes.scope_of` gives it
+    scope: str  # from `scopes.scope_of`
     cap: int
     window: Window
 
@@ -82,14 +82,14 @@ class SharedCap(CapCount, Protocol):
     """A daily cap that all hosts count together; `SharedRun.intend` takes its units."""
 
     async def is_spent(self) -> bool:
-        """True if no unit is left now, of whichever process took the last."""
+        """True if no unit is left now, whichever process took the last."""
 
 
 class QuestionRounds(Protocol):
-    """The rounds of a run: a round is what is left to ask when it begins, in chunks to be claimed."""
+    """The rounds of a run: a round is the questions open at its start, in chunks to be claimed."""
 
     async def latest_round(self) -> RoundState:
-        """How far the latest round has come. The process that looks is seen from then on."""
+        """The state of the latest round. The calling process counts as alive from then on."""
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
         """Open the next round with these chunks, in order; False if another process opened one: join it."""
@@ -97,26 +97,26 @@ class QuestionRounds(Protocol):
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
         """End a round with no undone chunk; what is undone is asked in the next one. Whether it has ended.
 
-        With `is_over` it ends also where chunks are undone that no live process holds: for a process that
-        leaves when the cap is used up, or when it is asked to stop.
+        With `is_over` it also ends if no live process holds an unfinished chunk: for a process that leaves
+        because the cap is used up, or it is asked to stop.
         """
 
 
 class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
-    """One process's view of a shared run; a context manager. Intents take units of the daily cap."""
+    """One process's handle on a shared run; a context manager. Intents take units of the daily cap."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def close(self) -> None:
-        """End the view. Chunks that were not given back are free once their leases have ended."""
+        """Close it. Chunks that were not released are free once their leases have ended."""
 
     def copy_to(self, copy: RequestCopy) -> None:
-        """Have every request of this process copied, once its ending is on record, or it is left in doubt."""
+        """Copy every request of this process, once its result is recorded, or it is left in doubt."""
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record that earlier runs answered these questions: all or none; repeated records do no harm."""
+        """Record answers of earlier runs to these questions: all or none; repeated records do no harm."""
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
@@ -124,10 +124,10 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
     def earlier_answers(
         self, questions: Sequence[bytes], not_before: str
     ) -> Mapping[str, Sequence[FinalAnswer]]:
-        """The latest answer that another run of the same profile and environment has to each question.
+        """The latest answer of another run of the same profile and environment to each question.
 
-        SHA-256 of the input of a run -> its answers, without their names. Those before a time, UTC, ISO 8601
-        with Z, are left out.
+        Returns SHA-256 of a run's input -> its answers, without names. Answers before `not_before` (UTC, ISO
+        8601 with Z) are left out.
         """
 
 
@@ -135,8 +135,8 @@ class SharedStore(Protocol):
     """An open store, as one process takes part in it; a context manager.
 
     Raises:
-        ConfigurationError, IncompleteError: by any method: the store does not let us in, or it has been away
-            for as long as is waited.
+        ConfigurationError, IncompleteError: by any method: the store refuses access, or stayed unavailable
+        until the timeout.
     """
 
     def __enter__(self) -> Self: ...
@@ -144,10 +144,10 @@ class SharedStore(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def be_seen(self) -> None:
-        """Note that this process is there, though it holds nothing."""
+        """Record that this process is alive, though it holds nothing."""
 
     def wait_at_most(self, wait_max_s: float) -> None:
-        """Wait no longer than this for a store that is away."""
+        """Limit the wait for an unavailable store."""
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
         """The plan that two hosts must agree on to share a run, from its `Checks` in order."""
@@ -155,14 +155,14 @@ class SharedStore(Protocol):
     def join(
         self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
     ) -> StoredRun:
-        """The run that this process is to work on.
+        """The run for this process to work on.
 
-        It is the run of a folder that has one, also after it has finished; or else the unfinished run of this
-        identity, or a new one with this id.
+        It is the folder's run `run_id`, even if finished; else the unfinished run of this identity, or a new
+        one with `new_id`.
 
         Raises:
             UsageError: the run of the folder is not in this store, or has another identity.
-            ConfigurationError: the run was planned by a version that plans otherwise.
+            ConfigurationError: the run was planned by a version that plans differently.
             DiskError: the run's line was changed.
         """
 
@@ -178,7 +178,7 @@ class SharedStore(Protocol):
         """Every request of a run in the order of their recording, then the answers of earlier runs."""
 
     def mark_finished(self, run: StoredRun) -> bool:
-        """Record that every question has its final answer; False where another process has done so."""
+        """Record that every question has its final answer; False if another process has done so."""
 
     def cap(self, cap: AccountCap) -> SharedCap:
         """The count of a daily cap, for the gate."""
@@ -187,7 +187,7 @@ class SharedStore(Protocol):
         """The accounts, divided among the processes of all hosts."""
 
     def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
-        """Refuse to begin a run beside a process that goes by other limits; nothing is leased or written.
+        """Refuse to begin a run while another process has different limits; nothing is leased or written.
 
         Raises:
             ConfigurationError: it names both hosts.
@@ -203,11 +203,11 @@ class StoreFinding(NamedTuple):
 
 
 class ClosedRun(NamedTuple):
-    """A run that is closed."""
+    """A run that `close_run` has closed."""
 
     question_count: int
     answer_count: int
-    was_closed: bool  # whether it had finished, or was closed, before
+    was_closed: bool  # whether it had already finished or been closed
 
 
 class AccountState(NamedTuple):
@@ -222,15 +222,15 @@ class AccountState(NamedTuple):
 class StoreState(NamedTuple):
     """A snapshot of a store; rows are named tuples with the fields that `status_of` reads."""
 
-    time: str  # of the store, UTC, ISO 8601 with Z
-    runs: list[Any]  # those that have not finished, the oldest first
-    holders: list[Any]  # processes that were seen within the last minute, and have not left
+    time: str  # the store's time, UTC, ISO 8601 with Z
+    runs: list[Any]  # the unfinished ones, oldest first
+    holders: list[Any]  # processes seen within the last minute that have not left
     accounts: list[AccountState]
     caps: list[Any]
 
 
 class StoreCare(Protocol):
-    """A store as its owner and its operator see it; a context manager. It connects when it is first used.
+    """A store for its owner and its operator; a context manager. It connects at first use.
 
     Raises:
         ConfigurationError, IncompleteError: by any method: as `SharedStore`.
@@ -242,49 +242,49 @@ class StoreCare(Protocol):
 
     @property
     def database(self) -> str:
-        """What holds it there."""
+        """The name of the database."""
 
     @property
     def user(self) -> str | None:
-        """The role of the runs, where the address says it."""
+        """The role of the runs, if the address has it."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
-        """Create the store where there is none, and let a role use it; whether it was created now."""
+        """Create the store unless it exists, and grant a role access; True if created now."""
 
     def rekey(self, secret: SecretStr, new_secret: SecretStr) -> None:
-        """Put it under another key of the user's; no line changes, and what is under way continues."""
+        """Replace the user's key; no line changes, and running work continues."""
 
     def close_run(self, run_id: UUID) -> ClosedRun:
-        """Have a run on record as one that has ended, with the answers that it has.
+        """Record that a run has ended, with the answers that it has.
 
         Raises:
-            UsageError: there is no such run in this store.
-            IncompleteError: a process asks its questions now.
+            UsageError: the store has no such run.
+            IncompleteError: a process is asking its questions.
         """
 
     def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
-        """Look at the store and its server, and at what a backup that was brought back leaves in doubt."""
+        """Check the store and its server, and the doubts about a restored backup."""
 
     def state(self) -> StoreState:
-        """Look at its activity."""
+        """The activity in the store."""
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
         """Erase names and details of a run before a time, on record; returns how many, 0 for unknown runs."""
 
 
 class StoreKind(Protocol):
-    """A kind of shared store such as PostgreSQL; its imports happen when a store is opened."""
+    """A kind of shared store such as PostgreSQL; its driver is imported when a store is opened."""
 
     def require_address(self, url: str) -> None:
-        """Refuse what is no address of such a store.
+        """Refuse an invalid address.
 
         Raises:
-            ValueError: it is none, has a secret in it, or would trust a server that is not proved. The
-                message says what to do, and quotes nothing.
+            ValueError: it is invalid, contains a secret, or would trust an unverified server. The message
+            says what to do, and quotes nothing.
         """
 
     def opened_store(
@@ -293,15 +293,14 @@ class StoreKind(Protocol):
         """Open a store for this process.
 
         Raises:
-            ConfigurationError: it does not let us in, its key or its version is another, or a package for it
-                is missing.
-            IncompleteError: it has been away for as long as is waited.
+            ConfigurationError: it refuses access, has another key or version, or a package for it is missing.
+            IncompleteError: it stayed unavailable until the timeout.
         """
 
     def cared_for(
         self, url: str, clocks: StoreClocks, *, role: str | None = None
     ) -> AbstractContextManager[StoreCare]:
-        """A store in the hands of its owner, or of this role.
+        """A store for its owner, or for this role.
 
         Raises:
             ConfigurationError: a package for it is missing.

@@ -1,20 +1,20 @@
 """The division of a server account among concurrent processes; its clock is an argument.
 
-Each process leases a whole number of requests per window and of slots in flight, and keeps to them by
-itself for as long as its lease. Equal parts: the remainder goes to those that came first, and where there is
-less than one for each, the last to come have nothing until another leaves.
+Each process leases a whole number of requests per window and of slots in flight, and keeps to them for the
+time of its lease. Parts are equal: the first processes get the remainder, and if there is less than one each,
+the last ones get nothing until another leaves.
 
-The rules that keep the sum within the account, whatever joins, dies or sleeps:
+Rules that keep the sum within the account, whichever process joins, dies or sleeps:
 
-- A process that has more than its part uses less first, and gives the rest up in its next renewal. What it
-  gives up is free one window later, as its last requests may count until then.
-- A process that no longer renews has what it had until its lease is over, and by its own clock asks nothing
-  after that. Its requests are free a window after the lease, its slots once the last reply is due.
-- Nothing can be taken that is not free.
-- Requests without a slot are of no use, nor slots without requests: a process takes both or neither. So no
-  two wait for one another, each with what the other lacks.
+- A process with more than its part first uses less, and returns the rest in its next renewal. The returned
+part is free one window later, as its last requests may count until then.
+- A process that stops renewing keeps its part until its lease ends, and by its own clock sends nothing after
+that. Its requests are free a window after the lease, its slots once the last reply is due.
+- Only free parts can be taken.
+- Requests are useless without slots, and slots without requests: a process takes both or neither. So no two
+wait for each other, each with what the other lacks.
 
-A process whose limits for the account are others than those of the first one has no part beside it.
+A process with limits different from the first one's gets no part while that runs.
 """
 
 import json
@@ -26,13 +26,13 @@ from pipeline.stores.values import LeaseHolder, ServerAccount
 
 LEASE_S = 5.0
 PAUSE_MAX_S = 60.0
-"""The longest pause that one process has all others keep."""
+"""The longest pause that one process can impose on all."""
 
 
 class SharePart(NamedTuple):
     """A part of an account."""
 
-    requests: int  # in any window
+    requests: int  # per window
     slots: int
 
 
@@ -42,21 +42,21 @@ NOTHING = SharePart(0, 0)
 class HeldShare(NamedTuple):
     """The share of an account that a process holds. Times are of one clock, from 0 on."""
 
-    holder: str  # an id that no other process ever has
-    order: int  # A number greater than those of the processes that were there before it
+    holder: str  # an id used only once
+    order: int  # a number greater than those of earlier processes
     who: LeaseHolder
-    rate_per_s: float  # what its configuration says of the account
+    rate_per_s: float  # configured rate of the account
     in_flight_max: int
     part: SharePart
     until: float  # the end of its lease
-    given_up: SharePart  # what it had at any time in the last window before `given_up_until`
+    given_up: SharePart  # the most it had in the last window before `given_up_until`
     given_up_until: float
     daily_cap: int | None = None
     cap_window: str | None = None
 
     @property
     def counted(self) -> SharePart:
-        """The part that is reserved for this process."""
+        """The part reserved for this process."""
         return _each(max, self.part, self.given_up)
 
 
@@ -64,16 +64,16 @@ class Division(NamedTuple):
     """An account, divided."""
 
     shares: tuple[HeldShare, ...] = ()
-    paused_until: float = 0.0  # the server asked for a pause: no process sends anything before
+    paused_until: float = 0.0  # the server requested a pause: no process sends anything before
 
     def as_json(self) -> str:
-        """As stores keep it, with names for what a person may look up."""
+        """As stored, with readable names."""
         shares = [each._asdict() | {"who": each.who._asdict()} for each in self.shares]
         return json.dumps({"paused_until": self.paused_until, "shares": shares})
 
     @classmethod
     def of_json(cls, content: str | bytes) -> Self:
-        """What `as_json` gave."""
+        """The division from `as_json`."""
         data = json.loads(content)
         shares = (
             each
@@ -88,27 +88,27 @@ class Division(NamedTuple):
 
 
 class ShareWish(NamedTuple):
-    """A process's report and request when it renews its lease."""
+    """A process's report and request at a renewal."""
 
     kept: SharePart  # it has used no more than this since before the renewal began
-    wants: bool = True  # whether it has anything to ask; where not, it leaves
-    pause_s: float = 0.0  # for how long the server has asked it to send nothing
+    wants: bool = True  # whether it has anything to ask; otherwise it leaves
+    pause_s: float = 0.0  # remaining pause requested by the server
 
 
 class ShareRenewal(NamedTuple):
-    """The share that a process may use until `LEASE_S` after it asked."""
+    """The share that a process may use for `LEASE_S` from its request."""
 
     part: SharePart
-    more_in_s: float  # when something may be free that it is still to get; inf where it has its part
+    more_in_s: float  # when more of its part may be free; inf if it has all of it
     paused_s: float  # how long nothing may be sent, whatever the part
-    behind: LeaseHolder | None  # the process that has to leave before this one gets anything
-    kept_slots: int  # slots reserved for this process: its part, or those in flight if these are more
+    behind: LeaseHolder | None  # the process that has to leave before this one gets a part
+    kept_slots: int  # slots reserved for this process: its part, or those in flight if more
 
 
 def renewed(
     division: Division, account: ServerAccount, wish: ShareWish, me: HeldShare, now: float
 ) -> tuple[Division, ShareRenewal]:
-    """Renew, join or leave for one process as `joining(...)` gives it; time never goes back."""
+    """Renew, join or leave for the process `me` from `joining(...)`; time is monotonic."""
     shares = [settled for each in division.shares if (settled := _settled(each, account, now)) is not None]
     mine = next((each for each in shares if each.holder == me.holder), None)
     others = [each for each in shares if each is not mine]
@@ -135,19 +135,19 @@ def renewed(
 
 
 def joining(holder: str, who: LeaseHolder, account: ServerAccount) -> HeldShare:
-    """A process that has nothing yet."""
+    """A process without a part yet."""
     limits, cap = (account.rate_per_s, account.in_flight_max), (account.daily_cap, account.cap_window)
     return HeldShare(holder, 0, who, *limits, NOTHING, 0.0, NOTHING, 0.0, *cap)
 
 
 def not_before(time: float, account: ServerAccount) -> Division:
-    """An account that has nothing free before a time, as it is not known what others have."""
+    """An account with nothing free before a time, as the parts of other processes are unknown."""
     unknown = joining("", LeaseHolder(""), account)
     return Division((unknown._replace(given_up=_whole(account), given_up_until=time),))
 
 
 def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShare | None:
-    """A process at work with other limits for the account, daily cap included; None if there is none."""
+    """A running process with other limits for the account, daily cap included, or None."""
     for each in division.shares:
         if each.until > now and each.holder != me.holder and _all_limits(each) != _all_limits(me):
             return each
@@ -155,10 +155,10 @@ def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShar
 
 
 def _settled(share: HeldShare, account: ServerAccount, now: float) -> HeldShare | None:
-    """A share without what has become free; None if all of it has."""
+    """A share without the parts that have become free; None if all have."""
     if share.until > now + LEASE_S or share.given_up_until > now + LEASE_S + account.window_s:
-        # No renewal can have written it yet: it is of before a restart of the machine, and what was sent
-        # then may count for a window. One that could be written now is of so long ago that nothing counts.
+        # A share from the future was written before a restart of the machine; its requests may count for a
+        # window. One that could have been written now is so old that nothing counts.
         share = share._replace(
             part=NOTHING, until=now, given_up=share.counted, given_up_until=now + account.window_s
         )
@@ -180,7 +180,7 @@ def _with_less(share: HeldShare, kept: SharePart, free_at: float) -> HeldShare:
 def _fair_part(
     account: ServerAccount, shares: Sequence[HeldShare], mine: HeldShare, now: float
 ) -> tuple[SharePart, LeaseHolder | None]:
-    """What a process is to have once that is free; and who is before it, where that is nothing."""
+    """The fair part of a process once free; and the process ahead of it, if that is nothing."""
     live = sorted((each for each in shares if each.until > now), key=lambda each: each.order)
     alike = [each for each in live if _limits(each) == _limits(mine)]
     whole, rank = _whole(account), alike.index(mine)
@@ -191,7 +191,7 @@ def _fair_part(
 
 
 def _room(account: ServerAccount, others: Iterable[HeldShare]) -> SharePart:
-    """The part of an account that other processes leave."""
+    """The part of an account that other processes do not use."""
     limits = (account.rate_per_s, account.in_flight_max)
     taken = [(each.counted, _limits(each)) for each in others if each.counted != NOTHING]
     if any(theirs != limits for _, theirs in taken):
@@ -201,7 +201,7 @@ def _room(account: ServerAccount, others: Iterable[HeldShare]) -> SharePart:
 
 
 def _next_free_s(account: ServerAccount, others: Iterable[HeldShare], now: float) -> float:
-    """How long until the first of the others gives something back by itself."""
+    """The time until another process's part becomes free by itself."""
     ends = [
         time
         for each in others

@@ -1,4 +1,4 @@
-"""The values of the stores: rows of a ledger, questions left to ask, shares of a server account."""
+"""Values of the stores: rows of a ledger, open questions, shares of a server account."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -12,10 +12,11 @@ from schemas.problem import ProblemCode
 Window = Literal["utc_day", "rolling_24h"]
 """The day of a cap."""
 FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
-"""How a request ends that is the last one for its question."""
+"""The states of a question's last request."""
 ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT, ProblemCode.CLIENT_INVALID}
-"""Codes that are no sign of a server or a network in trouble, and so may come back for ever. With 401 and 403
-the status is the code, so that CLIENT_INVALID came with a status that refuses one question."""
+"""Codes that do not indicate a failing server or network, and may recur for ever. For 401 and 403 the code is
+the status, so CLIENT_INVALID came with a status that refuses one question.
+"""
 
 
 class RunIdentity(NamedTuple):
@@ -31,16 +32,16 @@ class LedgerProof(NamedTuple):
     """The proof of a ledger's lines; `NO_PROOF`: only their seals."""
 
     digests: Mapping[str, str] = MappingProxyType({})
-    """Table -> SHA-256 of the seals of its lines, as in the manifest; empty if there is none."""
+    """Table -> SHA-256 of the seals of its lines, as in the manifest; empty without one."""
     finish_count: int = 0
-    """How many outcome files were on record when the manifest was written."""
+    """The number of outcome files on record at the time of the manifest."""
     signing_key_of: Callable[[bytes], bytes] | None = None
-    """The key of a run -> the key of the second half of its seals; None if nothing is signed."""
+    """The key of a run -> the key of the second half of its seals; None without signing."""
     proved_finishes: int = 0
-    """Lines up to this outcome file are proved by a signed manifest."""
+    """Lines up to this outcome file are covered by a signed manifest."""
 
     def signing_key(self, run_key: bytes) -> bytes | None:
-        """The key of the second half of a run's seals; None if nothing is signed."""
+        """The key of the second half of a run's seals; None without signing."""
         return None if self.signing_key_of is None else self.signing_key_of(run_key)
 
 
@@ -48,7 +49,7 @@ NO_PROOF = LedgerProof()
 
 
 class FinalAnswer(NamedTuple):
-    """An `Answer`, with its question's key in the place of a check number."""
+    """An `Answer` with its question's key instead of a check number."""
 
     question: bytes
     state: AnswerState
@@ -64,8 +65,8 @@ class ReusedAnswer(NamedTuple):
 
     question: bytes  # its key in this ledger
     code: str
-    request_id: str  # of the request that was answered
-    time: str  # when the answer came, in whichever run; never when it was reused
+    request_id: str  # of the answered request
+    time: str  # when the answer came, in any run; not when it was reused
     source_sha256: str  # of the input of the earlier run
     reused_at: str
 
@@ -77,7 +78,7 @@ class ReusedAnswer(NamedTuple):
 
 
 class FinishRecord(NamedTuple):
-    """An outcome file that was written, and how much of it was decided then."""
+    """A written outcome file, and how many payments it decided."""
 
     time: str
     question_count: int
@@ -86,30 +87,30 @@ class FinishRecord(NamedTuple):
 
 
 class RequestAttempt(NamedTuple):
-    """One request for a question, and how it ended."""
+    """One request for a question, and its result."""
 
     number: int
     request_id: str
     sent: str
-    """When it left."""
+    """When it was sent."""
     ended: str
-    """An `AnswerState` where it brought the final answer, `failed`, or `in doubt` after a kill."""
+    """An `AnswerState` if it brought the final answer, `failed`, or `in doubt` after a kill."""
     code: str | None
     ended_at: str | None
     detail: str | None = None
-    """The server's description of a problem; None if there is none, or it is purged or not read."""
+    """The server's description of a problem; None if there is none, or it was purged or not read."""
     has_hidden_detail: bool = False
-    """True if there is a detail that is encrypted, and was read without the key."""
+    """True if there is an encrypted detail that was read without the key."""
 
 
 class RecordedRequest(NamedTuple):
-    """One request as a shared ledger has it, for the copy in a folder; or an answer of an earlier run."""
+    """One request in a shared ledger, or an answer of an earlier run, for the copy in a folder."""
 
     question: bytes
-    attempt: int  # from 1; 0 if the question was not asked, as an earlier run had its answer
+    attempt: int  # from 1; 0 if an earlier run's answer was reused
     request_id: str
     sent_at: str
-    failed_with: str | None  # the code of a reply that was of no use
+    failed_with: str | None  # the code of a useless reply
     failed_at: str | None
     answer: FinalAnswer | None
     detail: str  # the server's description of a problem; empty if there is none
@@ -121,20 +122,20 @@ class RoundState(NamedTuple):
 
     number: int  # from 1; 0 if the run has no round yet
     is_open: bool
-    undone_count: int  # chunks that are not done, of all holders
-    free_count: int  # those of them that any process may claim now
+    undone_count: int  # unfinished chunks of all holders
+    free_count: int  # those that any process may claim now
 
 
 class PlannedChunk(NamedTuple):
-    """Questions that one process is to ask at a time."""
+    """Questions that one process asks at a time."""
 
     api: str
-    part: int  # of the questions: 0 for those of an ordinary file
-    members: Sequence[int]  # places in that part, from 0, in the order of asking
+    part: int  # part of the questions: 0 for an ordinary file
+    members: Sequence[int]  # positions in that part, from 0, in the order of asking
 
 
 class FruitlessQuestion(NamedTuple):
-    """A question that no run so far got an answer to, because of a reply that is about the question."""
+    """A question without an answer in all runs, because of a reply about the question itself."""
 
     run_count: int  # runs that failed so
     code: str  # of the latest such reply
@@ -144,7 +145,7 @@ class FruitlessQuestion(NamedTuple):
 class LedgerCounts(NamedTuple):
     """Counts of a ledger's requests and answers."""
 
-    attempt_count: int  # requests that were sent, or were about to be
+    attempt_count: int  # requests sent, or about to be
     answer_count: int  # questions with a final answer from a server
     reused_count: int  # questions answered by an earlier run
 
@@ -153,25 +154,25 @@ class QuestionHistory(NamedTuple):
     """The history of a question in a ledger."""
 
     answer: FinalAnswer | None
-    attempts: int  # requests that were sent for it, or were about to be when a run was killed
-    code: str | None  # of the latest request, where it gave nothing usable
+    attempts: int  # its requests sent, or about to be when a run was killed
+    code: str | None  # code of the latest request, if that was useless
 
 
 class ChunkLease(NamedTuple):
-    """A chunk of questions in the hands of one process, until it is released or taken over."""
+    """One process's hold on a chunk of questions, until it is released or taken over."""
 
     chunk: int
     fence: int
-    """How often the chunk was leased: a write by an earlier holder is recognised by it, and refused."""
+    """How often the chunk was leased: this identifies and refuses writes of an earlier holder."""
 
 
 class Question(NamedTuple):
-    """A check that is left to ask."""
+    """A check still to be asked."""
 
     check: Check
     key: bytes  # its key in the ledger
     attempts: int  # requests for it in earlier runs
-    is_suspect: bool  # whether an earlier run ended it by a reply that is about the question
+    is_suspect: bool  # whether an earlier run ended it with a reply about the question itself
 
 
 class QuestionChunk(NamedTuple):
@@ -185,37 +186,37 @@ class ServerAccount(NamedTuple):
     """The limits of one client at one API of a server, for all processes together."""
 
     scope: str
-    """Server and client, as `scopes.scope_of` gives them."""
+    """Server and client, from `scopes.scope_of`."""
     api: str
     rate_per_s: float
     """At least 1: whole requests per second. Below 1: one request in `1 / rate_per_s` seconds."""
     in_flight_max: int
     window_s: float
-    """How long a request counts that has left, with room for one that takes longer on its way than others."""
+    """How long a sent request counts, with a margin for slow ones."""
     deadline_s: float
     """How long a request may be in flight."""
     daily_cap: int | None = None
-    """None: there is none."""
+    """Daily cap; None: none."""
     cap_window: str | None = None
     """The day of the cap; None without a cap."""
 
 
 class ShareLimits(NamedTuple):
-    """The share of an account for one process; nothing may be sent if both are 0."""
+    """One process's share of an account; nothing may be sent if both are 0."""
 
     rate_per_s: float
     in_flight_max: int
     until: float = inf  # on this process's monotonic clock
-    kept_slots: int = 0  # how many requests already in flight may finish; no other process gets their slots
+    kept_slots: int = 0  # how many requests in flight may finish; no other process gets their slots
 
 
 class LeaseHolder(NamedTuple):
     """A run that asks a server."""
 
     server: str  # host and port
-    pid: int | None = None  # None if it has only just begun, and its record is not written yet
+    pid: int | None = None  # None if it has just begun, and its record is not written yet
     since: str | None = None  # UTC, ISO 8601 with Z
-    host: str | None = None  # None if it is this one
+    host: str | None = None  # None if it is this host
 
     @property
     def name(self) -> Sentence:
@@ -228,7 +229,7 @@ class LeaseHolder(NamedTuple):
 
     @property
     def waited_for(self) -> Sentence:
-        """That this run is waited for.
+        """The sentence that this process waits for that run.
 
         >>> str(LeaseHolder("cop.example:443", 42, "2030-01-02T03:04:05Z").waited_for)
         'waiting for process 42, which has been asking cop.example:443 since 2030-01-02 03:04:05 UTC'

@@ -1,8 +1,8 @@
 """Check our own client certificate before a server does: a server refuses it without a reason.
 
 Source: API reference, "VoP Standard: mutual TLS": a qualified website authentication certificate with the
-authorisation number of the payment service provider. Where the number is, and how it is written:
-ETSI TS 119 495, section 5.2.1, and ETSI EN 319 412-1, section 5.1.4.
+authorisation number of the payment service provider. Position and form of the number: ETSI TS 119 495,
+section 5.2.1, and ETSI EN 319 412-1, section 5.1.4.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 EXPIRY_NOTICE = timedelta(days=30)
 _ORGANISATION_IDENTIFIER_OID = "2.5.4.97"
 _AUTHORISATION = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
-"""PSD, the country, the authority that authorised the provider, and its number there."""
+"""PSD, the country, the authorising authority, and the provider's number there."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """The parts of a client certificate that matter here."""
+    """The relevant parts of a client certificate."""
 
     subject: str
     not_before: datetime
     not_after: datetime
     organisation_identifier: str | None  # the authorisation number, such as PSDFR-ACPR-99999
-    client_authentication: bool  # whether it may be used by a client
+    client_authentication: bool  # whether a client may use it
     problems: tuple[Sentence, ...]  # why a server would refuse it, each a sentence; empty if none is seen
-    expires_soon: bool  # whether the next one is due
+    expires_soon: bool  # whether a new one is due
 
 
 def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
-    """Read our certificate from a PEM file and report what a server would object to.
+    """Read our certificate from a PEM file, and report a server's possible objections.
 
     Args:
         path: A PEM file: our certificate and its chain, in any order.
@@ -48,7 +48,7 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
     Raises:
         TlsError: the file cannot be read or holds no certificate.
     """
-    # Slow to import, and only mutual TLS needs it.
+    # Slow to import, and needed only for mutual TLS.
     from cryptography.x509.oid import ObjectIdentifier
 
     try:
@@ -77,7 +77,7 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
 
 
 def chain_in(pem: bytes) -> list[Certificate]:
-    """The certificates of a PEM file, each before its issuer, whatever their order there: ours first."""
+    """The certificates of a PEM file in any order, ours first, each before its issuer."""
     from cryptography import x509
 
     left = x509.load_pem_x509_certificates(pem)

@@ -1,9 +1,8 @@
-"""The cipher suites of the API reference, and no other one.
+"""Restrict TLS to the cipher suites of the API reference.
 
-Python's `ssl` has had a setter for TLS 1.2 suites for long and one for TLS 1.3 only since 3.15
-(gh-137197). Until then OpenSSL's own function is called on the context's pointer. Where that is not
-possible, as in a Python with OpenSSL linked in statically, the connection stays at TLS 1.2: the
-reference requires "TLS 1.2 or later", and a wrong suite would be the worse offer.
+Python's `ssl` can set TLS 1.3 suites only since 3.15 (gh-137197). Before that, OpenSSL's function is called
+on the context's pointer. If that is impossible, as with a statically linked OpenSSL, the connection stays at
+TLS 1.2: the reference requires "TLS 1.2 or later", and offering a wrong suite would be worse.
 
 Source: API reference, "Transport security".
 """
@@ -28,7 +27,7 @@ SUITES = frozenset(TLS12_SUITES + TLS13_SUITES)
 
 
 def offered(context: ssl.SSLContext) -> frozenset[str]:
-    """The names of the suites that a context offers in the versions that it speaks."""
+    """The suites that a context offers in its enabled versions."""
     speaks_tls13 = context.maximum_version != ssl.TLSVersion.TLSv1_2
     return frozenset(
         suite["name"] for suite in context.get_ciphers() if speaks_tls13 or suite["protocol"] != "TLSv1.3"
@@ -36,7 +35,7 @@ def offered(context: ssl.SSLContext) -> frozenset[str]:
 
 
 def limit_tls13(context: ssl.SSLContext) -> bool:
-    """Leave a context the one suite of TLS 1.3; False if this Python has no way to do it."""
+    """Limit a context to the one TLS 1.3 suite; False if this Python cannot."""
     if hasattr(context, "set_ciphersuites"):
         context.set_ciphersuites(":".join(TLS13_SUITES))
     elif not _call_openssl(context):
@@ -48,9 +47,9 @@ def limit_tls13(context: ssl.SSLContext) -> bool:
 def limit_suites(
     context: ssl.SSLContext, *, limit_tls13: Callable[[ssl.SSLContext], bool] = limit_tls13
 ) -> None:
-    """Leave a new context TLS 1.2 and 1.3 with the suites of the reference, and prove it.
+    """Limit a new context to TLS 1.2 and 1.3 with the suites of the reference, and verify it.
 
-    TLS 1.2 alone is spoken where `limit_tls13` returns False.
+    If `limit_tls13` returns False, only TLS 1.2 is enabled.
 
     Raises:
         TlsError: this Python's OpenSSL cannot offer exactly these suites.
@@ -69,9 +68,9 @@ def limit_suites(
 
 
 def _call_openssl(context: ssl.SSLContext) -> bool:
-    """Call SSL_CTX_set_ciphersuites on the pointer that CPython keeps right behind the object's head."""
-    # Builds that trace references (sys.getobjects) have a longer head, and a static _ssl has no file;
-    # looking the function up elsewhere could find that of another OpenSSL and hand it our pointer.
+    """Call SSL_CTX_set_ciphersuites on the pointer that CPython stores right after the object's header."""
+    # Builds that trace references (sys.getobjects) have a longer header, and a static _ssl has no file;
+    # another look-up could find another OpenSSL's function and pass it our pointer.
     path = getattr(_ssl, "__file__", None)
     if path is None or sys.implementation.name != "cpython" or hasattr(sys, "getobjects"):
         return False

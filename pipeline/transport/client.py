@@ -1,4 +1,4 @@
-"""The client of one API of one server. How a request travels is in `exchange.py` and `pool.py`."""
+"""The client of one API of one server. `exchange.py` and `pool.py` carry its requests."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ __all__ = ["Client", "FailureKind", "NetworkFailure"]
 
 @dataclass(slots=True)
 class _Connections:
-    """A transport, and how many requests use it."""
+    """A transport, and the number of requests that use it."""
 
     transport: httpx.AsyncBaseTransport
     in_flight_count: int = 0
@@ -31,7 +31,7 @@ class _Connections:
 
 
 class Client:
-    """Sends requests of one API to one server; connections are reused only after whole responses."""
+    """Sends requests of one API to one server; connections are reused only after complete responses."""
 
     def __init__(  # noqa: PLR0913  (an address, and the limits on the way to it)
         self,
@@ -46,14 +46,14 @@ class Client:
         """Check the address; nothing is opened yet.
 
         Args:
-            base_url: https, with or without a path of its own, which the paths of requests follow.
+            base_url: https, perhaps with a path to which those of requests are appended.
             context: From `tls.client_context`.
-            in_flight_max: Connections at once, and so requests at once.
-            tokens: What fills the Authorization header; None under mutual TLS.
-            door: The rate that the caller's own pace keeps, to be kept once more where requests leave.
-                Connecting takes a while and a kept connection takes none, so that requests which
-                started a tenth of a second apart would otherwise leave together.
-            open_transport: What carries the requests.
+            in_flight_max: Maximum of simultaneous connections and requests.
+            tokens: Source of the Authorization header; None under mutual TLS.
+            door: The caller's rate limit, applied again at the moment of sending. New connections take time
+            and kept ones do not, so requests that started a tenth of a second apart could otherwise be sent
+            together.
+            open_transport: Opens the transport.
 
         Raises:
             ConfigurationError: the address is not https, or has a user, a query or a fragment.
@@ -80,8 +80,8 @@ class Client:
     async def token(self) -> Token | None:
         """The token that the next request should carry; None if this client needs none.
 
-        Asked for before a request is planned, so that a wait for the identity provider is charged to
-        neither the request's deadline nor its attempts. Raises as `Tokens.current`.
+        The caller gets it before planning a request, so a wait for the identity provider counts neither
+        towards the request's deadline nor its attempts. Raises as `Tokens.current`.
         """
         return None if self._tokens is None else await self._tokens.current()
 
@@ -89,7 +89,7 @@ class Client:
         """The token to use after a 401 for `rejected`; one fetch, however many callers come with it.
 
         Raises:
-            CredentialsError: what was refused is itself a fresh replacement: no token will do.
+            CredentialsError: the refused token was itself just renewed: no token will help.
             PrecheckError: as `Tokens.current`.
         """
         assert self._tokens is not None
@@ -106,16 +106,16 @@ class Client:
         """Send one request, once, and read the whole response, whatever its status.
 
         Args:
-            request: What to send, with a path in place of an address, and the headers that are its own.
+            request: The request, with a path instead of an address, and its own headers.
             deadline_s: For everything from connecting to the last byte.
             token: From `token` or `renew`; without it, the current one.
-            may_leave: Asked when the request has its connection and is about to leave.
+            may_leave: Called when the request has its connection and is about to be sent.
 
         Raises:
-            NetworkFailure: there is no response, and its kind states how far it came.
-            TlsError: the server is not trusted, or speaks no TLS that the rules allow.
+            NetworkFailure: there is no response; its kind states how far the request came.
+            TlsError: the server is not trusted, or offers no permitted TLS.
             CredentialsError: the server refused the client certificate.
-            PrecheckError: no token could be had; as `Tokens.current`.
+            PrecheckError: no token is available; as `Tokens.current`.
         """
         token = token or await self.token()
         line = self._line
@@ -130,10 +130,10 @@ class Client:
             await line.close_if_done()
 
     async def drop_connections(self) -> None:
-        """Use no open connection again, after an answer that must not be trusted.
+        """Stop using all open connections, after an answer that must not be trusted.
 
-        An answer with the correlation id of another request means that a connection, or what is behind
-        it, is out of step. Exchanges under way finish normally.
+        An answer with another request's correlation id means that a connection, or a gateway behind it, is
+        out of step. Exchanges in progress finish normally.
         """
         if (old := self._line) is not None:
             self._line = _Connections(self._open())
@@ -143,7 +143,7 @@ class Client:
     def _addressed(
         self, request: httpx.Request, token: Token | None, may_leave: Callable[[], bool] | None
     ) -> httpx.Request:
-        """The request as it leaves: to this server, by this client."""
+        """The request to be sent: to this server, from this client."""
         path = request.url.raw_path
         if (url := self._urls.get(path)) is None:
             url = self._urls[path] = httpx.URL(self._base_url + path.decode("ascii"))
@@ -159,7 +159,7 @@ class Client:
 async def _held_back(
     door: Pace | None, may_leave: Callable[[], bool] | None, event: str, _details: Mapping[str, object]
 ) -> None:
-    """What httpx's transports call as a request comes along, by its extension of the name `trace`.
+    """The `trace` extension of a request, which httpx's transports call as the request proceeds.
 
     Raises:
         NetworkFailure: held.

@@ -1,7 +1,7 @@
 """One request, one response, in httpx's types: every exchange of this program goes through here.
 
-Whatever httpx transport carries it, an exchange has one deadline, a bound on what is read, and one way to
-report what went wrong. The transport is chosen in one line here.
+With any httpx transport, an exchange has one deadline, a size limit on the response, and one way to report
+failures. One line here chooses the transport.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ HEADERS = {
 """Headers of every request."""
 
 OpenTransport = Callable[[ssl.SSLContext, int], httpx.AsyncBaseTransport]
-"""(context from `tls.client_context`, connections at once) -> what carries requests."""
+"""(context from `tls.client_context`, maximum of connections) -> a transport."""
 
 
 def transport_of(
     context: ssl.SSLContext, connections_max: int, proxy: Proxy | None = None
 ) -> httpx.AsyncBaseTransport:
-    """What carries requests. Called where an event loop runs.
+    """The transport for requests. Call it inside a running event loop.
 
-    httpx's own takes the longer for each request, the more there are at once (docs/adr/0016). It would be
+    httpx's own transport gets slower with the number of simultaneous requests (docs/adr/0016). It would be
     `httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=httpx.Limits(connections_max))`.
     """
     return AiohttpTransport(context, connections_max, proxy)
@@ -69,7 +69,7 @@ async def exchange(
         failure = error
     except httpx.TransportError as error:
         failure = _failure_of(error, request.url, keys)
-    # Raised out here, it drags no request with headers and body along as its context.
+    # Raised outside the handler, so that it does not hold the request with headers and body as its context.
     raise failure
 
 
@@ -87,7 +87,7 @@ async def once(
 
 
 async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> httpx.Response:
-    """The response with its body, unless it has a form that was not asked for.
+    """The response with its body, if in an accepted form.
 
     Raises:
         NetworkFailure: it is encoded, or too large.
@@ -103,7 +103,7 @@ async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> htt
 
 
 class _Whole(httpx.Response):
-    """A response whose body is here: letting httpx read it takes longer than building the request."""
+    """A response that already has its body: letting httpx read it takes longer than building the request."""
 
     def __init__(self, response: httpx.Response, body: bytes) -> None:
         super().__init__(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
@@ -115,7 +115,7 @@ class _Whole(httpx.Response):
 
 
 def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> NetworkFailure | PrecheckError:
-    """The error for an exception of httpx: the one place that maps them."""
+    """The error for an exception of httpx: the only place that maps them."""
     cause: BaseException | None = error
     named: OSError | None = None
     while cause is not None:
@@ -136,7 +136,7 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> Netw
 
 
 def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:
-    """The address without a slash at its end, if it is one that a secret may be sent to.
+    """The address without a final slash, if a secret may be sent to it.
 
     Raises:
         ConfigurationError: it is not https, or has a user, a fragment, or a query without `has_query`; the

@@ -1,4 +1,4 @@
-"""What another program says of a failure, made fit for a log line, the ledger and the terminal."""
+"""Make other programs' error texts fit for log lines, the ledger and the terminal."""
 
 import re
 from collections.abc import Iterable
@@ -10,13 +10,14 @@ DETAIL_CHARS_MAX = 200
 MASK = "***"
 
 _READ_CHARS_MAX = 2_000
-"""More than is shown, because removals make room; and little enough to search."""
+"""More than is shown, because masking shortens the text; little enough to search."""
 _IBAN = re.compile(
     r"\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b", re.IGNORECASE
 )  # whole, or in groups of four
 _NUMBER = re.compile(r"(\bAADSTS[0-9]{3,7}\b)|[0-9](?:[ ./-]?[0-9]){4,}")
-"""Account numbers, sort codes and what else has five digits or more; an HTTP status has three. Error codes of
-Microsoft Entra are none of them."""
+"""Account numbers, sort codes and other numbers of five or more digits; an HTTP status has three. Error codes
+of Microsoft Entra are excepted.
+"""
 _CREDENTIAL = re.compile(r"\b(?:Bearer|Basic)\s+\S+", re.IGNORECASE)
 _LONG = re.compile(r"[\w.~+/=-]{20,}")
 """A token or a correlation id, if it has letters and digits."""
@@ -31,7 +32,7 @@ def masked(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def with_detail(error: PrecheckError, detail: str) -> PrecheckError:
-    """An error that ends a run, followed by the server's own description, if there is one."""
+    """An error that ends a run, followed by the server's description, if any."""
     if not detail:
         return error
     return type(error)(
@@ -40,7 +41,7 @@ def with_detail(error: PrecheckError, detail: str) -> PrecheckError:
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:
-    """A text with every number of an account masked, every token, and whatever was asked about."""
+    """A text with all account numbers, tokens and secrets masked."""
     text = _LONG.sub(_unless_a_word, _CREDENTIAL.sub(MASK, text))
     for word in secrets:
         text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text, flags=re.IGNORECASE)

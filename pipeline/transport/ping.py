@@ -1,8 +1,8 @@
-"""Report to a monitoring service that a run has begun, and how it ended, or post a notification.
+"""Report the start and the end of a run to a monitoring service, or post a notification.
 
-Nothing about a payee is sent. The addresses are secrets: messages name their host alone. Pings follow the
-protocol of Healthchecks and similar services: GET URL/start, and GET URL/STATUS with the exit status, 0
-for success. The service raises the alarm when a ping is missing, so a ping that fails is only reported.
+Nothing about a payee is sent. The addresses are secrets: messages name only their host. Pings follow the
+protocol of Healthchecks and similar services: GET URL/start, and GET URL/STATUS with the exit status, 0 for
+success. The service raises the alarm when a ping is missing, so a ping that fails is only reported.
 """
 
 import ssl
@@ -30,7 +30,7 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
     Raises:
         ConfigurationError: the address is not https, or has a user, a query or a fragment; as TlsError,
             its server is not trusted.
-        IncompleteError: it was not accepted; of the address, the message has the host only.
+        IncompleteError: it was not accepted; the message names only the host.
     """
     request = httpx.Request("GET", f"{plainly_https(url, 'ping')}/{word}", headers=HEADERS)
     await _accepted(request, context=context, deadline_s=PING_DEADLINE_S, keys=PING_KEYS)

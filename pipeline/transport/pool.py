@@ -1,9 +1,8 @@
-"""httpx's transport over the connections of aiohttp, whose pool stays quick however many there are.
+"""A transport for httpx over aiohttp's connections, whose pool stays fast with any number of them.
 
-The only client of aiohttp; who sends requests knows httpx alone (docs/adr/0016). What aiohttp would do by
-itself is off: no redirect is followed, no cookie kept, no proxy or netrc read, nothing decompressed, no
-header added, no time limit kept, and nothing sent twice, because only the caller knows what a second request
-costs.
+The only client of aiohttp; senders use only httpx (docs/adr/0016). aiohttp's automatic features are off:
+redirects, cookies, proxies, netrc, decompression, extra headers, timeouts, and retries, because only the
+caller knows what a second request costs.
 """
 
 import asyncio
@@ -29,11 +28,11 @@ from pipeline.transport.retry import FRESH_CONNECTION, REFUSALS, REQUEST_ID, Net
 
 _KEEP_ALIVE_S = 15.0
 _SENDING = "http11.send_request_headers.started"
-"""The event of httpx's `trace` extension for a request that has its connection and is about to leave."""
+"""The event of httpx's `trace` extension for a request that has its connection and is about to be sent."""
 _SILENCE_S = 0.25
-"""How long a connection of its own must bring nothing before its request leaves."""
+"""How long a fresh connection must stay silent before its request is sent."""
 _OTHER_FILES = 40
-"""Files that a run has open beside its connections."""
+"""Files that a run has open besides its connections."""
 _CONNECTIONS_TRIED_MAX = 2
 """Attempts to find a usable connection for one request."""
 
@@ -43,21 +42,21 @@ _AS_HTTPX_SAYS = (
     (aiohttp.ClientError, httpx.RemoteProtocolError),
     (OSError, httpx.ReadError),
 )
-"""aiohttp's classes and httpx's for the same thing, the special before the general."""
+"""aiohttp's exception classes and httpx's equivalents, the specific before the general."""
 
 
 def connections_allowed(count: int) -> int:
-    """`count`, or fewer if the system would not let this process open that many to each of two servers."""
+    """`count`, or fewer if the system does not let this process open that many to each of two servers."""
     allowed = open_files_allowed(2 * count + _OTHER_FILES)
     return max(min((allowed - _OTHER_FILES) // 2, count), 1)
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
-    """Connections to one server, kept for the next request after a whole response and dropped otherwise.
+    """Connections to one server, kept for the next request after a complete response and dropped otherwise.
 
-    A connection that carries bytes without an open request is closed: they would pass for the next reply
-    (aiohttp issue 13656). So is one that brought a refusal without the id of its request, which may be such
-    bytes. Of a request's extensions it honours `trace`, with one event (the request is about to leave),
+    A connection that carries bytes without an open request is closed: they would be taken for the next reply
+    (aiohttp issue 13656). So is one with a refusal that lacks its request's id, which may be such bytes. It
+    supports three extensions of a request: `trace`, with one event (the request is about to be sent),
     `FRESH_CONNECTION` and `REQUEST_ID`.
     """
 
@@ -73,7 +72,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, whose body is in memory, and return its response with the body still to come."""
+        """Send a request with its body in memory, and return its response, whose body is still to be read."""
         departure = _Departure(request)
         _leaving.set(departure)
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
@@ -88,7 +87,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         is_spoilt = departure.protocol is not None and departure.protocol.is_spoilt
         if is_spoilt and departure.needs_fresh and response.status in REFUSALS:
             response.close()
-            raise NetworkFailure("broken")  # which of its replies would be this request's?
+            raise NetworkFailure("broken")  # none of its replies can be trusted
         return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response))
 
     async def aclose(self) -> None:
@@ -106,7 +105,7 @@ class _Body(httpx.AsyncByteStream):
                 yield chunk
 
     async def aclose(self) -> None:
-        """Close the connection, unless the body was read to its end: then the next request has it."""
+        """Close the connection, unless the body was read completely: then the next request can use it."""
         self._response.close()
 
 
@@ -128,22 +127,22 @@ _leaving: ContextVar[_Departure | None] = ContextVar("_leaving", default=None)
 
 
 class _Protocol(ResponseHandler):
-    """aiohttp's reader of replies, which closes a connection that carries bytes without an open request."""
+    """aiohttp's reader of replies; it closes a connection that carries bytes without an open request."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self._is_answered = True
         self._request_id: str | None = None
         self.is_spoilt = False
-        """True if it brought a reply that no request asked for, behind another or before all."""
+        """True if it received a reply without a request, after another one or before all."""
 
     def expect_reply(self, request: httpx.Request) -> None:
-        """A request is about to leave: what comes from now on is its reply."""
+        """A request is about to be sent: bytes from now on are its reply."""
         self._is_answered = False
         self._request_id = request.extensions.get(REQUEST_ID)
 
     def feed_data(self, data: tuple[RawResponseMessage, aiohttp.StreamReader], size: int = 0) -> None:
-        """The head of a reply is here; those of the class 1xx are followed by another."""
+        """Receive the head of a reply; one of class 1xx is followed by another."""
         message, _ = data
         self.is_spoilt |= self._is_answered
         self._is_answered = message.code >= 200
@@ -152,7 +151,7 @@ class _Protocol(ResponseHandler):
         super().feed_data(data, size)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes are here. Session tickets of TLS are none: the layer below keeps them."""
+        """Receive bytes. TLS session tickets do not count: the layer below handles them."""
         is_complete = self._payload is None or self._payload.is_eof()
         if data and self._is_answered and is_complete:
             self.force_close()
@@ -162,7 +161,7 @@ class _Protocol(ResponseHandler):
 
 
 class _Connector(aiohttp.TCPConnector):
-    """aiohttp's pool, which hands out a connection only when a request may leave on it, and only once."""
+    """aiohttp's pool, which hands out a connection only when a request may be sent on it, and only once."""
 
     def __init__(self, *, context: ssl.SSLContext, limit: int, proxy: Proxy | None) -> None:
         super().__init__(ssl=context, limit=limit, keepalive_timeout=_KEEP_ALIVE_S)
@@ -175,11 +174,11 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
     ) -> Connection:
-        """A connection, new or kept, once the request's trace lets it go.
+        """A connection, new or kept, once the request's trace permits sending.
 
         Raises:
-            ClientConnectionError: it is asked for again, as aiohttp does for a GET that brought nothing.
-            NetworkFailure: held back; or every connection was closed, or carried bytes, before it left.
+            ClientConnectionError: a connection is requested again, as aiohttp does for a GET without a reply.
+            NetworkFailure: held back; or every connection was closed, or carried bytes, before sending.
         """
         departure = _leaving.get()
         if departure is None or departure.has_left:
@@ -202,7 +201,7 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
     ) -> ResponseHandler:
-        """Connect, through the proxy if any; aiohttp's own way would show it our certificate."""
+        """Connect, through the proxy if any; aiohttp's own code would show the proxy our certificate."""
         if self._way is None:
             return await super()._create_connection(req, traces, timeout)
         assert req.url.raw_host is not None
@@ -222,7 +221,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 async def _may_leave(request: httpx.Request, connection: Connection) -> bool:
-    """Wait until a request may leave; whether its connection can still carry it then.
+    """Wait until a request may be sent; return whether its connection is still usable then.
 
     Raises:
         NetworkFailure: held back.
@@ -231,10 +230,10 @@ async def _may_leave(request: httpx.Request, connection: Connection) -> bool:
         try:
             await trace(_SENDING, {})
         except NetworkFailure:
-            connection.release()  # held back, and as good as before
+            connection.release()  # held back, but still usable
             raise
         except BaseException:
-            # Cancelled here: no other code knows of the connection.
+            # Cancelled here: no other code can close the connection.
             connection.close()
             raise
     return connection.protocol is not None and connection.protocol.is_connected()
@@ -242,12 +241,12 @@ async def _may_leave(request: httpx.Request, connection: Connection) -> bool:
 
 @contextmanager
 def _errors_of_httpx() -> Iterator[None]:
-    """What aiohttp raises, as httpx's exception."""
+    """Translate aiohttp's exceptions to httpx's."""
     try:
         yield
     except (aiohttp.ClientError, OSError) as error:
         for ours, theirs in _AS_HTTPX_SAYS:
             if isinstance(error, ours):
-                # Some of aiohttp's own are OpenSSL's by class, and lack OpenSSL's message.
+                # Some of aiohttp's errors are OpenSSL's by class, but lack OpenSSL's message.
                 raise theirs(str(error)) from (error.__cause__ or error)
         raise

@@ -1,7 +1,7 @@
-"""A proxy on the way to a server: CONNECT, and then the server's own TLS from end to end.
+"""Connect to a server through a proxy: CONNECT, then the server's own TLS, end to end.
 
-The proxy sees the name of the host, and neither our certificate nor a token. If its address is https, its own
-TLS lies around the server's.
+The proxy sees the name of the host, but neither our certificate nor a token. If its address is https, its own
+TLS wraps the server's.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from pipeline.wording import Sentence
 _HEAD_BYTES_MAX = 16 * 1024
 OF_PROXY = Keys("proxy_url", "proxy_ca_file")
 _LATER = frozenset({408, 425, 429})
-"""Statuses below 500 with which a proxy asks for another try."""
+"""Statuses below 500 with which a proxy requests a retry."""
 _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
 
 
@@ -28,18 +28,18 @@ class ProxyAwayError(ConnectionError):
     """The proxy cannot connect now, and nothing was sent; a later try may succeed."""
 
     def __init__(self, reason: Sentence) -> None:
-        """Take which proxy, and why."""
+        """Take the reason, which names the proxy."""
         super().__init__(reason)
         self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy, and what it knows us by."""
+    """An HTTP proxy, and our credentials for it."""
 
     host: str
     port: int
-    context: ssl.SSLContext | None = None  # of its own TLS; None: it speaks plain HTTP
+    context: ssl.SSLContext | None = None  # for its own TLS; None: plain HTTP
     credentials: SecretStr | None = None  # `USER:PASSWORD`
     keys: Keys = OF_PROXY
 
@@ -106,7 +106,7 @@ class Proxy:
         return "\r\n".join([*lines, "", ""]).encode("ascii")
 
     def _judge(self, head: bytes, server: str) -> None:
-        """Return where the proxy let us through; raises as `connect`."""
+        """Return if the proxy opened the tunnel; raises as `connect`."""
         version, _, rest = head.partition(b" ")
         if not head:
             raise ProxyAwayError(Sentence("transport.proxy_closed", proxy=self.name, server=server))
@@ -138,14 +138,14 @@ class _Reply(asyncio.Protocol):
         self._read = b""
 
     def data_received(self, data: bytes) -> None:
-        """Take what came. The server waits for our greeting, so nothing follows the head."""
+        """Receive bytes. The server waits for our handshake, so nothing follows the head."""
         self._read += data
         is_whole = b"\r\n\r\n" in self._read or len(self._read) > _HEAD_BYTES_MAX
         if not self.head.done() and (is_whole or not b"HTTP/".startswith(self._read[:5])):
             self.head.set_result(self._read)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """The end, whatever the reason."""
+        """End of the connection, for any reason."""
         if not self.head.done():
             self.head.set_result(b"")
 

@@ -1,9 +1,9 @@
-"""The pace of requests: never more than the agreed rate in any second, from the first one on.
+"""Limit the rate of requests: never more than agreed in any second, from the first one on.
 
-Two rules together. The strict one looks back: a request leaves only when the window that ends with it
-holds no more than was agreed. That is exact, whatever the timers do, and what a late timer loses is
-won back within the window. Alone it would let a whole second's requests leave at once, so aiolimiter's
-leaky bucket spreads them.
+Two rules are combined. The strict one looks back: a request is sent only if the window that ends with it
+holds no more than agreed. That is exact, whatever the timers do, and recovers the delay of a late timer
+within the window. Alone it would send a whole second's requests at once, so aiolimiter's leaky bucket spreads
+them.
 """
 
 import asyncio
@@ -21,19 +21,20 @@ RATE_MIN_PER_S = 0.1
 RATE_MAX_PER_S = 5000
 
 _STRETCH = 1.028
-"""The limit is kept in windows this much longer than agreed: requests that take so much of the window longer
-on their way than others still meet no more than was agreed where they arrive. It costs as much of the
-rate, and 97 % of it must be sustained."""
+"""Windows are this much longer than agreed: so if requests differ by this part of a window in their travel
+time, still no more than agreed arrive in any window. It costs as much of the rate, and 97 % of it must be
+sustained.
+"""
 _BURST_SHARE = 0.05
-"""The part of a window's requests that may leave at once, so that a late timer costs nothing."""
+"""The part of a window's requests that may be sent at once, to absorb late timers."""
 
 
 class Pace:
     """Hands out slots, one per request, first come, first served.
 
-    From 1 per second up, any second sees at most the whole part of the rate, as no second holds half a
-    request. Below 1 per second, any `1 / rate_per_s` seconds see at most one request. Another rate holds from
-    the moment it is set, and counts what has left already.
+    At 1 per second or more, any second has at most the integer part of the rate, as there are no half
+    requests. Below 1 per second, any `1 / rate_per_s` seconds have at most one request. A new rate applies at
+    once, and counts requests already sent.
     """
 
     def __init__(self, rate_per_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,7 +48,7 @@ class Pace:
             ConfigurationError: the rate is out of range.
         """
         self.clock = clock
-        self._left_at: deque[float] = deque()  # the last window
+        self._left_at: deque[float] = deque()  # times within the last window
         self._queue = asyncio.Lock()
         self._resized = asyncio.Event()
         self._keep(rate_per_s)
@@ -55,11 +56,11 @@ class Pace:
         self._is_over = False
 
     def resize(self, rate_per_s: float, *, until: float = inf) -> None:
-        """Keep another rate from now on.
+        """Change the rate from now on.
 
         Args:
-            rate_per_s: 0.1 to 5000; 0: nothing leaves until there is another.
-            until: When there is none any more, on the clock of this pace.
+            rate_per_s: 0.1 to 5000; 0: nothing is sent until the next change.
+            until: When the rate expires, on this clock.
 
         Raises:
             ConfigurationError: the rate is out of range.
@@ -73,16 +74,16 @@ class Pace:
         self._resized = asyncio.Event()
 
     def end(self) -> None:
-        """Let nothing more leave: all waiting tasks are woken at once, not in turn."""
+        """Let nothing more be sent: all waiting tasks wake at once, not in turn."""
         self._is_over = True
         self._resized.set()
 
     async def slot(self) -> bool:
-        """Wait until one more request may leave; False after `end`. A cancelled wait takes no slot."""
+        """Wait until one more request may be sent; False after `end`. A cancelled wait takes no slot."""
         return await self._slot(waits_for_a_rate=True)
 
     async def slot_unless_ended(self) -> bool:
-        """Wait until one more request may leave; False, and no slot, where the rate has ended by then."""
+        """Wait until one more request may be sent; False, without a slot, if the rate has expired by then."""
         return await self._slot(waits_for_a_rate=False)
 
     async def _slot(self, *, waits_for_a_rate: bool) -> bool:
@@ -118,7 +119,7 @@ class Pace:
         self._window_s = window_of(rate_per_s)
 
     def _wait_s(self) -> float:
-        """How long until the oldest request of a full window has left it; inf while nothing may leave."""
+        """The time until the oldest request of a full window has left it; inf while nothing may be sent."""
         now, left_at = self.clock(), self._left_at
         if self.rate_per_s == 0 or now >= self._until:
             return inf
@@ -130,10 +131,10 @@ class Pace:
 
 
 def window_of(rate_per_s: float) -> float:
-    """The window that a request counts in, in seconds."""
+    """The rate window in which a request counts, in seconds."""
     return _promise(rate_per_s)[0] * _STRETCH
 
 
 def _promise(rate_per_s: float) -> tuple[float, int]:
-    """A window and the most requests that may leave in it."""
+    """A window, and the maximum of requests in it."""
     return (1.0, floor(rate_per_s)) if rate_per_s >= 1 else (1 / rate_per_s, 1)

@@ -1,4 +1,4 @@
-"""What one exchange means for the next step, as a pure function. Time and chance are arguments.
+"""Decide the next step after an exchange, as a pure function. Time and chance are arguments.
 
     status or failure                     decision      why
     ------------------------------------  ------------  ----------------------------------------------
@@ -31,14 +31,14 @@ WAIT_INITIAL_S = 0.5
 WAIT_MAX_S = 20.0
 RETRY_AFTER_MAX_S = 3600.0
 FRESH_CONNECTION = "fresh_connection"
-"""The extension of an httpx request that needs a connection of its own, silent until it leaves."""
+"""The extension of an httpx request that needs a connection of its own, silent until it is sent."""
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _BETWEEN = re.compile(r",(?!\s*[0-9]{1,2}[ -][A-Za-z])")
-"""Between two values of a header that is sent twice, and not within a date."""
+"""Separates the values of a repeated header, and does not split dates."""
 REQUEST_ID = "request_id"
 """The extension with the correlation id that the reply should repeat."""
 REFUSALS = frozenset({400, 413, 415, 422})
-"""Statuses with which a server, or something before it, will not look at a question."""
+"""Statuses with which a server, or a gateway before it, rejects a question."""
 
 FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded", "held"]
 """How an exchange ended without a response.
@@ -51,13 +51,13 @@ sent.
 
 
 class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks; its handling is no error
-    """An exchange that ended without a response. It carries nothing of the request."""
+    """An exchange that ended without a response. It holds nothing of the request."""
 
     def __init__(self, kind: FailureKind, cause: OSError | None = None) -> None:
         super().__init__(kind)
         self.kind: FailureKind = kind
         self.reason: OSError | str = cause or kind
-        """The cause, where the system names one."""
+        """The cause, if the system names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +67,17 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Nothing was sent: the question waits, as if it had not been tried."""
+    """Nothing was sent: the question waits, as if not tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The server, or something before it, will not look at this question; its form shows which."""
+    """The server, or a gateway before it, rejects this question; the form of the reply shows which."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenewToken:
-    """The server refused the token: get another one and ask once more, without waiting."""
+    """The server refused the token: renew it and ask once more, without waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class TurnAway:
-    """The server refuses us for this question; the other questions show whether it refuses us for all."""
+    """The server refuses us for this question; other questions show whether it refuses us for all."""
 
-    error: PrecheckError  # what ends the run if so with all of them
+    error: PrecheckError  # the end of the run if all are refused
 
 
 Decision = Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway
@@ -107,13 +107,12 @@ class RetryState:
     """The state of one check after an exchange."""
 
     number: int
-    """Requests sent for this check, this one included: 1 or more."""
+    """Requests sent for this check, including this one: 1 or more."""
     renewable: bool
-    """A token was sent that may be replaced: False under mutual TLS, and once this check has had
-    its token renewed."""
+    """True if the token may be renewed: False under mutual TLS, and after one renewal for this check."""
     number_max: int = ATTEMPTS_MAX
     is_fresh: bool = False
-    """It was sent on a connection of its own."""
+    """True if it had a connection of its own."""
 
 
 def decide(
@@ -143,15 +142,14 @@ def decide(
 
 
 def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
-    """How long the server asks this client, not only this check, to send nothing.
+    """How long the server asks this client (not only for this check) to send nothing.
 
     Args:
         headers: Response headers by lower-case name.
         now: The current time.
 
     Returns:
-        Seconds, at most an hour, and the longest if it says several; 0 if it asks for no pause or in no
-        known form.
+        Seconds, at most an hour; the longest if there are several; 0 for no pause, or an unknown form.
 
     >>> pause_s({"retry-after": "120"}, now=datetime(2030, 1, 1, tzinfo=UTC))
     120.0
@@ -166,7 +164,7 @@ def _stated_s(value: str, now: datetime) -> float:
         return min(float(value), RETRY_AFTER_MAX_S)
     try:
         until = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):  # none, or of a year that no clock has
+    except (ValueError, OverflowError):  # not a date, or an impossible year
         return 0.0
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)
@@ -184,9 +182,9 @@ def _after_failure(kind: FailureKind, attempt: RetryState, chance: float) -> Dec
 
 
 def _again(attempt: RetryState, chance: float, *, floor_s: float) -> Retry | GiveUp:
-    """Full jitter: anything between nothing and the doubled wait, so that no two clients march in step."""
+    """Full jitter: anything between zero and the doubled wait, so that clients do not retry in step."""
     if attempt.number >= attempt.number_max:
         return GiveUp()
     wait_max_s = min(WAIT_INITIAL_S * 2 ** (attempt.number - 1), WAIT_MAX_S)
-    # A pause that the server asks for is a floor: jitter after it keeps the crowd from returning at once.
+    # The server's pause is a minimum: jitter after it keeps clients from returning all at once.
     return Retry(floor_s + chance * wait_max_s)

@@ -1,8 +1,7 @@
-"""Which servers the client trusts, which certificate it presents, and what a failed handshake means.
+"""Decide which servers to trust and which certificate to present, and explain failed handshakes.
 
-Everything is decided by arguments: no environment variable adds an authority (SSL_CERT_FILE) or
-writes the session's secrets to a file (SSLKEYLOGFILE). Source: API reference, "Transport security"
-and "VoP Standard: mutual TLS".
+Arguments decide everything: no environment variable adds an authority (SSL_CERT_FILE) or logs session secrets
+(SSLKEYLOGFILE). Source: API reference, "Transport security" and "VoP Standard: mutual TLS".
 """
 
 import asyncio
@@ -33,28 +32,30 @@ __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate
 
 HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3
-"""How long a TLS 1.3 server is given to refuse the client certificate after the handshake."""
+"""How long a TLS 1.3 server has to refuse the client certificate after the handshake."""
 _KEY_BYTES_MAX = 32 * 1024
 """No key is longer, and a pipe holds more."""
 RACE_S = 0.25
-"""How long one address of a host is waited for before the next is tried as well (RFC 8305)."""
+"""How long one address of a host is tried before the next is tried as well (RFC 8305)."""
 _OLD_PEM = re.compile(rb"DEK-Info: *(?!AES|DES-EDE3|CAMELLIA|ARIA)[A-Z]")
 _OLD_PKCS8 = re.compile(
     rb"\x2a\x86\x48\x86\xf7\x0d(\x01\x05[\x01-\x0b]|\x01\x0c\x01[\x01\x02\x05\x06]|\x03[\x02\x04])"
     rb"|\x2b\x0e\x03\x02\x07"
 )
-"""Object identifiers of DES, RC2 and RC4 (RFC 8018, RFC 7292), which OpenSSL 3 has in its legacy part."""
+"""Object identifiers of DES, RC2 and RC4 (RFC 8018, RFC 7292), which OpenSSL 3 has moved to its legacy
+provider.
+"""
 
 
 Connect = Callable[
     [str, int, ssl.SSLContext, Callable[[], asyncio.Protocol]],
     Awaitable[tuple[asyncio.Transport, asyncio.Protocol]],
 ]
-"""(host, port, context, new protocol) -> a TLS connection and its protocol: straight, or through a proxy."""
+"""(host, port, context, new protocol) -> a TLS connection and its protocol, direct or through a proxy."""
 
 
 class Keys(NamedTuple):
-    """What names a server and the authority to trust for it: keys of the configuration, or options."""
+    """The names, in advice, of a server and of its trusted authority: configuration keys, or options."""
 
     address: str = "base_url"
     authority: str = "ca_file"
@@ -64,13 +65,13 @@ OF_API = Keys()
 
 
 class EnvironmentKey(str):
-    """The name of an environment variable that holds a private key, with the key."""
+    """A private key from an environment variable, whose name it is."""
 
     __slots__ = ("pem",)
     pem: SecretStr
 
     def __new__(cls, variable: str, pem: SecretStr) -> Self:
-        """Keep both."""
+        """Store the name and the key."""
         key = super().__new__(cls, variable)
         key.pem = pem
         return key
@@ -84,20 +85,20 @@ def client_context(
     key: Path | EnvironmentKey | None = None,
     key_password: SecretStr | str | None = None,
 ) -> ssl.SSLContext:
-    """A context that keeps the rules of the API reference, and proves that it does.
+    """A TLS context that follows the rules of the API reference, verified.
 
-    Certificates are verified, and host names with them; there is no way to switch that off.
+    Certificates and host names are always verified.
 
     Args:
         ca_file: The only authorities to trust, PEM, roots or not; without it, those of the certifi package.
-        ca_key: What names that file.
+        ca_key: The name of that setting, for messages.
         certificate: Our own certificate and its chain, PEM in any order, for mutual TLS; presented whenever
             the server asks for it.
         key: Its private key, PEM, in a file or not; without it, the key is in the certificate's file.
-        key_password: What opens the key, where it is encrypted.
+        key_password: The passphrase of an encrypted key.
 
     Raises:
-        TlsError: a file cannot be used, or this Python cannot keep to the suites.
+        TlsError: a file cannot be used, or this Python cannot restrict the suites.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     limit_suites(context)
@@ -141,7 +142,7 @@ def _present(
 
 @contextmanager
 def _in_order(certificate: Path) -> Iterator[Path]:
-    """The file of a certificate and its chain, or a copy in the order that OpenSSL takes, for as long."""
+    """The file of a certificate and its chain; if out of order, a temporary copy in OpenSSL's order."""
     pem = certificate.read_bytes()
     if pem.count(b"BEGIN CERTIFICATE-----") < 2:
         yield certificate
@@ -151,14 +152,14 @@ def _in_order(certificate: Path) -> Iterator[Path]:
     with NamedTemporaryFile(suffix=".pem") as copy:
         try:
             copy.write(b"".join(one.public_bytes(Encoding.PEM) for one in chain_in(pem)))
-        except ValueError:  # OpenSSL says what is wrong
+        except ValueError:  # OpenSSL reports the fault
             copy.write(pem)
         copy.flush()
         yield Path(copy.name)
 
 
 def _has_old_cipher(key: Path | EnvironmentKey) -> bool:
-    """True if a key is encrypted with a cipher that OpenSSL opens no more, whatever the passphrase."""
+    """True if a key is encrypted with a cipher that OpenSSL no longer supports, whatever the passphrase."""
     pem = _bytes_of(key)
     _, _, body = pem.partition(b"BEGIN ENCRYPTED PRIVATE KEY-----")
     der = base64.b64decode(body.partition(b"-----END")[0])
@@ -167,7 +168,7 @@ def _has_old_cipher(key: Path | EnvironmentKey) -> bool:
 
 @contextmanager
 def _as_file(key: Path | EnvironmentKey) -> Iterator[Path]:
-    """Where OpenSSL reads the key: it takes none from memory. A pipe keeps it off every disk."""
+    """A path from which OpenSSL reads the key; it reads none from memory. A pipe keeps it off every disk."""
     if isinstance(key, Path):
         yield key
         return
@@ -185,7 +186,7 @@ def _bytes_of(key: Path | EnvironmentKey) -> bytes:
 
 
 def _passphrase(key_password: SecretStr | str | None, key: Path | EnvironmentKey) -> Callable[[], str]:
-    """OpenSSL asks for a passphrase on the terminal and waits indefinitely, unless a function answers."""
+    """The passphrase callback; without one, OpenSSL asks on the terminal and waits indefinitely."""
 
     def answer() -> str:
         if not key_password:
@@ -242,7 +243,7 @@ def _unreadable(what: str, path: Path | EnvironmentKey | None, error: OSError) -
 
 
 _UNTRUSTED = {
-    # OpenSSL's X509_V_ERR_ numbers: what is wrong, and what to do.
+    # OpenSSL's X509_V_ERR_ numbers: the fault, and the remedy.
     9: (Sentence("transport.untrusted_not_yet_valid"), "transport.check_this_machine"),
     10: (Sentence("transport.untrusted_expired"), "transport.check_this_machine_s"),
     18: (Sentence("transport.untrusted_self_signed"), "transport.name_authority"),
@@ -284,8 +285,8 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
         keys: What the advice names.
 
     Returns:
-        CredentialsError where the server refuses our certificate, TlsError where one of us will not
-        speak to the other, None if the network may be the cause.
+        CredentialsError if the server refuses our certificate, TlsError if either side refuses the other,
+        None if the network may be the cause.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         unknown = (f"X509_V_ERR {error.verify_code}", "transport.ask_operator")
@@ -298,7 +299,7 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
                 advice=Sentence(advice, **keys._asdict()),
             )
         )
-    # An alert that the server sent is spelled TLSV13_ALERT_CERTIFICATE_REQUIRED, and so on.
+    # OpenSSL names a server's alert TLSV13_ALERT_CERTIFICATE_REQUIRED, and so on.
     reason = (error.reason or "").rpartition("ALERT_")[2]
     if (refusal := _REFUSED_CERTIFICATE.get(reason)) is not None:
         return CredentialsError(
@@ -312,7 +313,7 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
 
 
 class ClosedAtOnceError(CredentialsError):
-    """The server closed a connection right after the handshake, without an alert that says why."""
+    """The server closed a connection right after the handshake, without an explaining alert."""
 
 
 async def preflight(
@@ -323,21 +324,22 @@ async def preflight(
     waits_s: Sequence[float] = (),
     connect: Connect | None = None,
 ) -> str:
-    """Prove, before any row is sent, that a connection can be made and is not closed at once.
+    """Check, before any row is sent, that a connection can be made and is not closed at once.
 
-    What a server does that reloads, or is away for a moment, is tried again after each of the waits.
+    After failures that a restarting server causes, the connection is retried after each of the waits.
 
-    In TLS 1.3 the client has finished its handshake before the server looks at its certificate.
-    A refusal comes with the first read, as an alert or as a plain end of the connection, and would
-    look like a broken network on every row. So this reads for a moment.
+    In TLS 1.3 the client has finished its handshake before the server looks at its certificate. A refusal
+    comes with the first read, as an alert or as a plain end of the connection, and would look like a broken
+    network on every row. So this function reads for a moment.
 
     Returns:
         The version and the suite, such as "TLSv1.3 TLS_AES_256_GCM_SHA384".
 
     Raises:
-        TlsError: no connection that keeps the rules can be made.
-        CredentialsError: the server refuses our certificate, or closed right after it got it.
-        IncompleteError: there is no connection, or the server ended it in the handshake.
+        TlsError: no connection under the rules is possible.
+        CredentialsError: the server refuses our certificate, or closed the connection right after receiving
+        it.
+        IncompleteError: the connection failed, or the server ended it during the handshake.
     """
     for wait_s in waits_s:
         try:
@@ -369,14 +371,14 @@ async def _connected(host: str, port: int, context: ssl.SSLContext, connect: Con
     except OSError as error:
         if error.errno in TOO_FEW_FILES:
             raise IncompleteError(Sentence("transport.too_few_files")) from None
-        # A proxy that is away says so itself.
+        # The error of an unavailable proxy has its own reason.
         reason: Sentence | None = getattr(error, "reason", None)
         failure = IncompleteError(reason or Sentence("transport.no_connection", server=server, reason=error))
     raise failure
 
 
 async def raced(host: str, port: int) -> socket.socket:
-    """A connection to the address of a host that answers first."""
+    """A connection to the host's address that answers first."""
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return await start_connection(addresses, happy_eyeballs_delay=RACE_S, interleave=1)
 

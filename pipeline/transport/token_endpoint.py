@@ -22,10 +22,10 @@ from schemas.token import TokenRefusal, TokenRequest, TokenResponse
 
 TOKEN_DEADLINE_S = 10.0
 _AGAIN_S = 0.5
-"""Before a refusal that may be one server's of many, or something's in between, is tried once more."""
+"""The wait before retrying a refusal that may be one server's of several, or a gateway's."""
 _REFUSALS = frozenset({400, 401, 403})
 _LATER = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
-"""Errors of OAuth that pass by themselves, whatever the status."""
+"""OAuth errors that are temporary, whatever the status."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -33,8 +33,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 class TokenEndpoint:
     """Calls the token endpoint of an identity provider: the `fetch` of `Tokens`.
 
-    Source: API reference, "Authentication": a GET with a form in its body. Some servers in between drop
-    the body of a GET; for them the method can be POST.
+    Source: API reference, "Authentication": a GET with a form in its body. Some gateways drop the body of a
+    GET; for them the method can be POST.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TokenEndpoint:
         """Check the address.
 
         Args:
-            url: https, without a query: the secret travels in the body alone.
+            url: https, without a query: the secret is sent only in the body.
             context: From `tls.client_context`, without a client certificate.
             method: As the reference documents it, or POST.
             proxy: On the way, if there is one.
@@ -62,7 +62,7 @@ class TokenEndpoint:
         self._proxy = proxy
 
     async def __call__(self, request: TokenRequest) -> TokenResponse:
-        """Ask for a token, and once more after a 401 or a refusal that is not the provider's own by its form.
+        """Request a token; once more after a 401, or a refusal in a form that is not the provider's.
 
         Raises:
             TokenUnavailable: no answer, or one that says "later".
@@ -137,7 +137,7 @@ class TokenEndpoint:
 
 
 def _refusal(response: httpx.Response) -> TokenRefusal:
-    """What an endpoint says of a refusal, as far as it says it in a known form."""
+    """The endpoint's explanation of a refusal, if in a known form."""
     try:
         return parse(TokenRefusal, response.content)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The access token: fetched once for any number of waiters, renewed in time, never fetched in a storm.
+"""The access token: fetched once for all waiting tasks, renewed in time, without request storms.
 
-Source: API reference, "OAuth 2.0 client credentials". The life of a token is not shown there: where
-a server does not state it, the assumption below holds.
+Source: API reference, "OAuth 2.0 client credentials". It does not show the life of a token: if a server does
+not state it, the assumption below applies.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ REFRESH_INTERVAL_MIN_S = 5
 FETCH_TRIES_MAX = 3
 FAILURE_KEPT_MIN_S = 1
 FAILURE_KEPT_MAX_S = 30
-"""A longer pause, where the endpoint asks for one, ends the tries: a later run asks again."""
+"""If the endpoint requests a longer pause, the tries end: a later run asks again."""
 
 Fetch = Callable[[TokenRequest], Awaitable[TokenResponse]]
 
 
 class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event to ride out, not an error
-    """The token endpoint gave no token this time and may the next: a sentence says where, and what.
+    """The token endpoint returned no token, but may later; the sentence says where, and why.
 
     Attributes:
         reason: the sentence.
-        pause_s: how long it asked for no other request; 0 if it did not.
+        pause_s: the requested pause; 0 if none.
     """
 
     def __init__(self, reason: Sentence, *, pause_s: float = 0.0) -> None:
@@ -43,7 +43,7 @@ class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An access token; the generation distinguishes it from those before and after."""
+    """An access token; its generation distinguishes it from earlier and later ones."""
 
     value: str = field(repr=False)
     generation: int
@@ -52,8 +52,8 @@ class Token:
 class Tokens:
     """The current access token of one client.
 
-    While a token lives, a fetch that fails ends nothing: the next try waits, and callers go on with
-    the token that they have. Only when none is left does a failure reach them.
+    While a token is valid, a failed fetch does no harm: the next try waits, and callers keep using the token.
+    Only without a valid token does a failure reach them.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class Tokens:
         """Start without a token.
 
         Args:
-            fetch: One call of the token endpoint. Raises TokenUnavailable where trying again may
-                help, and a PrecheckError where it will not.
+            fetch: One call of the token endpoint. Raises TokenUnavailable if a retry may help, and a
+            PrecheckError if not.
             request: What to send.
             clock: Seconds that never go back.
             chance: Random numbers in [0, 1).
@@ -83,16 +83,16 @@ class Tokens:
         self._lock = asyncio.Lock()
         self._token: Token | None = None
         self._refresh_at = self._expires_at = self._renewed_at = self._retry_at = float("-inf")
-        self._failure: PrecheckError | None = None  # the latest, where no token was left to outlive it
+        self._failure: PrecheckError | None = None  # the latest, if no token was left then
         self._failures_count = 0
 
     async def current(self) -> Token:
-        """A token that should be good; fetched, or refreshed near the end of its life, where needed.
+        """A token that should be valid; fetched, or refreshed near the end of its life, if needed.
 
         Raises:
             CredentialsError: the token endpoint refused the client.
             IncompleteError: the token endpoint cannot be reached, and no token is left.
-            ProtocolError: the token endpoint's answer is no token.
+            ProtocolError: the token endpoint's answer is not a token.
             ConfigurationError: there is no token endpoint at the configured address.
         """
         now = self._clock()
@@ -106,7 +106,7 @@ class Tokens:
             return await self._obtain()
 
     async def refresh(self, rejected: Token) -> Token:
-        """A token to send instead of one that the server refused with a 401.
+        """A token to replace one that the server refused with a 401.
 
         Fetches only if the refused token is still the current one: any number of callers with
         the same refused token cost one fetch.
@@ -119,7 +119,7 @@ class Tokens:
             if self._token == rejected:
                 if self._clock() < self._renewed_at + REFRESH_INTERVAL_MIN_S:
                     raise CredentialsError(Sentence("transport.server_http_token"))
-                # However long it would have lived, the server does not take it.
+                # The server refuses it, however long it would have lived.
                 self._refresh_at = self._expires_at = float("-inf")
                 token = await self._obtain()
                 self._renewed_at = self._clock()
@@ -127,10 +127,10 @@ class Tokens:
         return await self.current()
 
     async def _obtain(self) -> Token:
-        """Fetch a token, or fall back on the one that still lives. Called with the lock held."""
+        """Fetch a token, or fall back on one that is still valid. Called with the lock held."""
         now = self._clock()
         living = self._token if now < self._expires_at else None
-        # A failure that a living token outlived is no reason to give up once that one has died.
+        # A failure during a token's life does not end the tries after its death.
         due = now >= self._retry_at or (living is None and self._failure is None)
         if due:
             try:
@@ -150,10 +150,10 @@ class Tokens:
         raise type(self._failure)(self._failure.reason, advice=self._failure.advice)
 
     async def _fetch_with_tries(self, tries_max: int) -> TokenResponse:
-        import stamina  # it brings much with it, and a run that is refused asks for no token
+        import stamina  # slow to import, and a refused run requests no token
 
         stamina.instrumentation.set_on_retry_hooks([])  # only the result of a token request is logged
-        # A context, not a decorator: stamina logs the arguments of what it decorates.
+        # A context, not a decorator: stamina logs the arguments of decorated functions.
         async for attempt in stamina.retry_context(
             on=_next_try_after,
             attempts=tries_max,
@@ -168,7 +168,7 @@ class Tokens:
     def _keep(self, answer: TokenResponse, *, asked_at: float) -> Token:
         life_s = LIFE_ASSUMED_S if answer.expires_in is None else answer.expires_in
         share = REFRESH_SHARE + self._chance() / 10
-        # A life of zero must not make every check fetch a token of its own.
+        # A life of zero must not make every check fetch its own token.
         earliest = self._clock() + REFRESH_INTERVAL_MIN_S
         self._refresh_at = max(asked_at + share * life_s, earliest)
         self._expires_at = max(asked_at + life_s, earliest)
@@ -184,7 +184,7 @@ class Tokens:
 
 
 def _next_try_after(error: Exception) -> float | bool:
-    """How long to wait before the next try, where there is one; True: as after any failure."""
+    """The wait before the next try; None: no further try; True: as after any failure."""
     if not isinstance(error, TokenUnavailable) or error.pause_s > FAILURE_KEPT_MAX_S:
         return False
     return error.pause_s or True

@@ -1,7 +1,7 @@
-"""What a reply usually means that turns a request away, by its status and the words of its page.
+"""Explain a refusal by its status and the words of its page.
 
-Gateways, load balancers, firewalls and proxies between us and an API answer in forms of their own: nginx
-refuses a client certificate with 400 and a page, and so it does with headers that are too long for it.
+Gateways, load balancers, firewalls and proxies before an API have their own forms of answers: nginx refuses a
+client certificate, and also headers that are too long, with 400 and a page.
 """
 
 import re
@@ -56,10 +56,10 @@ def _refused_credentials(response: httpx.Response) -> Sentence | None:
 
 
 def _beginning(response: httpx.Response) -> bytes:
-    """The beginning of a page, which says what it is about."""
+    """The beginning of a page, which states its subject."""
     return response.content[:_READ_BYTES_MAX]
 
 
 def client_invalid(status: int) -> CredentialsError:
-    """The error for a run whose every request is refused as CLIENT_INVALID with a status for questions."""
+    """The error for a run whose every request is refused as CLIENT_INVALID with a question's status."""
     return CredentialsError(Sentence("transport.client_invalid", status=status))

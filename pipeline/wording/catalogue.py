@@ -1,9 +1,9 @@
 """The words of the program: catalogues, one file for each language and room.
 
-The `msgid` of an entry is its key. Its `msgctxt` is a surface that has words of its own for the key. Words
-name values in braces: `{file}`; lists may say how they are joined: `{formats:or}`, `{headers:and}`,
-`{options:each}`. An entry with `msgid_plural` has a form for each plural of its language, chosen by the value
-`count`. The `msgid` in `helps.po` is the English text: it is in the code, and in that of click.
+The `msgid` of an entry is its key. Its `msgctxt` is a surface with its own words for the key. Values are in
+braces: `{file}`; lists may state how they are joined: `{formats:or}`, `{headers:and}`, `{options:each}`. An
+entry with `msgid_plural` has a form for each plural of its language, chosen by the value `count`. In
+`helps.po` the `msgid` is the English text from our code and click's.
 """
 
 import json
@@ -35,12 +35,12 @@ class _Catalogue(NamedTuple):
     """The words of a room in one language."""
 
     entries: Mapping[tuple[str, str], Sequence[str]]  # surface and key -> the forms of an entry
-    plural: Callable[[int], int]  # count -> which of the forms of an entry says it
+    plural: Callable[[int], int]  # count -> index of the plural form
 
 
 @cache
 def _catalogue(room: str, language: str) -> _Catalogue:
-    """The words of a room, read when the room says something for the first time."""
+    """The words of a room, read at first use."""
     text = files("pipeline.wording").joinpath("catalogues", language, f"{room}.po").read_text("utf-8")
     entries = dict(map(_entry, text.strip().split("\n\n")))
     [head] = entries.pop(("", ""))
@@ -52,7 +52,7 @@ _PLURAL = re.compile(r"plural=([^;]+);")
 
 
 def _entry(block: str) -> tuple[tuple[str, str], list[str]]:
-    """The surface, the key and the forms of an entry; babel takes ten times as long to read them."""
+    """The surface, key and forms of an entry; babel takes ten times as long to read them."""
     said: dict[str, str] = {}
     keyword = ""
     for line in block.splitlines():

@@ -1,6 +1,6 @@
-"""Which language a surface speaks: a terminal that of its user, a page of the desk that of its reader.
+"""The language of each surface: a terminal has its user's, a page of the desk its reader's.
 
-What machines and auditors compare is English: `str()` of a sentence, whatever is spoken.
+Text for machines and auditors is always English: `str()` of a sentence.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,18 +19,18 @@ _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
 def language() -> str:
-    """The code of the language that is spoken now."""
+    """The code of the current language."""
     return _current.get()
 
 
 def speak(code: str) -> None:
-    """Go on in this language."""
+    """Set the current language."""
     _current.set(code)
 
 
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
-    """Speak this language while the block lasts."""
+    """Use this language while the block lasts."""
     before = _current.set(code)
     try:
         yield
@@ -45,7 +45,7 @@ def rendered(sentence: Sentence | str, surface: SurfaceKind) -> str:
 
 
 def language_of(environment: Mapping[str, str]) -> str:
-    """The language that the first of the locale's variables names which is not empty; else English.
+    """The language in the first non-empty locale variable; else English.
 
     >>> language_of({"LANG": "de_AT.UTF-8"}), language_of({"LC_ALL": "C", "LANG": "fr_FR"})
     ('de', 'en')

@@ -1,4 +1,4 @@
-"""Rows in a sentence: their numbers, and where they are in the file that people open."""
+"""Rows in a sentence: their numbers, and their positions in the file."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def rows_named(
 
 
 def positions_named(rows: Sequence[int], positions: RowPositions) -> Value:
-    """Where rows are, such as `lines 2, 4`."""
+    """The positions of rows, such as `lines 2, 4`."""
     match positions.unit:
         case "PmtInf":
             return batch_paths(rows, positions)

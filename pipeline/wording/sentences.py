@@ -1,4 +1,4 @@
-"""A sentence as data, its key in a catalogue and the values that it names; and the same in words."""
+"""A sentence as data (its key in a catalogue, and its values), and in words."""
 
 import json
 import re
@@ -25,22 +25,22 @@ class SurfaceKind(StrEnum):
 
 
 class Moment(str):
-    """A time of a document: UTC, ISO 8601 with Z. `{time}` shows its minute; `{time:iso}` all of it."""
+    """A time of a document: UTC, ISO 8601 with Z. `{time}` shows it to the minute; `{time:iso}` in full."""
 
     __slots__ = ()
 
 
 class ColumnPair(NamedTuple):
-    """A field and the column to read it from: `name` and `Payee`, its header, or `#2`, its place."""
+    """A field and its column: `name` and `Payee`, a header, or `#2`, a position."""
 
     field: str
     column: str
 
 
 ANY_COLUMN = "HEADER"
-"""Stands for a header that the user knows."""
+"""In place of a header that the user knows."""
 PLACE = "#"
-"""Stands before the place of a column, counted from 1."""
+"""Before the position of a column, counted from 1."""
 _KEY = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 Value: TypeAlias = (
     "str | int | float | Decimal | date | PurePath | ColumnPair | Sentence | Sequence[Value] | None"
@@ -56,13 +56,13 @@ class Sentence:
     __slots__ = ("key", "values")
 
     def __init__(self, key: str, /, **values: "Value | OSError") -> None:
-        """Take the key and what the words name.
+        """Take the key and the values.
 
         Args:
             key: `ROOM.name`: the entry `ROOM.name` of `catalogues/LANGUAGE/ROOM.po`.
             values: a path is shown in full on a command line and by its last part on a page; the number
-                called `count` chooses between singular and plural; an error of the system gives its reason,
-                a text of a document its sentence.
+                called `count` chooses between singular and plural; a system error gives its reason, a
+                document's text its sentence.
         """
         self.key = key
         self.values: Mapping[str, Value] = {
@@ -71,7 +71,7 @@ class Sentence:
         }
 
     def __repr__(self) -> str:
-        """Name the values and do not show them: they may be personal data."""
+        """Show the names of the values only: they may be personal data."""
         return f"Sentence({', '.join([repr(self.key), *self.values])})"
 
     def __str__(self) -> str:
@@ -84,11 +84,11 @@ class Sentence:
         return hash(self.key)
 
     def having(self, **values: "Value") -> Self:
-        """The same sentence with more values, such as the file that it is about."""
+        """The same sentence with more values, such as its file."""
         return type(self)(self.key, **{**self.values, **values})
 
     def renamed(self, old: str, new: str) -> Self:
-        """The same sentence about the same thing by another name, such as a file by its path.
+        """The same sentence with another name for the same thing, such as a path for a file.
 
         >>> str(Sentence("advice.either", one="a.csv", other="b.csv").renamed("a.csv", "jan/a.csv"))
         'jan/a.csv, or b.csv'
@@ -98,7 +98,7 @@ class Sentence:
         )
 
     def lists(self, name: str) -> "Sequence[Value]":
-        """The list of this name among its values or those of a sentence within it; empty if there is none."""
+        """The list of this name among its values or those of a nested sentence; empty if there is none."""
         mine = self.values.get(name)
         if _is_several(mine):
             return mine
@@ -106,15 +106,15 @@ class Sentence:
         return next(filter(None, within), ())
 
     def as_data(self) -> list[Any]:
-        """The sentence as JSON may hold it; `of_data` reads it back."""
+        """The sentence as JSON data; `of_data` reads it back."""
         return [self.key, {name: _as_data(value) for name, value in self.values.items()}]
 
     def as_text(self) -> str:
-        """The same as a text of JSON."""
+        """The JSON data as text."""
         return json.dumps(self.as_data(), ensure_ascii=False)
 
     def recorded(self) -> LocalizedText:
-        """The sentence as a document has it."""
+        """The sentence for a document."""
         return LocalizedText.of(str(self), self.as_data())
 
     @classmethod
@@ -135,17 +135,17 @@ SYSTEM_ERRORS = frozenset(
         *("enxio", "eperm", "erofs", "estale", "etimedout", "gaierror"),
     }
 )
-"""The errors of the system that `system.po` has words for: no file may be open any more when one is met."""
+"""System errors with words in `system.po`, loaded early: after such an error, no file may be readable."""
 
 
 def _of_system(error: OSError) -> "Sentence | str":
-    """What the system says, in the language of the sentence; without the path that it is about."""
+    """The message of a system error, in the language of the sentence, without its path."""
     name = errorcode.get(error.errno or 0, type(error).__name__).lower()
     return Sentence(f"system.{name}") if name in SYSTEM_ERRORS else error.strerror or name
 
 
 def _of_document(value: "Value") -> "Value":
-    """The sentence of a text from a document, also within a list, so that it is spoken in any language."""
+    """The sentence of a document's text, also within a list, so that it can be translated."""
     if isinstance(value, LocalizedText):
         return Sentence.of_data(value.sentence)
     if _is_several(value) and any(isinstance(one, LocalizedText) for one in value):
@@ -205,7 +205,7 @@ def words(sentence: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: 
 
     Args:
         sentence: key and values.
-        surface: where it is read; an entry without words for it has the same words everywhere.
+        surface: where it is shown; most entries have the same words on all surfaces.
         language: code of a catalogue.
 
     >>> words(Sentence("advice.choose_format", choices=["bacs18", "pain001"]), SurfaceKind.COMMAND)
@@ -220,10 +220,10 @@ def words(sentence: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: 
 
 
 def require_words(*sentences: Sentence) -> None:
-    """Refuse sentences from another process that no catalogue has words for.
+    """Refuse sentences from another process that are not in the catalogues.
 
     Raises:
-        ValueError: there are none, or they name other values.
+        ValueError: the key is unknown, or has other values.
     """
     try:
         for one in sentences:
@@ -256,7 +256,7 @@ def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: 
 
 
 def _pair(pair: ColumnPair) -> Sentence:
-    """A field and its column: an option of the command, or a choice beside a column of a page."""
+    """A field and its column: as an option of the command, or a choice on a page."""
     text, field = f"{pair.field}={pair.column}", Sentence(f"field.{pair.field}")
     option = f'"{text}"' if re.search(r"[^\w=+.#-]", text) else text
     if pair.column == ANY_COLUMN:

@@ -1,4 +1,4 @@
-"""Values of sentences in words: lists, numbers and times, as a language writes them."""
+"""Values of sentences in words: lists, numbers and times, in the format of a language."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -15,7 +15,7 @@ class List(str):
 
     @classmethod
     def of(cls, several: Sequence[str], language: str) -> Self:
-        """These texts, to be joined as the words of a language say."""
+        """These texts, to be joined as usual in a language."""
         made = cls(", ".join(several))
         made.several, made.language = several, language
         return made
@@ -32,7 +32,7 @@ _MARKS: Mapping[str, str] = {"": ", ", "each": " ", ";": "; "}
 _STYLES: Mapping[str, Literal["standard", "or"]] = {"and": "standard", "or": "or"}
 LOCALES: Mapping[str, str] = {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}
 _SEPARATORS: Mapping[str, str] = {"en": ",.", "de": ".,", "fr": "\u202f,"}
-"""What stands between thousands, and before decimals."""
+"""The separators of thousands and decimals."""
 
 
 class Number(str):
@@ -44,7 +44,7 @@ class Number(str):
 
     @classmethod
     def of(cls, number: float | Decimal, language: str) -> Self:
-        """This number, to be written as the words of a language say."""
+        """This number, to be written in the format of a language."""
         made = cls(str(number))
         made.number, made.language = number, language
         return made
@@ -55,7 +55,7 @@ class Number(str):
 
 
 class Time(str):
-    """A time in words, with its minute or `{time:seconds}`; `{time:iso}` as documents have it."""
+    """A time in words, to the minute, or `{time:seconds}`; `{time:iso}` as in documents."""
 
     __slots__ = ("day", "moment")
     day: str
@@ -63,7 +63,7 @@ class Time(str):
 
     @classmethod
     def of(cls, moment: str, language: str, *, at_length: bool) -> Self:
-        """This time, as it is written on a surface in a language."""
+        """This time, to be written for a surface and a language."""
         time = datetime.fromisoformat(moment)
         day = day_of(time.date(), language, at_length=at_length) + ("," if at_length else "")
         made = cls(f"{day} {time:%H:%M} UTC")
@@ -81,7 +81,7 @@ class Time(str):
 
 
 def day_of(day: date, language: str, *, at_length: bool) -> str:
-    """A day as documents have it; at length, as people write it."""
+    """A day as in documents; at length, in words."""
     if not at_length:
         return day.isoformat()
     from babel.dates import format_date

@@ -1,1 +1,1 @@
-"""The page handlers, a module for each kind: a request in, a page or a redirect out."""
+"""Page handlers, a module for each kind: each takes a request and returns a page or a redirect."""

@@ -1,4 +1,4 @@
-"""Who did what at the desk."""
+"""The audit page: who did what at the desk."""
 
 import asyncio
 import io
@@ -25,7 +25,7 @@ ENTRIES_ON_PAGE = 100
 
 @routes.get("/audit")
 async def audit(request: web.Request) -> web.Response:
-    """The journal, newest first; it is whole, or the page says that it is not."""
+    """The audit journal, newest first; the page reports a damaged one."""
     context = context_of(request)
     every, entries, asked = await _found(request)
     page, page_count = page_number(request.query.get("page")), max(1, -(-len(entries) // ENTRIES_ON_PAGE))
@@ -49,7 +49,7 @@ async def audit(request: web.Request) -> web.Response:
 
 @routes.get("/audit.csv")
 async def audit_csv(request: web.Request) -> web.Response:
-    """The same entries as a table; its words are those of the journal."""
+    """The same entries as a CSV table, in the words of the journal."""
     _, entries, _ = await _found(request)
     lines = (
         (entry.time, entry.by, entry.deed.value, entry.run, *map(entry.facts.get, FACTS), entry.previous)
@@ -65,7 +65,7 @@ async def audit_csv(request: web.Request) -> web.Response:
 
 
 def _reasons(home: DeskHome, entries: Iterable[AuditEntry]) -> dict[str, str]:
-    """The hash before an entry -> why that was decided, as the file's own record has it."""
+    """Hash before an entry -> the reason of the decision, from the file's own record."""
     found, journals = {}, {}
     for entry in entries:
         if entry.deed is not Deed.DECIDED or entry.run is None:
@@ -105,7 +105,7 @@ async def _found(request: web.Request) -> tuple[list[AuditEntry], list[AuditEntr
 
 
 def _names(home: DeskHome, file_ids: Iterable[str]) -> dict[str, str]:
-    """Id -> the name of the file, of those that are at the desk still and can be read."""
+    """Id -> file name, for files that are still at the desk and readable."""
     found = {}
     for file_id in file_ids:
         with suppress(Missing, PrecheckError):

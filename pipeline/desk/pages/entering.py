@@ -17,19 +17,19 @@ _LANGUAGE_KEPT_S = 365 * 24 * 3600
 _OWN_PAGE = re.compile(
     "/(search|audit)?|/files/[0-9a-f]{24}/(columns|plan|progress|review|release|rows/[0-9]{1,9})"
 )
-"""Where one comes back to after choosing a language."""
+"""The page to return to after choosing a language."""
 
 
 @routes.get("/enter")
 async def access(request: web.Request) -> web.Response:
-    """The page that a link opens: it posts the token, and no answer to a GET uses it up."""
+    """The page that a sign-in link opens. Its script posts the token, so a GET never uses up the link."""
     _own_door(request)
     return html(request, "enter", token=request.query.get("token", ""))
 
 
 @routes.post("/enter")
 async def enter(request: web.Request) -> web.Response:
-    """Use the link up."""
+    """Use up the sign-in link."""
     own = _own_door(request)
     token = str((await request.post()).get("token", ""))
     entered = own.sessions.enter(token)
@@ -55,7 +55,7 @@ async def leave(request: web.Request) -> web.Response:
 
 @routes.post("/language")
 async def choose_language(request: web.Request) -> web.Response:
-    """Show the pages in another language from now on, beginning with the one that was open."""
+    """Change the language of all pages from now on, and show the same page again."""
     form = await request.post()
     chosen, back = str(form.get("language", "")), str(form.get("back", ""))
     response = web.HTTPSeeOther(back if _OWN_PAGE.fullmatch(back) else "/")

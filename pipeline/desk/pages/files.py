@@ -71,7 +71,7 @@ async def files(request: web.Request) -> web.Response:
 
 
 def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dict[str, list[FileStatus]]:
-    """The files for which this person can do what comes next, by their state."""
+    """The files whose next step this person may take, by state."""
     found: dict[str, list[FileStatus]] = {}
     for current in _statuses(folders)[0]:
         deed = NEXT.get(current.state)
@@ -87,7 +87,7 @@ def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dic
 
 
 def _money_of(files: Iterable[FileStatus]) -> list[Money]:
-    """Total of these files by currency; unchecked files count nothing."""
+    """Total of these files by currency; unchecked files are left out."""
     return added([control_totals(one.summary.outcomes) for one in files if one.summary])[:TOTALS_SHOWN]
 
 
@@ -103,13 +103,13 @@ def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
 
 
 def totals_of(summary: Summary) -> list[Money]:
-    """The money of a file, by currency; the currency with the most rows comes first."""
+    """The totals of a file by currency; the currency with the most rows comes first."""
     return sorted(control_totals(summary.outcomes), key=lambda one: -one.row_count)
 
 
 @routes.post("/files")
 async def upload(request: web.Request) -> web.Response:
-    """A file comes in."""
+    """Receive an uploaded file."""
     context, person = context_of(request), person_of(request)
     person.require(Role.UPLOADER)
     folder = await take(context, request, person.name)
@@ -121,7 +121,7 @@ async def upload(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/reports")
 async def upload_reports(request: web.Request) -> web.Response:
-    """The bank's reports on a file come in, instead of a check or beside earlier reports."""
+    """Receive the bank's reports on a file, in place of a check or in addition to earlier reports."""
     context, _, current = await opened_by(request, Deed.STARTED)
     if current.state is not State.PLANNED and current.file.reported_by is None:
         raise Conflict(Sentence("desk.cannot_start_now"))
@@ -130,7 +130,7 @@ async def upload_reports(request: web.Request) -> web.Response:
 
 
 async def start_import(request: web.Request, folder: FileFolder) -> web.Response:
-    """Read the reports that were uploaded in place of a check; whoever uploaded them has shaped the file."""
+    """Import reports in place of a check; the uploader has shaped the file."""
     context, by = context_of(request), person_of(request).name
     shaped = shaping(folder.read(), by, Act.UPLOADED, timestamp(context.clock()))
     await asyncio.to_thread(
@@ -157,7 +157,7 @@ async def compare(request: web.Request) -> web.Response:
 
 
 async def _taken(request: web.Request, folder: FileFolder) -> None:
-    """Put an upload on record, and read it as a file with the same headers was read before."""
+    """Record an upload, and apply the saved mapping of files with the same headers."""
     context, file = context_of(request), folder.read()
     count = await asyncio.to_thread(_taken_as_correction, context, folder)
     facts: dict[str, str | int] = {"sha256": file.sha256, "byte_count": file.byte_count}
@@ -175,7 +175,7 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
 
 
 def _taken_as_correction(context: Context, folder: FileFolder) -> int:
-    """See whether it is a corrected file that was made here; give how many holds were carried over to it."""
+    """Link an upload to the corrected file made here, if it is one; return how many holds carried over."""
     before = made_from(context.home, folder)
     if before is None:
         return 0
@@ -183,16 +183,16 @@ def _taken_as_correction(context: Context, folder: FileFolder) -> int:
     try:
         return carry_holds(before.folder, folder, before.rows)
     except PrecheckError:
-        return 0  # the page of its release says which rows were held
+        return 0  # the release page shows which rows were held
 
 
 def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping, bool]:
-    """The earlier mapping of such columns, and whether the file cannot be read without more."""
+    """The saved mapping for these columns, and whether the user must complete it."""
     try:
         read, refusal = columns_once(folder.input, folder.read().sha256, ReadAs())
     except PrecheckError as error:
         read, refusal = None, error
-    if read is None:  # the page of the columns will say why
+    if read is None:  # the page of the columns will show the error
         return RememberedMapping({}, ()), True
     known = remembered(context.home, read)
     return known, refusal is not None and not known.mapping
@@ -200,7 +200,7 @@ def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping
 
 @routes.post("/sample")
 async def sample(request: web.Request) -> web.Response:
-    """Invented payments, to try the desk with."""
+    """Invented payments, to try the desk."""
     from pipeline.sandbox.samples import write_dummy_payments
 
     context, person = context_of(request), person_of(request)
@@ -213,7 +213,7 @@ async def sample(request: web.Request) -> web.Response:
 
 @routes.get("/files/{id}")
 async def file(request: web.Request) -> web.Response:
-    """The page for what comes next."""
+    """Redirect to the page of the file's next step."""
     current = await context_of(request).current(request)
     raise web.HTTPSeeOther(f"/files/{current.id}/{current.words.page}")
 
@@ -235,7 +235,7 @@ def same_files(context: Context, folder: FileFolder) -> list[SameFile]:
             if other.id != folder.id and (file := other.read()).sha256 == sha256:
                 was_released = file.approved is not None and file.released_count != 0
                 if file.purged_at is not None and not was_released:
-                    continue  # nothing of it can be released any more
+                    continue  # none of its payments can be released any more
                 found.append(SameFile(other.id, file.uploaded_at, was_released))
         except PrecheckError:
             continue

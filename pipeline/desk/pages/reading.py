@@ -1,4 +1,4 @@
-"""How a file is read, and what checking it would take: the two pages before anything is sent."""
+"""How a file is read, and the forecast of its check: the two pages before requests are sent."""
 
 import asyncio
 from collections.abc import Mapping
@@ -49,15 +49,14 @@ from schemas.summary import ApiCalls, Summary
 
 routes = web.RouteTableDef()
 _JOINED_BY = {**dict.fromkeys(FIELDS, "+"), IGNORE: "|"}
-"""What may be chosen beside a column -> how a mapping joins the columns it was chosen of: parts of a name,
-or all that are not read."""
+"""Role chosen for a column -> how a mapping joins such columns: parts of a name, or all unread ones."""
 _READ_BY = ("mapping", "encoding", "sheet", "input_format", "country")
 """Fields of the form that say how to read a file."""
 
 
 @routes.get("/files/{id}/columns")
 async def columns(request: web.Request) -> web.Response:
-    """The page of columns: each with its field, the rule for it and its first values."""
+    """The page of columns: each with its field, the rule that chose it and its first values."""
     person_of(request).require_names()
     context = context_of(request)
     current = await context.current(request)
@@ -85,7 +84,7 @@ async def columns(request: web.Request) -> web.Response:
 
 
 def _missing(read: ColumnsRead) -> list[str]:
-    """Parts of payee and account details that no column was read as and none looks like."""
+    """Parts of payee and account details that no column was read as, and none resembles."""
     known = {column.field for column in read.columns if not column.disputed}
     known |= {column.map.partition("=")[0] for column in read.columns if column.map}
     wanted = {gettext("payee"): PAYEE_FIELDS, gettext("account"): ACCOUNT_FIELDS}
@@ -93,7 +92,7 @@ def _missing(read: ColumnsRead) -> list[str]:
 
 
 def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
-    """Header -> the field that was chosen beside it."""
+    """Header -> the role chosen for it."""
     whole = {header: field for field, header in mapping.items()}
     parts = {part: field for field, headers in mapping.items() for part in headers.split(_JOINED_BY[field])}
     return {**parts, **whole}
@@ -104,11 +103,11 @@ class _Found(NamedTuple):
 
     read: ColumnsRead | None
     refusal: str = ""
-    """Why it cannot be read like this."""
+    """The error if it cannot be read like this."""
     sheets: tuple[tuple[str, str], ...] = ()
     """Names and headers of the sheets, if the user has to choose one."""
     readings: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Encodings that fit, and how the first names read in each."""
+    """Encodings that fit, and the first names as each reads them."""
 
 
 def _columns(current: FileStatus) -> _Found:
@@ -133,7 +132,7 @@ def _columns(current: FileStatus) -> _Found:
 
 @routes.post("/files/{id}/columns")
 async def read_as(request: web.Request) -> web.Response:
-    """Have it read in another way, or agree with how it is read."""
+    """Change how the file is read, or confirm it."""
     context, person, current = await opened_by(request, Deed.READ_AS)
     form = {name: str(value) for name, value in (await request.post()).items()}
     changes = _changes_in(current.file, form)
@@ -143,7 +142,7 @@ async def read_as(request: web.Request) -> web.Response:
         forget_columns()
     changed = await asyncio.to_thread(lambda: current.folder.change(mapped, **changes))
     read, refusal, *_ = await asyncio.to_thread(_columns, current._replace(file=changed))
-    agreed = not refusal and was_shown and form.get("then") == "plan"  # plan only what a user saw
+    agreed = not refusal and was_shown and form.get("then") == "plan"  # plan only what the user saw
     is_pain001 = agreed and read is not None and read.format == str(pain001.TITLE)
     await asyncio.to_thread(
         lambda: current.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
@@ -157,14 +156,14 @@ async def read_as(request: web.Request) -> web.Response:
 
 
 def _chosen_by_hand(file: DeskFile, form: Mapping[str, str]) -> dict[str, str | int]:
-    """The facts for the record: how many columns, and what else."""
+    """The facts for the record: the number of chosen columns, and other changes."""
     columns = [name for name, field in form.items() if name.startswith("column:") and field in _JOINED_BY]
     others = {"format": file.input_format, "encoding": file.encoding, "sheet": file.sheet}
     return {"mapped_count": len(columns)} | {name: value for name, value in others.items() if value}
 
 
 def _changes_in(file: DeskFile, form: dict[str, str]) -> dict[str, object]:
-    """What the form says about a file, of closed lists."""
+    """The form's changes to a file, from closed lists of values."""
     mapping: dict[str, str] = {}
     for name, field in form.items():
         if name.startswith("column:") and field in _JOINED_BY:
@@ -185,7 +184,7 @@ def _changes_in(file: DeskFile, form: dict[str, str]) -> dict[str, object]:
 
 @routes.get("/files/{id}/plan")
 async def plan(request: web.Request) -> web.Response:
-    """The forecast of checking the file."""
+    """The forecast of a check."""
     context = context_of(request)
     current = await context.current(request)
     if current.state is State.PURGED:
@@ -225,11 +224,11 @@ def _correctable(current: FileStatus) -> dict[str, Any]:
 
 
 class Made(NamedTuple):
-    """What a check took, beside its plan."""
+    """What a check took, next to its plan."""
 
     calls: dict[str, ApiCalls]
     costs: dict[str, Price]
-    """Cost of the calls that were sent, repeats included, if the profile has a price."""
+    """Cost of the requests sent, repeats included, if the profile has a price."""
     duration_s: float
 
 
@@ -256,7 +255,7 @@ def _forecast(current: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:
 
 @routes.post("/files/{id}/start")
 async def start(request: web.Request) -> web.Response:
-    """Start the check, or go on with it."""
+    """Start or resume the check."""
     context, _, current = await opened_by(request, Deed.STARTED)
     form = await request.post()
     if current.state is State.PLANNED:
@@ -266,7 +265,7 @@ async def start(request: web.Request) -> web.Response:
             form.get("planned"),
             current.file.account_type or "",
         ):
-            raise web.HTTPSeeOther(f"/files/{current.id}/plan")  # nothing starts but what was shown as a plan
+            raise web.HTTPSeeOther(f"/files/{current.id}/plan")  # only a plan that was shown may start
         resumes = form.get("resumes_daily") == "yes"
         await asyncio.to_thread(lambda: current.folder.change(resumes_daily=resumes))
     else:
@@ -287,7 +286,7 @@ async def plan_again(request: web.Request) -> web.Response:
 
 
 async def _choose(request: web.Request, current: FileStatus, form: Mapping[str, object]) -> None:
-    """Keep the profile, of those that there are, and why many names may be asked about."""
+    """Save the chosen profile, and the reason for a large number of names."""
     profile = str(form.get("profile", current.file.profile))
     reason = " ".join(str(form.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
@@ -313,7 +312,7 @@ async def start_over(request: web.Request) -> web.Response:
         raise Conflict(Sentence("desk.cannot_start_now"))
     await asyncio.to_thread(current.folder.set_aside)
     changes: dict[str, object] = {"stopped_by": None}
-    if current.file.reported_by is not None:  # nobody has agreed yet with how it is read
+    if current.file.reported_by is not None:  # no user has confirmed how it is read
         usual = (await asyncio.to_thread(profiles))[0]
         changes |= {"reported_by": None, "profile": usual, "planned": False}
     await asyncio.to_thread(lambda: current.folder.change(**changes))
@@ -322,7 +321,7 @@ async def start_over(request: web.Request) -> web.Response:
 
 
 def may_start_over(current: FileStatus, clock: Clock) -> bool:
-    """True if a check has ended without any answer, which would be lost, and nothing of it was approved."""
+    """True if a check has ended without any answer to lose, and no approval depends on it."""
     is_open = current.state is State.STOPPED and current.file.approved is None
     if current.file.reported_by is not None:
         return is_open and current.summary is None
@@ -331,7 +330,7 @@ def may_start_over(current: FileStatus, clock: Clock) -> bool:
 
 @routes.post("/files/{id}/stop")
 async def stop(request: web.Request) -> web.Response:
-    """Stop the check; what is in flight still lands."""
+    """Stop the check; requests in flight still finish."""
     context, person, current = await opened_by(request, Deed.STOPPED)
     await asyncio.to_thread(checks.stop, current.folder)
     await asyncio.to_thread(lambda: current.folder.change(stopped_by=person.name, resumes_daily=False))

@@ -1,4 +1,4 @@
-"""Approval, the files that it makes, and their download."""
+"""Approval, the files that it writes, and their download."""
 
 import asyncio
 import shutil
@@ -131,7 +131,7 @@ def _deciders(latest: dict[int, LastDecision]) -> list[tuple[str, dict[str, int]
 
 
 def _split(current: FileStatus) -> SplitMade | None:
-    """The split that made the files that are offered."""
+    """The split that made the offered files."""
     if not current.is_released:
         return None
     splits = read_manifest(current.folder.run).splits
@@ -139,7 +139,7 @@ def _split(current: FileStatus) -> SplitMade | None:
 
 
 def _why_not(person: Person, shaped: list[Shaped]) -> str:
-    """Why this person may not approve; empty if it may."""
+    """Why this person may not approve; empty if they may."""
     if not person.can(Role.APPROVER):
         return gettext("You are not an approver. Ask an approver to open this page.")
     try:
@@ -151,7 +151,7 @@ def _why_not(person: Person, shaped: list[Shaped]) -> str:
 
 @routes.post("/files/{id}/release")
 async def approve_release(request: web.Request) -> web.Response:
-    """Approve, and have the files made."""
+    """Approve, and write the files."""
     context, person, current = await opened_by(request, Deed.APPROVED)
     form = await request.post()
     made = await asyncio.to_thread(approve_shown, context, person, current.folder, form)
@@ -162,7 +162,7 @@ async def approve_release(request: web.Request) -> web.Response:
 def approve_shown(
     context: Context, person: Person, folder: FileFolder, form: Mapping[str, object]
 ) -> PaymentFile | None:
-    """Approve what a page showed; of two who approve files with the same payments at once, one is second."""
+    """Approve what a page showed; of two users approving the same payments at once, the second is refused."""
     with context.home.approving():
         current, (review, latest) = status_of(folder), reviewed(folder)
         shaped, released = shaped_by(context.home, folder), released_before(context.home, folder)
@@ -186,7 +186,7 @@ def _taken(home: DeskHome, current: FileStatus) -> AuditEntry | None:
 
 @routes.post("/files/{id}/given")
 async def given(request: web.Request) -> web.Response:
-    """Say that the bank has the release file: nothing of this file changes any more."""
+    """Record that the bank has the release file: this file cannot change any more."""
     context, person, current = await opened_by(request, Deed.GIVEN)
     form = await request.post()
     if not current.file.released_count:
@@ -216,7 +216,7 @@ async def send_back(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/verify")
 async def verify_evidence(request: web.Request) -> web.Response:
-    """Look whether the evidence still agrees with itself."""
+    """Check that the evidence is consistent."""
     context = context_of(request)
     current = await context.current(request)
     try:
@@ -235,7 +235,7 @@ async def verify_evidence(request: web.Request) -> web.Response:
 
 @routes.get("/files/{id}/download/{name}")
 async def download(request: web.Request) -> web.StreamResponse:
-    """One of the files that are offered, and no other."""
+    """Download one of the offered files."""
     context, person, current = await opened_by(request)
     found = next((one for one in offered(current) if one.name == request.match_info["name"]), None)
     if found is None:
@@ -254,7 +254,7 @@ async def download(request: web.Request) -> web.StreamResponse:
 
 @routes.get("/files/{id}/files.zip")
 async def download_all(request: web.Request) -> web.StreamResponse:
-    """All offered files that the person may have, as one ZIP file."""
+    """Download all offered files that this person may have, as one ZIP file."""
     context, person, current = await opened_by(request)
     names = [one.name for one in offered(current) if person.has_names or not one.has_names]
     if not names:
@@ -269,7 +269,7 @@ async def download_all(request: web.Request) -> web.StreamResponse:
 
 
 def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
-    """Files of a run in one; raises as `opened_as_recorded`."""
+    """The files of a run in one ZIP; raises as `opened_as_recorded`."""
     packed = tempfile.TemporaryFile()  # noqa: SIM115 (the answer closes it)
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in names:
@@ -296,7 +296,7 @@ def _corrected_at(correction: FileFolder | None) -> str:
 
 
 def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
-    """The corrected file by what is decided now.
+    """The corrected file that follows from the current decisions.
 
     Raises:
         Conflict: no row needs a correction, or its correction is at the desk already.
@@ -304,7 +304,7 @@ def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
     review, latest = reviewed(current.folder)
     if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):
         raise Conflict(Sentence("desk.no_corrected_file"))
-    if not current.is_released:  # else the approval has made it
+    if not current.is_released:  # otherwise the approval has made it
         before = by_row(released_before(context.home, current.folder))
         wanted = ToApprove(review, latest, shaped_by(context.home, current.folder), before)
         correct(current, wanted, person, context.clock())
@@ -316,12 +316,12 @@ def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
 
 @routes.post("/files/{id}/check-again")
 async def check_again(request: web.Request) -> web.Response:
-    """Take the corrected file as a new one; what matched is not asked again."""
+    """Take the corrected file as a new one; matched rows are not asked again."""
     context, person, current = await opened_by(request, Deed.CORRECTED)
     path = await asyncio.to_thread(_corrected, context, person, current)
     name = f"{current.folder.input.stem}.{path.name}"
     folder, made = await made_here(context, name, person.name, partial(shutil.copyfile, path))
-    # Before the file is there for anybody: a hold that was decided is never lost.
+    # Before any user sees the file: a recorded hold must never be lost.
     count = await asyncio.to_thread(carry_holds, current.folder, folder)
     read_as = current.file.model_dump(include={"profile", "mapping", "encoding", "input_format"})
     again = shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)

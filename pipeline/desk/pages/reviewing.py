@@ -106,7 +106,7 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
 
 
 def comments_on(current: FileStatus) -> dict[int, list[RowCommented]]:
-    """Row -> what people said about it, oldest first."""
+    """Row -> the comments on it, oldest first."""
     found: dict[int, list[RowCommented]] = {}
     for entry in current.folder.comments.entries():
         found.setdefault(entry.row, []).append(entry)
@@ -133,7 +133,7 @@ def _asked(fields: Mapping[str, str]) -> Asked:
 
 @routes.post("/files/{id}/rows/{row:[0-9]{1,9}}")
 async def decide_row(request: web.Request) -> web.Response:
-    """A decision about one row."""
+    """Record a decision about one row."""
     context, person, current = await opened_by(request, Deed.DECIDED)
     fields = {name: str(value) for name, value in (await request.post()).items()}
     row, decision = int(request.match_info["row"]), _decision(fields)
@@ -147,7 +147,7 @@ async def decide_row(request: web.Request) -> web.Response:
     last, may_void = words.get(row), fields.get("voids") == "yes"
     written = current.folder.keep(text, context.chance() + context.chance()) if text else None
     if last is not None and text == run.text_of(last):
-        written = last.written  # the same again
+        written = last.written  # the same correction again
     wanted = Decided([row], decision, fields.get("reason", ""), written=written, may_void=may_void)
     make = partial(decide, current, run, wanted, person, context.clock())
     made = await asyncio.to_thread(_record_once, run, wanted, person.name, fields.get("before"), make)
@@ -160,7 +160,7 @@ async def decide_row(request: web.Request) -> web.Response:
         line = listing.row(row)
         assert line is not None
         left, after = run.undecided_counts(words), await context.current(request)
-        # Only if nothing else was decided does the rest of the page still show what there is.
+        # If other decisions were made meanwhile, the rest of the page is out of date.
         is_current = fields["shown"] == str(now) and made is not None and made.previous == current.decisions
         return html(
             request,
@@ -183,7 +183,7 @@ async def decide_row(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/rows/{row:[0-9]{1,9}}/comments")
 async def comment(request: web.Request) -> web.Response:
-    """Say something about a row, which decides nothing."""
+    """Record a comment on a row."""
     context, person, current = await opened_by(request, Deed.COMMENTED)
     row = int(request.match_info["row"])
     if current.summary is None or not 1 <= row <= current.summary.input.row_count:
@@ -204,15 +204,15 @@ async def comment(request: web.Request) -> web.Response:
 def _record_once(
     run: Review, wanted: Decided, by: str, before: str | None, make: Callable[[], RowsDecided]
 ) -> RowsDecided | None:
-    """Make a decision; None if it is on record already. Raises as `_is_recorded` and `decide`."""
-    with _ONE_AT_A_TIME:  # two requests of one button may be here in the same moment
+    """Record a decision once; None if it is recorded already. Raises as `_is_recorded` and `decide`."""
+    with _ONE_AT_A_TIME:  # two requests of one button may arrive at the same moment
         if _is_recorded(run, wanted, by, before):
             return None
         return make()
 
 
 def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:
-    """True if this very decision is on record, as by a second press; Conflict where another one is by now."""
+    """True if this very decision is recorded, as after a second click; Conflict if another one is."""
     [row] = wanted.rows
     now = last_decisions(run).get(row)
     if before is None or before == ("" if now is None else now.time):
@@ -269,14 +269,14 @@ async def decide_group(request: web.Request) -> web.Response:
     await asyncio.to_thread(decide, current, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, current.id, row_count=len(rows), decision=decision.value)
     left = run.undecided_counts(await asyncio.to_thread(last_decisions, run))
-    if asked.group and not left.get(asked.group):  # on to the next group of rows
+    if asked.group and not left.get(asked.group):  # continue with the next group of rows
         fields["group"], fields["page"] = next((group for group, count in left.items() if count), ""), ""
     raise web.HTTPSeeOther(f"{_way_back(current, fields)}#group")
 
 
 @routes.post("/files/{id}/groups/undo")
 async def undo_group(request: web.Request) -> web.Response:
-    """Take back the last decision that was made at once, of each row that was not decided again since."""
+    """Undo the last bulk decision, for each row without a later decision."""
     context, person, current = await opened_by(request, Deed.DECIDED)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     fields = await request.post()
@@ -292,7 +292,7 @@ async def undo_group(request: web.Request) -> web.Response:
 
 @routes.get("/files/{id}/decisions.xlsx")
 async def export(request: web.Request) -> web.Response:
-    """The workbook, with what was decided so far in it."""
+    """The workbook, including the decisions so far."""
     context, person, current = await opened_by(request)
     person.require(Role.REVIEWER, Role.APPROVER)
     if current.summary is None or current.state in (State.RUNNING, State.PURGED):
@@ -306,10 +306,10 @@ async def export(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/decisions.xlsx")
 async def take_over(request: web.Request) -> web.Response:
-    """The decisions of a workbook, as those of who uploads it."""
+    """Record the decisions of a workbook as those of the uploader."""
     context, person, current = await opened_by(request, Deed.DECIDED)
     run, words = await asyncio.to_thread(reviewed, current.folder)
-    with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # for its owner only
+    with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # readable by its owner only
         path = Path(folder) / NAME
         await uploaded_to(path, request, bytes_max=WORKBOOK_BYTES_MAX)
         may_void = request.query.get("voids") == "yes"

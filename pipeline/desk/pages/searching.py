@@ -40,7 +40,7 @@ OF_A_PAYMENT = (
 
 @routes.get("/search")
 async def search(request: web.Request) -> web.Response:
-    """The form."""
+    """The search form."""
     return html(request, "search", text="", hits=None, hits_max=HITS_MAX, hint="")
 
 
@@ -59,7 +59,7 @@ async def found(request: web.Request) -> web.Response:
 
 @routes.get("/files/{id}/rows/{row:[0-9]{1,9}}")
 async def row_story(request: web.Request) -> web.Response:
-    """All that is known about one row."""
+    """All facts about one row."""
     context = context_of(request)
     person = person_of(request)
     if not person.can(Role.AUDITOR):
@@ -114,5 +114,5 @@ async def row_story(request: web.Request) -> web.Response:
 
 
 def _with_figure(payment: Mapping[str, str], figure: Decimal | None) -> dict[str, str]:
-    """What the file says of a payment, its amount as the review shows it."""
+    """The fields of a payment in the file, with its amount as the review shows it."""
     return {**payment} if figure is None else {**payment, "amount": amount(figure)}

@@ -1,1 +1,1 @@
-"""The parts of a data set, by engines that carry the same four functions out."""
+"""Process the parts of a data set, by engines that all run the same four functions."""

@@ -3,8 +3,8 @@
     bucket -plan_bucket->    distinct questions, which rows they are for, warnings across parts
     bucket -divide_answers-> answers by part
 
-A bucket has all payments to each of its accounts, so whatever is known of an account only beside its other
-payments is found there.
+A bucket has all payments to each of its accounts, so findings that need all payments of an account are made
+there.
 """
 
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ BESIDE: Schema = {
 IN_BUCKET: Schema = {**ACCEPTED, **BESIDE}
 """An accepted payment, as it lies in a bucket: `row` is that of its part."""
 GIVEN: Schema = {
-    "row": pl.UInt32(),  # of the part
+    "row": pl.UInt32(),  # within the part
     **{name: kind for name, kind in (BASES | ANSWERS).items() if name != "check"},
-    "in_sequence": pl.Boolean(),  # whether the account is one of several unknown ones, in sequence
+    "in_sequence": pl.Boolean(),  # whether the account is one of several unknown ones, consecutively numbered
 }
 """The answer to one payment."""
 SUSPECTS: Schema = {"account": pl.String()}
-"""The unknown accounts whose numbers follow one another."""
+"""Unknown accounts with consecutive numbers."""
 IS_ACROSS = pl.col("code").is_in([code.value for code in ACROSS_ROWS])
 
 
@@ -57,7 +57,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     for part, some in by_part(warnings.filter(IS_ACROSS), rows).items():
         write_frame(some, files.frame("warnings_across", part, bucket))
     planned = plan(accepted)
-    # No number is given twice in the data set, however many questions the other buckets have.
+    # Numbers are unique in the data set, however many questions the other buckets have.
     number = ((pl.col("check") - 1) * shared.bucket_count + bucket + 1).cast(pl.UInt32).alias("check")
     checks = planned.checks.with_columns(number)
     write_frame(planned.assignments.with_columns(number), files.frame("assignments", bucket))

@@ -1,4 +1,4 @@
-"""The engine of several machines: workers of a Dask scheduler, who see the same folders by the same paths."""
+"""The engine of several machines: workers of a Dask scheduler with the same folders under the same paths."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ class DaskEngine:
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
-        # Not pure: the result of a task is also what it leaves in a folder.
+        # Not pure: a task also writes files.
         futures = self._client.map(function, tasks, pure=False)
         of_future: dict[Any, Task] = dict(zip(futures, tasks, strict=True))
         try:
@@ -48,7 +48,7 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
     """The workers of a scheduler at an address, or of a cluster of this machine, until the block ends.
 
     Raises:
-        ConfigurationError: Dask is not installed, or there is no scheduler at the address.
+        ConfigurationError: Dask is not installed, or the address has no scheduler.
     """
     try:
         import dask
@@ -58,7 +58,7 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
             Sentence("executors.library_dask_not"), advice=Sentence("executors.install_payee_precheck_dask")
         ) from None
     if scheduler is None:
-        # Its processes would write tracebacks on our terminal as they end; what fails reaches `each`.
+        # Its processes would print tracebacks when they end; `each` raises the errors.
         quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
         with (
             dask.config.set(quiet),

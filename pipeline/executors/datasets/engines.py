@@ -1,4 +1,4 @@
-"""An engine carries out tasks of a data set; which one makes no difference to what comes out."""
+"""An engine runs the tasks of a data set; all engines give the same results."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -9,17 +9,17 @@ from pipeline.runs.request import SetStep
 
 
 class Engine(Protocol):
-    """Carries out one function for many tasks."""
+    """Runs one function for many tasks."""
 
     def each(self, function: Callable[[Task], Found], tasks: Sequence[Task]) -> Iterator[tuple[Task, Found]]:
-        """The results with their tasks, in any order, as they come.
+        """Yield each task with its result, in any order.
 
         Args:
             function: of a module; it may be called twice for a task.
-            tasks: with what the function needs; they may be sent to another process.
+            tasks: the arguments of the function; they may be sent to another process.
 
         Raises:
-            IncompleteError: a process that carried out a task died.
+            IncompleteError: a worker process died.
             BaseException: as the function raises.
         """
 
@@ -35,7 +35,7 @@ def count_nothing(step: SetStep, done_count: int, all_count: int) -> None:
 def counted(
     found: Iterable[tuple[Task, Found]], count: Count, step: SetStep, all_count: int
 ) -> Iterator[tuple[Task, Found]]:
-    """The results as they come, each counted."""
+    """Pass the results on, and count each."""
     for done_count, one in enumerate(found, start=1):
         count(step, done_count, all_count)
         yield one

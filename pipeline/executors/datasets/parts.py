@@ -74,7 +74,7 @@ def read_part(task: PartTask) -> PartRead:
     """Read and validate a part, and put its accepted payments into buckets.
 
     Returns:
-        What was found; also if the part cannot be used, which stops no other.
+        The findings, even if the part is unusable, which stops no other part.
     """
     shared, part = task
     shared.require_alike()
@@ -104,7 +104,7 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
     """The payments of a part.
 
     Raises:
-        InputError: it cannot be read as payments, or is not as it was when the run began.
+        InputError: it has no readable payments, or has changed since the run began.
     """
     source = read(part.file, mapping=shared.mapping, encoding=shared.encoding, country=shared.country)
     if source.sha256 != part.sha256:
@@ -121,7 +121,7 @@ def _by_bucket(source: PaymentSource, accepted: Accepted, bucket_count: int) -> 
 
 
 def _as_written(source: PaymentSource) -> dict[str, str]:
-    """The fields that hold just what a column does, with its header."""
+    """The fields that are exact copies of a column, with its header."""
     payments, original = source.payments, source.original
     return {
         field: header
@@ -131,12 +131,12 @@ def _as_written(source: PaymentSource) -> dict[str, str]:
 
 
 def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles, part: int) -> None:
-    """Keep a part as it was read for who decides it: to read it again takes longer than all the rest."""
+    """Store a part as it was read, for `decide_part`: reading it again takes longer than all the rest."""
     own = [field for field in _NEEDED if field not in as_written]
     write_frame(source.payments.select(own), files.frame("payments", part))
     path = files.frame("original", part)
     write_frame(source.original, path)
-    if pl.read_parquet_schema(path) != source.original.schema:  # a type that such a file does not have
+    if pl.read_parquet_schema(path) != source.original.schema:  # a type that Parquet lacks
         path.unlink()
 
 
@@ -167,7 +167,7 @@ def _is_blank(column: pl.Series) -> bool:
         return True
     if column.dtype != pl.String:
         return False
-    # A first look at some cells, which is enough for nearly every column.
+    # A quick check of some cells, which decides nearly every column.
     return all(
         some.str.strip_chars().str.len_bytes().max() in {None, 0} for some in (column.head(1_000), column)
     )
@@ -254,7 +254,7 @@ def _of_buckets(task: DecideTask, path_of: Callable[[int], Path], schema: Schema
 
 
 def _slender(summary: Summary) -> Summary:
-    """A summary without the lists of all rows, which no data set has room for."""
+    """A summary without the lists of all rows, which are too large for a data set."""
     slender = [count.model_copy(update={"every_row": []}) for count in summary.warning_codes]
     return summary.model_copy(update={"warning_codes": slender})
 

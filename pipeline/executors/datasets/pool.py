@@ -1,4 +1,4 @@
-"""The engine of one machine: a pool of processes, as many as there are processors."""
+"""The engine of one machine: a pool of processes, one per processor."""
 
 import os
 import threading
@@ -14,15 +14,15 @@ from pipeline.executors.datasets.tasks import Found, Task
 from pipeline.wording import Sentence
 
 _IN_EACH = {
-    "POLARS_MAX_THREADS": "1",  # the processes are as many as the processors
-    "PYTHONSAFEPATH": "1",  # the working folder may hold modules of strangers
-    # Memory of one step is kept for the next, of all threads together: allocating it again costs a tenth.
+    "POLARS_MAX_THREADS": "1",  # there are as many processes as processors
+    "PYTHONSAFEPATH": "1",  # the working folder may hold other people's modules
+    # All threads reuse freed memory for the next step: allocating it again costs a tenth of the time.
     "_RJEM_MALLOC_CONF": "narenas:1,dirty_decay_ms:2000",
 }
 
 
 class PoolEngine:
-    """Processes that are started at the first task, and end with this one, however it ends."""
+    """Processes that start at the first task, and end with this process, however it ends."""
 
     def __init__(self, executor: ProcessPoolExecutor) -> None:
         self._executor = executor

@@ -14,7 +14,7 @@ from pipeline.stages.ask import AnswerBuffer
 from schemas.outcomes import ApiName
 
 ANSWERS_AT_ONCE = 65_536
-"""In memory, before they are written."""
+"""Answers held in memory before they are written."""
 LEFT: Schema = {**CHECKS, "attempts": pl.Int32(), "is_suspect": pl.Boolean()}
 
 
@@ -22,7 +22,7 @@ class SetQuestions:
     """A part is a bucket; as `RunQuestions`."""
 
     def __init__(self, files: PartFiles, counts: Sequence[Mapping[ApiName, int]]) -> None:
-        """Know where they lie, and how many each bucket has."""
+        """Take the files, and the question counts of each bucket."""
         self.part_count = len(counts)
         self.counts = sum(map(Counter, counts), Counter[ApiName]())
         self._files = files
@@ -44,13 +44,13 @@ class SetQuestions:
         return partial(to_thread.run_sync, read_frame, path, LEFT)
 
     def add(self, answer: Answer) -> None:
-        """Keep one more in memory, or write all that are there."""
+        """Hold one more answer in memory, or write all that are held."""
         self._coming.add(answer)
         if self._coming.count == ANSWERS_AT_ONCE:
             self.frame()
 
     def frame(self) -> pl.DataFrame:
-        """Write what is in memory to the files of its buckets; nothing is left there."""
+        """Write the held answers to the files of their buckets."""
         self._spill_count += 1
         coming, self._coming = self._coming.frame(), AnswerBuffer()
         bucket = ((pl.col("check") - 1) % self.part_count).alias("bucket")

@@ -1,4 +1,4 @@
-"""The arguments of the four functions: what every task of a data set shares, and what each has of its own.
+"""The arguments of the four functions: the settings shared by all tasks of a data set, and those of each.
 
 They travel between processes, and hold no secret.
 """
@@ -34,10 +34,10 @@ class SetTask(NamedTuple):
     encoding: str | None
     bucket_count: int
     country: str | None = None
-    polars: str = POLARS  # an account is in the same bucket where this is the same
+    polars: str = POLARS  # the same account gets the same bucket only with the same version
 
     def require_alike(self) -> None:
-        """Refuse to work in a process with another library of frames.
+        """Refuse to work in a process with another version of polars.
 
         Raises:
             ConfigurationError: this process has another version.
@@ -82,11 +82,11 @@ class DecideTask(NamedTuple):
     shared: SetTask
     part: DataPart
     read: PartRead
-    row_start: int  # how many rows of the data set come before
+    row_start: int  # the number of rows of the data set before this part
     format: str  # format of the outcome file
     out: Path  # the folder of the outcome files
     profile: str
     environment: Environment
     tool_version: str
-    answers: str  # names the answers that it is decided by
-    basis: str  # the same of whatever else it is decided by
+    answers: str  # name of the answers used
+    basis: str  # name of the other data used

@@ -1,8 +1,8 @@
-"""Bacs Standard 18: what payroll and ledger software writes for Bacs, and what most UK banks take.
+"""Bacs Standard 18: the files that payroll and ledger software writes for Bacs, and most UK banks accept.
 
-Labels of 80 characters around payments of 100, or 106 where each has a day of its own, and contras that
+Labels of 80 characters enclose payments of 100 characters, or 106 if each has its own day, and contras that
 balance them. Many exports leave the labels out. A credit (code 99) is a payment; direct debits and their
-instructions are reported and never checked. Places in the records: `records` and `labels`.
+instructions are reported and never checked. Positions in the records: `records` and `labels`.
 """
 
 import re
@@ -35,7 +35,7 @@ ORIGINS = {
     "name": Sentence("column.characters", first=83, last=100),
 }
 OPTIONS: tuple[str, ...] = ()
-"""Nothing needs to be said about a file of this format."""
+"""Reading options: none, as a file of this format needs no hints."""
 
 _STARTS = (
     r"[ \t]*(?i:VOL1|HDR1|HDR2|UHL1)[0-9A-Za-z .&/-]{2,120}\r?(?:\n|$)",

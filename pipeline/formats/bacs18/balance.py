@@ -1,4 +1,4 @@
-"""What a Standard 18 file must add up to: the totals of UTL1, and a contra for what each account pays."""
+"""The totals of a Standard 18 file: UTL1, and a contra for each account that pays."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,7 +23,7 @@ def totals_of(records: pl.DataFrame) -> Totals:
 
 
 def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where: str) -> pl.DataFrame:
-    """`CONTROLS`: every total that the file says of itself, and what its records give."""
+    """`CONTROLS`: every total that the file states, and the total of its records."""
     return controls_frame([*_of_trailer(records, labels, where), *_of_contras(records)])
 
 
@@ -46,7 +46,7 @@ def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: s
 
 
 def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
-    """A total for each account and day; none at all where the file has no contras."""
+    """A total for each account and day; none if the file has no contras."""
     contras = records.filter(kind=CONTRA)
     if contras.is_empty():
         return
@@ -83,7 +83,7 @@ def _has_malformed(records: pl.DataFrame, codes: Sequence[str]) -> bool:
 
 
 def _pounds(pence: int) -> str:
-    """An amount for people.
+    """An amount in pounds, for messages.
 
     >>> _pounds(123456), _pounds(-5)
     ('1,234.56', '-0.05')

@@ -1,4 +1,4 @@
-"""What the labels of a Standard 18 file say: whose it is, for which day, and what it adds up to."""
+"""The labels of a Standard 18 file: its owner, its day and its totals."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ TOTALS: Mapping[str, Field] = {
 }
 """The fields of UTL1: key of its name -> place; `Totals`, one by one."""
 TOTALS_FIELD = Field(5, 44)
-"""All of them together."""
+"""All of the fields."""
 
 
 class FileLabel(NamedTuple):
@@ -50,7 +50,7 @@ class FileLabel(NamedTuple):
     text: str
 
     def field(self, field: Field) -> str:
-        """A field, without its blanks."""
+        """A field, without surrounding blanks."""
         return self.text[field.first - 1 : field.last].strip()
 
 
@@ -58,7 +58,7 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
     """The labels that a file has, by name.
 
     Raises:
-        InputError: the file has those of its start and not the last one, or is not in sterling.
+        InputError: the file has its first labels but not the last, or is not in sterling.
     """
     found = records.filter(pl.col("kind").is_in(LABELS)).select("kind", "line", "start", "text")
     labels = {kind: FileLabel(*rest) for kind, *rest in found.iter_rows()}
@@ -85,7 +85,7 @@ def stated_totals(label: FileLabel, *, where: str) -> Totals:
 
 
 def totals_text(totals: Totals) -> bytes:
-    """The totals as they stand in UTL1."""
+    """The totals in the form of UTL1."""
     digits = (
         str(total).zfill(field.last - field.first + 1)
         for total, field in zip(totals, TOTALS.values(), strict=True)
@@ -105,12 +105,12 @@ def block_count(labels: Mapping[str, FileLabel], record_count: int) -> int | Non
 
 
 def processing_day(labels: Mapping[str, FileLabel]) -> str | None:
-    """The day of the file as UHL1 has it, blank and all; None if no label says it."""
+    """The day in UHL1, blanks included; None if no label states one."""
     return None if "UHL1" not in labels else labels["UHL1"].text[_DAY.first - 1 : _DAY.last]
 
 
 def facts_of(labels: Mapping[str, FileLabel]) -> dict[str, str]:
-    """What the labels state about the file as a whole."""
+    """The facts in the labels about the file as a whole."""
     stated = {
         "labels": " ".join(labels) or "none",
         "serial": labels["VOL1"].field(_SERIAL) if "VOL1" in labels else "",
@@ -122,7 +122,7 @@ def facts_of(labels: Mapping[str, FileLabel]) -> dict[str, str]:
 
 
 def in_calendar(day: str) -> str | None:
-    """A day of the standard, bYYDDD, as an ISO date; None if it is none.
+    """A day of the standard, bYYDDD, as an ISO date; None if it is invalid.
 
     >>> in_calendar(" 26330"), in_calendar(" 26366")
     ('2026-11-26', None)

@@ -37,10 +37,10 @@ _CURRENCY = "GBP"
 def read(data: bytes, *, where: str) -> Message:
     """Read a Standard 18 file, with labels or without.
 
-    Payments are the credits, whatever else is wrong with them; direct debits and instructions are set aside.
+    Payments are the credits, even malformed ones; direct debits and instructions are set aside.
 
     Raises:
-        InputError: it is none, or it is cut, or it has no credits.
+        InputError: it is not Standard 18, is truncated, or has no credits.
     """
     records = records_of(data, where=where)
     labels = labels_of(records, where=where)
@@ -84,7 +84,7 @@ def _payments(credits_: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled(field: Field) -> pl.Expr:
-    """A field without the blanks around it; null if there is nothing else."""
+    """A field without surrounding blanks; null if it is blank."""
     text = field.of_line.str.strip_chars(" ")
     return pl.when(text != "").then(text)
 

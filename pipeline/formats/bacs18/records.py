@@ -1,7 +1,7 @@
 """The records of a Standard 18 file: labels of 80 characters, payments and contras of 100 or 106.
 
-Places are counted from 1, as in the standard. A file is one frame with a row per line; its fields are cut
-from the lines by columns, all lines at once.
+Positions count from 1, as in the standard. A file is one frame with a row per line; each field is cut from
+all lines at once.
 """
 
 import codecs
@@ -15,12 +15,12 @@ from pipeline.formats.text_lines import IS_BLANK, text_lines
 from pipeline.wording import Sentence
 
 LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
-"""In file order; the payments stand before the fourth and fifth."""
+"""In file order; the payments are before the fourth and fifth."""
 LABEL_LENGTH = 80
 RECORD_LENGTHS = (100, 106)
-"""Length of a payment for the day of the file, and of one with a day of its own."""
+"""Length of a payment on the day of the file, and of one with its own day."""
 _PADDED_LENGTH_MAX = 111
-"""Some programs fill their lines up with blanks."""
+"""Some programs pad their lines with blanks."""
 
 CREDIT = "99"
 DEBITS = ("01", "17", "18", "19")
@@ -43,11 +43,11 @@ class Field(NamedTuple):
 
     @property
     def of_line(self) -> pl.Expr:
-        """The field of every line, blanks and all."""
+        """The field of every line, blanks included."""
         return pl.col("text").str.slice(self.first - 1, self.last - self.first + 1)
 
     def within(self, start: int) -> tuple[int, int]:
-        """Its bytes in a file, by the byte at which its record starts."""
+        """Its bytes in a file, given the offset of its record."""
         return start + self.first - 1, start + self.last
 
 
@@ -64,7 +64,7 @@ DAY = Field(101, 106)
 
 NAME_LENGTH_MAX = 18
 PENCE_MAX = 99_999_999_999
-"""The largest amount that a record has room for."""
+"""The largest amount that fits in a record."""
 
 
 def records_of(data: bytes, *, where: str) -> pl.DataFrame:
@@ -76,7 +76,7 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
         where it is not 11 digits, and of labels).
 
     Raises:
-        InputError: a line is none of Standard 18.
+        InputError: a line is not of Standard 18.
     """
     start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     records = text_lines(_text(data, start, where), start=start, one_byte_each=True)
@@ -85,7 +85,7 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
     _refuse_odd_lengths(records, where)
     _refuse_disorder(records, where)
     is_record = ~pl.col("kind").is_in([*LABELS, NOTHING])
-    # A day of blanks is none, whether or not the line is filled up.
+    # A blank day means no day, whether or not the line is padded.
     fields = {
         "code": CODE.of_line,
         "originator": ORIGINATOR.of_line,
@@ -113,7 +113,8 @@ def _text(data: bytes, start: int, where: str) -> str:
 def _kind() -> pl.Expr:
     label = pl.col("text").str.slice(0, 4)
     code = CODE.of_line
-    # A reference may begin with the word: a contra is between one account and itself, or says nothing else.
+    # A reference may begin with the word CONTRA. A real contra pays from an account to itself, or has no
+    # other text.
     is_own = DESTINATION.of_line == ORIGINATOR.of_line
     says_nothing_else = REFERENCE.of_line.str.strip_chars_end(" ") == _CONTRA
     is_contra = (CONTRA_MARK.of_line == _CONTRA) & (
@@ -130,13 +131,13 @@ def _kind() -> pl.Expr:
         .then(pl.lit(DIRECT_DEBIT))
         .when(code.is_in(INSTRUCTIONS))
         .then(pl.lit(INSTRUCTION))
-        .otherwise(pl.lit(PAYMENT))  # an unknown code, too: it is not waved through
+        .otherwise(pl.lit(PAYMENT))  # unknown codes too: they are not waved through
         .alias("kind")
     )
 
 
 def _refuse_odd_labels(records: pl.DataFrame, where: str) -> None:
-    """Refuse labels in lower case or behind blanks, which no bank takes."""
+    """Refuse labels in lower case or after blanks, which no bank accepts."""
     meant = pl.col("text").str.strip_chars_start(" \t").str.slice(0, 4).str.to_uppercase()
     labels = records.filter(pl.col("text").str.contains(rf"^[ \t]*(?i:{'|'.join(LABELS)})"))
     odd = labels.filter(pl.col("kind") != meant).select("line", meant)
@@ -174,7 +175,7 @@ def _refuse_odd_lengths(records: pl.DataFrame, where: str) -> None:
 
 
 def _refuse_disorder(records: pl.DataFrame, where: str) -> None:
-    """Refuse labels in another order than theirs, and blank lines before the end."""
+    """Refuse labels in the wrong order, and blank lines before the end."""
     order = {
         label: position
         for position, label in enumerate(

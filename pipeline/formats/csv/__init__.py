@@ -1,10 +1,9 @@
-"""CSV and its relatives: lines of cells with a delimiter between them (RFC 4180).
+"""CSV and similar formats: lines of cells with a delimiter between them (RFC 4180).
 
-There are two parsers. The fast one is that of polars, for a file whose rows all have as
-many cells as the header line, and lines end with LF or CR LF. The careful one is the csv module of
-the standard library, for all others: it finds rows that are too long or too short, and loses no cell.
-Whichever is used, the table must agree with an independent count
-(`pipeline.formats.csv.tally`).
+There are two parsers. The fast one, of polars, reads files whose rows all have as many cells as the header
+line and end with LF or CR LF. The careful one, the standard library's csv module, reads all others: it finds
+rows that are too long or too short, and loses no cell. In both cases the table must agree with an independent
+count (`pipeline.formats.csv.tally`).
 """
 
 import csv
@@ -49,17 +48,17 @@ OPTIONS = ("encoding",)
 
 _TAIL_BYTES = 4096
 _CTRL_Z = b"\x1a"
-"""What programs of the days of DOS write after the last line."""
+"""Programs of the DOS era write it after the last line."""
 _ROWS_READ_AT_ONCE = 100_000
 
 
 def sniff(head: bytes) -> bool:  # noqa: ARG001 - every text could be one
-    """True if a file starts as no other format does: a delimited text has no such start."""
+    """Always False: a delimited text has no typical start."""
     return False
 
 
 def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
-    """The bytes of a file, up to its end or up to a row that no payment has; see `read_lines`."""
+    """The bytes of a file, up to its end or up to an oversized row; see `read_lines`."""
     return read_lines(file, encoding=options.encoding, where=where, mapping=options.mapping)
 
 
@@ -70,14 +69,14 @@ def read(
     where: str,
     carefully: "Callable[[Body, Layout, str], _Rows] | None" = None,
 ) -> Table:
-    """Read a delimited text; what polars cannot read, `carefully` does, by default with the csv module.
+    """Read a delimited text; if polars cannot, `carefully` does, by default with the csv module.
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: the text cannot be read, or not in one way only.
+        InputError: the text is unreadable or ambiguous.
     """
     text, encoding = to_utf_8(data, encoding=options.encoding, where=where)
-    # UTF-8 may take more bytes than the file did.
+    # UTF-8 may take more bytes than the file.
     refuse_long_lines(text, where=where, line_first=1)
     layout = find_layout(text, options.mapping, where=where)
     body = Body(text, layout.body_at, _without_line_ends(text))
@@ -117,7 +116,7 @@ def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  
 
 
 def _without_line_ends(text: bytes) -> int:
-    """How long a text is without line ends and ctrl-Z at its end; found without a copy of the text."""
+    """The length of a text without its final line ends and Ctrl-Z, found without copying the text."""
     length = len(text)
     while (tail := text[max(0, length - _TAIL_BYTES) : length]).endswith((b"\r", b"\n", _CTRL_Z)):
         length -= len(tail) - len(tail.rstrip(b"\r\n" + _CTRL_Z))
@@ -138,7 +137,7 @@ def _read_fast(body: Body, layout: Layout) -> _Rows | None:
     if text[stop:] not in (b"", b"\n", b"\r\n"):
         text = text[:stop]  # polars takes further line ends for rows
     try:
-        # Bytes, not a path: in a path polars would take * and [ for a pattern.
+        # Bytes, not a path: polars would treat * and [ in a path as a pattern.
         cells = pl.read_csv(
             text,
             has_header=False,
@@ -155,7 +154,7 @@ def _read_fast(body: Body, layout: Layout) -> _Rows | None:
 
 
 def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
-    """The rows as the csv module reads them, the ragged ones padded or continued in extra columns."""
+    """The rows as the csv module reads them: short ones padded, long ones continued in extra columns."""
     text = io.TextIOWrapper(io.BytesIO(body.copy()), encoding="utf-8", newline="")
     reader = csv.reader(text, delimiter=layout.delimiter, strict=True)
     batches: list[pl.DataFrame] = []
@@ -214,7 +213,7 @@ def _agree(cells: pl.DataFrame, expected: CsvTally) -> bool:
 
 
 def _line_end_count(body: Body) -> int:
-    """How many lines end in the rows, those within quoted cells too."""
+    """The number of line ends in the rows, quoted cells included."""
     ends = body.text.count(b"\n", body.start, body.stop)
     if body.text.find(b"\r", body.start, body.stop) < 0:
         return ends
@@ -223,13 +222,13 @@ def _line_end_count(body: Body) -> int:
 
 
 def _heights(cells: pl.DataFrame) -> pl.Series:
-    """How many lines each row takes."""
+    """The number of lines in each row."""
     ends = pl.all().str.count_matches(r"\r\n|\r|\n").fill_null(0)
     return cells.select(1 + pl.sum_horizontal(ends)).to_series()
 
 
 def _refuse_long_rows(cells: pl.DataFrame, positions: RowPositions | None, where: str) -> None:
-    """Refuse a row of many lines that is too long; single lines were measured before."""
+    """Refuse an oversized row of several lines; single lines were measured before."""
     is_long = cells.select(pl.sum_horizontal(pl.all().str.len_bytes()) > RECORD_BYTES_MAX).to_series()
     if is_long.any():
         row = int(is_long.arg_max() or 0) + 1

@@ -36,31 +36,31 @@ class Layout(NamedTuple):
     """How to read a delimited text: delimiter, encoding, quotes."""
 
     dialect: Dialect
-    """As far as the lines show it; what the bytes were before they were UTF-8 is not known here."""
+    """The dialect as far as the lines show it, without the original encoding."""
     headers: tuple[str, ...]
     """The header line; a blank header is named by its position, as column_7."""
     body_at: int
-    """The byte at which the first row after the header line starts."""
+    """The offset of the first row after the header line."""
     line_first: int
-    """The number of the line at that byte."""
+    """The number of the line at that offset."""
     repeated_headers: tuple[int, ...]
-    """The numbers of lines between the two that were headers again."""
+    """The numbers of repeated header lines between the two."""
 
     @property
     def delimiter(self) -> str:
-        """Between the cells of a line."""
+        """The character between the cells of a line."""
         assert self.dialect.delimiter is not None
         return self.dialect.delimiter
 
 
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
-    """The text of a file as UTF-8 without a byte order mark, and its encoding: as given, or as its mark says.
+    """The text of a file as UTF-8 without a byte order mark, and its encoding: the given one, or the mark's.
 
-    Never lossy: a byte that the encoding does not know is an error, not a question mark.
+    Never lossy: an invalid byte is an error, not a question mark.
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: the bytes are not text in this encoding, or are UTF-8 and said to be something else.
+        InputError: the bytes are not text in this encoding, or are UTF-8 although another encoding is given.
     """
     encoding = encoding or marked_encoding(data) or "utf-8"
     codec = codec_of(encoding)
@@ -80,16 +80,15 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
 def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:
     """Find the delimiter and the header line of a UTF-8 text without a byte order mark.
 
-    Blank lines and titles may stand before it; the delimiter is the one under which most of its headers are
-    known. Those that `--map` names count as known; without a mapping the header line is the first.
+    Blank lines and titles may precede it; the delimiter is the one with the most known headers. Headers named
+    by `--map` count as known; without a mapping the header line is the first.
 
     Raises:
-        InputError: the file is empty, has no header line or an account above it, or a header stands twice in
-            it.
+        InputError: the file is empty, has no header line or an account above it, or repeats a header.
     """
     if not text or text.isspace():
         raise InputError(Sentence("csv.file_empty_give", where=where))
-    # Cutting inside a character harms nothing: the lines read here are far shorter, or refused.
+    # Cutting inside a character is harmless: the lines read here are far shorter, or refused.
     head = text[: RECORD_BYTES_MAX * 2].decode(errors="ignore")
     best = max(
         (_candidate(head, delimiter, mapping) for delimiter in DELIMITERS),
@@ -130,8 +129,8 @@ class _Line(NamedTuple):
     """One of the first lines, or several if a quoted cell spans them."""
 
     cells: tuple[str, ...]
-    number: int  # line on which it starts
-    end: int  # the byte after it
+    number: int  # the line where it starts
+    end: int  # the offset after it
     next_number: int
 
 
@@ -144,7 +143,7 @@ class _Candidate(NamedTuple):
 
 
 def _candidate(head: str, delimiter: str, mapping: Mapping[str, str] | None) -> _Candidate:
-    """The line that is the header line if this is the delimiter."""
+    """The header line under this delimiter."""
     lines = list(_first_lines(head, delimiter))
     if not lines:
         return _Candidate(delimiter, [], Heading(0, (), 0, ()), 0, sufficient=False)

@@ -12,7 +12,7 @@ from pipeline.formats.csv.tally import line_ends, long_line, long_line_at, unclo
 from pipeline.formats.encodings import codec_of, keeps_ascii, marked_encoding
 
 _PIECE_BYTES = 256 * 1024
-"""Small, so that the memory of one is taken again for the next."""
+"""Small, so that the memory of one piece is reused for the next."""
 _HEAD_BYTES = 2 * RECORD_BYTES_MAX
 """The lines that `find_layout` searches for the header line."""
 
@@ -20,14 +20,15 @@ _HEAD_BYTES = 2 * RECORD_BYTES_MAX
 def read_lines(
     file: IO[bytes], *, encoding: str | None, where: str, mapping: Mapping[str, str] | None = None
 ) -> bytes:
-    """The bytes of a delimited text, up to its end or up to a line or row that no payment has.
+    """The bytes of a delimited text, up to its end or up to an oversized line or row.
 
-    It is UTF-8 where neither the user nor a mark says its encoding; the mapping, from `--map`, is used to
-    find the header line.
+    It is UTF-8 unless the user or a mark states an encoding; the mapping, from `--map`, helps to find the
+    header line.
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or one without end.
+        InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or a quoted cell is
+        not closed.
     """
     encoding = encoding or marked_encoding(file.read(4))
     file.seek(0)
@@ -52,7 +53,7 @@ def read_lines(
             end = whole_rows(text, max(0, body_at - done_bytes), delimiter=delimiter) if delimiter else end
             if len(text) - end > RECORD_BYTES_MAX:
                 raise unclosed_row(line_at(end), where)
-        # What is left after the last row is looked at again, with what follows it.
+        # The rest after the last row is searched again, together with the next piece.
         done_bytes, rest = done_bytes + end, text[end:]
         read.write(piece)
     return read.getvalue()  # without a copy
@@ -61,7 +62,7 @@ def read_lines(
 def _body_of(
     head: bytes, encoding: str | None, mapping: Mapping[str, str] | None, where: str
 ) -> tuple[str, int]:
-    """Delimiter and first byte of the rows; no delimiter without headers, which is reported later."""
+    """Delimiter, and offset of the first row; no delimiter without headers, which is reported later."""
     codec = "utf-8" if encoding is None or not keeps_ascii(codec_of(encoding)) else codec_of(encoding)
     mark = codecs.BOM_UTF8 if head.startswith(codecs.BOM_UTF8) else b""
     text = head.removeprefix(mark).decode(codec, errors="ignore").encode()
@@ -74,7 +75,7 @@ def _body_of(
 
 
 def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) -> int:
-    """How many lines end in the first bytes; they are counted for a message alone, as counting takes time."""
+    """The number of line ends in the first bytes; counted only for a message, as it takes time."""
     count, before = 0, b""
     for _, lines in pieces:
         text = lines[:byte_count]
@@ -86,12 +87,12 @@ def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) ->
 
 
 def _pieces(file: IO[bytes], encoding: str | None) -> Iterator[tuple[bytes, bytes]]:
-    """The bytes of the file, and a UTF-8 text for encodings whose bytes can look like line ends."""
+    """The bytes of the file; in encodings whose bytes can look like line ends, as UTF-8 text too."""
     decoder = None
     if encoding is not None and not keeps_ascii(codec := codec_of(encoding)):
         marked = marked_encoding(file.read(4))
         file.seek(0)
-        # Without a mark, the decoder of UTF-16 reads nothing. What is no character is reported at the end.
+        # Without a mark, the UTF-16 decoder reads nothing. Invalid characters are reported at the end.
         codec = f"{codec}-le" if codec in ("utf-16", "utf-32") and marked is None else codec
         decoder = codecs.getincrementaldecoder(codec)("replace")
     while piece := file.read(_PIECE_BYTES):

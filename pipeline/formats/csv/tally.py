@@ -1,9 +1,8 @@
-"""An independent count of a delimited file: how many rows, and how many bytes of text in them.
+"""An independent count of the rows of a delimited file, and of their text in bytes.
 
-Parsers are third-party code, and a parser that takes a file for one row, or
-for none, reports no error. So the same bytes are counted here a second time, with nothing in common
-with a parser: by the rules of RFC 4180 alone, over the whole file at once. A table is believed
-only when its control totals are these.
+Parsers are third-party code, and a parser that reads a file as a single row, or none, reports no error. So
+the bytes are counted a second time here, without a parser, by the rules of RFC 4180. A parsed table is
+accepted only if its control totals agree.
 """
 
 import re
@@ -21,7 +20,7 @@ from pipeline.wording.rows import rows_named
 from schemas.row_positions import RowPositions
 
 CLOSED_SETS = (pl.Enum, pl.Categorical)
-"""Types of columns that are text to everybody but polars."""
+"""Types of columns that hold text outside polars."""
 
 BLOCK_BYTES = 262_144
 """The bytes examined at a time: if all are quotes, their list takes forty times as much memory."""
@@ -31,13 +30,13 @@ class Body(NamedTuple):
     """The rows of a text, without copying it: large files take time and memory."""
 
     text: bytes
-    """UTF-8."""
+    """The text in UTF-8."""
     start: int
-    """The byte at which the first row starts; what is before it ends a line."""
+    """The offset of the first row; a line ends before it."""
     stop: int
-    """The byte after the last row, where only line ends may follow."""
+    """The offset after the last row; only line ends may follow."""
     block_bytes: int = BLOCK_BYTES
-    """How much is looked at at a time, and the rest of the line where that ends."""
+    """The bytes examined at a time, extended to the end of a line."""
 
     def copy(self) -> bytes:
         """The rows alone."""
@@ -50,7 +49,7 @@ class CsvTally(NamedTuple):
     row_count: int
     """Line ends outside of quoted cells, and the last row, which needs none."""
     text_byte_count: int
-    """UTF-8 bytes of all cells: without the quotes that enclose them, and with one for every two inside."""
+    """UTF-8 bytes of all cells: enclosing quotes not counted, doubled quotes once."""
     regular: bool
     """Every row has the same number of cells, every quote encloses a whole cell, and every CR is
     part of a CR LF."""
@@ -68,12 +67,11 @@ def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_fir
     A quoted cell opens only if a cell starts; a quote character elsewhere is text.
 
     Raises:
-        InputError: a quoted cell is not closed, has text after its closing quote, or is so long that no
-            payment has it.
+        InputError: a quoted cell is not closed, has text after its closing quote, or is oversized.
     """
     mark = delimiter.encode()
     grammar = _grammar(mark)
-    # To look for a byte that is not there is ten times as fast as to count it.
+    # Searching for a missing byte is ten times as fast as counting it.
     has_cr = body.text.find(b"\r", body.start, body.stop) >= 0
     crs_are_paired = not has_cr or _count(body, b"\r") == _count(body, b"\r\n")
     outside = _outside_quotes(body, grammar) if crs_are_paired else None
@@ -100,13 +98,13 @@ def line_ends(text: bytes) -> int:
 class _Grammar(NamedTuple):
     mark: bytes
     edges: frozenset[bytes]
-    """What stands before and after a quoted cell; nothing, where the quote next to it is another."""
+    """What may precede and follow a quoted cell; nothing, if the adjacent quote belongs to another."""
     not_separators: bytes
     legal: re.Pattern[bytes]
-    """As much of a text as is well formed, stray quotes inside of cells included."""
+    """The longest well-formed part of a text; quotes inside of cells are allowed."""
     quoted_cell: re.Pattern[bytes]
     whole_rows: re.Pattern[bytes]
-    """As many rows as there are with the line ends that end them."""
+    """As many complete rows as there are, with their line ends."""
 
 
 @cache
@@ -114,7 +112,7 @@ def _grammar(mark: bytes) -> _Grammar:
     edge = b"[^" + re.escape(mark) + rb"\r\n]"
     cell = b'(?<!%b)"[^"]*+(?:""[^"]*+)*+"(?!%b)' % (edge, edge)
     stray = b'(?<=%b)"' % edge
-    # What is repeated is atomic: Python before 3.11.5 goes wrong where a possessive repeat may backtrack.
+    # Repeated groups are atomic: before 3.11.5, Python mishandles possessive repeats that may backtrack.
     return _Grammar(
         mark=mark,
         edges=frozenset({mark, b"\r", b"\n", b""}),
@@ -130,14 +128,14 @@ _FIRST, _LAST = itemgetter(slice(1)), itemgetter(slice(-1, None))
 
 class _Outside(NamedTuple):
     separators: bytes
-    quote_byte_count: int  # quotes that enclose a cell, and the first of every two inside
-    long_row: int | None  # the first row, counted from 1, that certainly is no payment
+    quote_byte_count: int  # enclosing quotes, and the first of each doubled quote
+    long_row: int | None  # the first oversized row, counted from 1
 
 
 def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
     """The separators outside of quoted cells if every quote encloses a whole cell; else None.
 
-    Quotes alternate between opening and closing; nothing at all between two means one escaped quote.
+    Quotes alternate between opening and closing; two adjacent quotes are one escaped quote.
     """
     separators: list[bytes] = []
     lengths: list[int] = []
@@ -151,7 +149,7 @@ def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
         outside = pieces[is_inside::2]
         separators.append(b"".join(outside).translate(None, grammar.not_separators))
         quote_count += len(pieces) - 1
-        # A block stands between line ends, or at an end of the text: a cell may start and end there.
+        # A block lies between line ends, or at an end of the text: a cell may start and end there.
         if not is_inside:
             outside[0] = b"\n" + outside[0]
         is_inside ^= (len(pieces) - 1) % 2
@@ -166,7 +164,7 @@ def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
 
 
 def _long_row(separators: Sequence[bytes], lengths: Sequence[int]) -> int | None:
-    """The first row that fills more whole blocks than a payment has; shorter ones are found later."""
+    """The first row longer than whole blocks of a payment; shorter oversized rows are found later."""
     filled = 0
     for number, (block, length) in enumerate(zip(separators, lengths, strict=True)):
         filled = 0 if b"\n" in block else filled + length
@@ -176,7 +174,7 @@ def _long_row(separators: Sequence[bytes], lengths: Sequence[int]) -> int | None
 
 
 def _blocks(body: Body) -> Iterator[bytes]:
-    """The rows a little at a time; every part but the last ends with a line end."""
+    """The rows in parts; every part but the last ends with a line end."""
     text, start, end, block_bytes = body
     while start < end:
         stop = text.find(b"\n", start + block_bytes, end) + 1 or end
@@ -190,7 +188,7 @@ def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int
     if legal_end < len(body):
         line = line_first + line_ends(body[:legal_end])
         raise InputError(Sentence("csv.line_quoted_cell_not", where=where, line=line))
-    # A placeholder, because nothing at all would join a CR before the cell to an LF after it.
+    # A placeholder: without it, a CR before the cell would join an LF after it.
     outside, cell_count = grammar.quoted_cell.subn(b"x", body)
     separator_bytes = outside.count(grammar.mark) + outside.count(b"\r") + outside.count(b"\n")
     inside_quote_count = body.count(b'"') - outside.count(b'"') - 2 * cell_count
@@ -199,14 +197,14 @@ def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int
 
 
 def refuse_long_lines(body: bytes, *, where: str, line_first: int) -> None:
-    """Refuse a text with a line that no payment has, longer than `RECORD_BYTES_MAX` (InputError)."""
+    """Refuse a text with a line longer than `RECORD_BYTES_MAX` (InputError)."""
     start = long_line_at(body)
     if start is not None:
         raise long_line(line_first + line_ends(body[:start]), where)
 
 
 def long_line_at(body: bytes) -> int | None:
-    """The byte at which a line starts that no payment has; in strides, so that short lines cost nothing."""
+    """The offset of an oversized line; searched in strides, so that short lines cost nothing."""
     start = 0
     while len(body) - start > RECORD_BYTES_MAX:
         stop = start + RECORD_BYTES_MAX + 1
@@ -220,12 +218,12 @@ def long_line_at(body: bytes) -> int | None:
 
 
 def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
-    """The byte after the last whole row of a text; or, if none ends near its end, one within the row there.
+    """The offset after the last complete row; if no row ends near the end, an offset within the row there.
 
-    The last of the rows may be cut; the first begins at `start`.
+    The last row may be cut; the first begins at `start`.
     """
     grammar = _grammar(delimiter.encode())
-    # Row by row is slow: so only near the end, from wherever no cell is open before the line there.
+    # Row by row is slow: search only near the end, from a line before which no cell is open.
     near = text.find(b"\n", max(start, len(text) - 2 * RECORD_BYTES_MAX)) + 1
     closed = grammar.legal.match(text, start, max(start, near))
     start = start if closed is None else closed.end()
@@ -234,7 +232,7 @@ def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
 
 
 def unclosed_row(line: int, where: str) -> InputError:
-    """The error for a row with an endless cell, which no payment has."""
+    """The error for a row with an unclosed cell."""
     return InputError(
         Sentence("csv.line_quoted_cell", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
     )

@@ -1,7 +1,7 @@
 """Write delimited text: outcomes, and payment files in the dialect of their input.
 
-What is kept is every cell. Quotes are written where a cell needs them, whatever the other file did; lines
-before its header line are not kept, as nothing is known of what they say.
+Every cell is kept. Quotes are written only if a cell needs them, whatever the input had; lines before its
+header line are dropped, as their meaning is unknown.
 """
 
 import codecs
@@ -20,12 +20,12 @@ from pipeline.wording import Sentence
 SUFFIX = ".csv"
 
 _DELIMITER = ","
-"""Between the cells of a file that is written, where the input had none."""
+"""The delimiter of an output file whose input had none."""
 _SPREADSHEET_LINE_END = "\r\n"
 """Line end of payment files whose input had no lines."""
 _ROWS_WRITTEN_AT_ONCE = 25_000
 _MARKED = ("utf-16", "utf-32")
-"""Encodings whose mark says the order of their bytes: they are written with one, little end first."""
+"""Encodings whose mark states the byte order: they are written with one, in little endian."""
 _MARKS = {
     **dict.fromkeys(("utf-8", "utf-8-sig"), codecs.BOM_UTF8),
     "utf-16": codecs.BOM_UTF16_LE,
@@ -38,7 +38,7 @@ _MARKS = {
 
 
 def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quotes_all: bool = False) -> None:
-    """Write the lines of a table as UTF-8 without a mark, whatever encoding and mark the dialect has."""
+    """Write the rows of a table as UTF-8 without a mark, whatever encoding and mark the dialect has."""
     table.write_csv(
         file,
         separator=dialect.delimiter or _DELIMITER,
@@ -49,18 +49,18 @@ def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quote
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
-    """Write a table of one row at least as UTF-8 with a header line and LF line ends; null is an empty cell.
+    """Write a table of at least one row as UTF-8 with a header line and LF line ends; null is an empty cell.
 
-    Each part is read back from the file and must hold its rows, its text, and the whole of one column, cell
-    by cell.
+    Each part is read back and must have the same number of rows, the same amount of text, and the same cells
+    in `column`.
 
     Raises:
-        OSError: the file cannot take it.
+        OSError: the file cannot be written.
         AssertionError: the file does not hold what was written.
     """
     for start in range(0, table.height, _ROWS_WRITTEN_AT_ONCE):
         rows = _as_written(table.slice(start, _ROWS_WRITTEN_AT_ONCE))
-        # Through memory, so that it is this file that fails when the disk is full.
+        # Through memory, so that a full disk fails in this file and not in polars.
         buffer = io.BytesIO()
         part = Dialect(dialect.delimiter, header_line=start == 0)
         write_lines(rows, buffer, part)
@@ -71,17 +71,17 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 
 
 def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
-    """Write a payment file, and return its bytes to be read again; under a header line where it has none.
+    """Write a payment file; return its bytes to be read again, under a header line even if the file has none.
 
-    Whether it holds what it was given is for the caller to find out.
+    The caller checks that it holds the table.
 
     Raises:
-        OSError: the file cannot take it.
-        OutputError: a cell has a character that the encoding does not have.
-        AssertionError: without a header line, the file holds other rows than it was given.
+        OSError: the file cannot be written.
+        OutputError: a cell has a character that the encoding lacks.
+        AssertionError: without a header line, the file holds other rows than the table.
     """
     assert all(kind == pl.String for kind in table.dtypes)
-    # Through memory, so that it is this file that fails when the disk is full.
+    # Through memory, so that a full disk fails in this file and not in polars.
     file.write(_encoded(table, dialect, where))
     file.seek(0)
     data = file.read()
@@ -108,7 +108,7 @@ def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memor
 
 
 def _mark(dialect: Dialect) -> bytes:
-    """The byte order mark; without it a reader of UTF-16 would not know the order of its bytes."""
+    """The byte order mark, without which a reader of UTF-16 would not know the byte order."""
     codec = codecs.lookup(dialect.encoding).name
     if codec not in _MARKED and not dialect.byte_order_mark:
         return b""
@@ -116,7 +116,7 @@ def _mark(dialect: Dialect) -> bytes:
 
 
 def _assert_holds(data: bytes, rows: pl.DataFrame, dialect: Dialect, *, column: str) -> None:
-    """Assert that these bytes are these rows."""
+    """Assert that these bytes hold these rows."""
     delimiter, has_header = dialect.delimiter or _DELIMITER, dialect.header_line
     body = Body(data, 0, len(data) - 1)
     found = tally(body, delimiter=delimiter, column_count=rows.width, where="the written file")
@@ -138,7 +138,7 @@ def _assert_holds(data: bytes, rows: pl.DataFrame, dialect: Dialect, *, column: 
 
 
 def _as_written(rows: pl.DataFrame) -> pl.DataFrame:
-    """The same, but for columns of a closed set, which polars writes as text by itself."""
+    """The rows as text, except for enums, which polars itself writes as text."""
     return rows.with_columns(
         column_as_text(column) for column in rows if column.dtype not in (pl.String, *CLOSED_SETS)
     )

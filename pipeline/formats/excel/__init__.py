@@ -1,11 +1,10 @@
 """Excel workbooks: one sheet of a .xlsx, read like a CSV, and written with each identifier as text.
 
-Everything becomes the text that a person sees, as far as the cell still holds it: a number that Excel made
-of a sort code stays the number it is, and the local rules call it damaged. Nothing is padded or guessed.
+Each cell becomes the text that a person sees, if the file still holds it. A sort code that Excel turned into
+a number stays a number, which the local rules report as damaged. Nothing is padded or guessed.
 
-A workbook is a ZIP of XML. What it claims to unpack to is looked at here (`archive`); it is unpacked and
-parsed in a child (`grid`), by one library for the values and by a count of its own for everything else
-(`cells`).
+A workbook is a ZIP of XML. Its declared size is checked here (`archive`). A child unpacks and parses it
+(`grid`): a library reads the values, and our own count everything else (`cells`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ SUFFIX = ".xlsx"
 SUFFIXES = (SUFFIX, ".xlsm")
 BUCKET_BYTES = 8 * 1024**2
 MEMORY_PER_BYTE = 32
-"""As of Parquet, which is compressed as much."""
+"""As for Parquet, which compresses as well."""
 OPTIONS = ("sheet",)
 
 _ZIP_MAGIC = b"PK\x03\x04"
@@ -41,7 +40,7 @@ _OLE_MAGIC = b"\xd0\xcf\x11\xe0"
 
 
 def sniff(head: bytes) -> bool:
-    """True if a file starts as workbooks do."""
+    """True if a file starts like a workbook."""
     return head.startswith((_ZIP_MAGIC, _OLE_MAGIC))
 
 
@@ -49,8 +48,8 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     """Read one sheet of a workbook; all cells are text.
 
     Raises:
-        InputError: it is not a workbook, is protected or damaged, unpacks to too much, or has no such sheet
-            or no rows in it.
+        InputError: it is not a workbook, is protected or damaged, unpacks to too much, or lacks the sheet or
+        rows in it.
     """
     if not data:
         raise InputError(Sentence("excel.file_empty_give", where=where))
@@ -66,7 +65,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - its cells are text
-    """Always None: text cells can be written again."""
+    """Always None: text cells can always be rewritten."""
     return None
 
 
@@ -80,7 +79,7 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
 
 
 def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) -> Table:
-    """The rows below the header row, under its names (InputError: none); by default the first row."""
+    """The rows below the header row, under its names (InputError: it has none); by default the first row."""
     cells, defects, numbers = (
         grid.drop(BESIDE),
         grid[DEFECT],
@@ -122,9 +121,9 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
     """Write a table as a workbook, and read all of it back.
 
     Raises:
-        OSError: the file cannot take it.
+        OSError: the file cannot be written.
         OutputError: a sheet cannot hold it.
-        AssertionError: the file does not hold what was written.
+        AssertionError: the file does not hold the table.
     """
     table = as_text(table)
     data = rewrite(table, file, dialect._replace(header_line=True), where="the outcome file")
@@ -136,13 +135,13 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
     """Write a payment file, and return a workbook of its rows under a header row, to be read again.
 
-    Whether that is what it was given is for the caller to find out.
+    The caller checks that it holds the table.
 
     Raises:
-        OSError: the file cannot take it.
+        OSError: the file cannot be written.
         OutputError: a sheet cannot hold it.
     """
-    from pipeline.formats.excel.writing import workbook  # a library that reading does without
+    from pipeline.formats.excel.writing import workbook  # a library that reading does not need
 
     file.write(workbook(table, dialect, where=where))
     file.seek(0)
@@ -159,7 +158,7 @@ def _all_numbers(body: pl.DataFrame, figures: Sequence[int]) -> Iterator[str]:
 
 
 def _decimals(positions: pl.Series, headers: Sequence[str]) -> dict[str, list[int]]:
-    """Header -> the rows, from 0, with a number whose text could be taken for thousands."""
+    """Header -> the rows, from 0, with a decimal that could be read as thousands."""
     rows: dict[str, list[int]] = {}
     for row in positions.is_not_null().arg_true():
         for position in positions[row]:

@@ -1,8 +1,8 @@
-"""The ZIP around a workbook, how much is in it and its parts; and the XML in them (ECMA-376-1).
+"""The ZIP archive of a workbook: its size, its parts and their XML (ECMA-376-1).
 
-Two parsers of one ZIP can see two different files: sizes may be understated, names doubled, bytes hidden
-behind the end. So the parts are copied once into a ZIP of our own, counted while they are unpacked, and
-every parser gets the copy.
+Two parsers of one ZIP can see different files: sizes may be understated, names repeated, bytes hidden after
+the end. So the parts are copied once into a new ZIP, counted while they are unpacked, and every parser gets
+the copy.
 """
 
 import io
@@ -17,11 +17,11 @@ from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 512 * 1024**2
 RATIO_MAX = 200
-"""Unpacked to packed size; a sheet of a hundred thousand rows had 11."""
+"""Limit of unpacked to packed size; a sheet of a hundred thousand rows had 11."""
 PARTS_MAX = 2_000
 
 _SMALL_BYTES = 1024**2
-"""Up to which nothing is a bomb, whatever its ratio."""
+"""Workbooks up to this size are never bombs, whatever their ratio."""
 _CHUNK_BYTES = 64 * 1024
 _ENCRYPTED = 0x1
 _NEEDED = ("[Content_Types].xml", "_rels/", "xl/")
@@ -29,10 +29,10 @@ _NOT_NEEDED = ("xl/media/", "xl/drawings/", "xl/embeddings/", "xl/vbaProject.bin
 
 
 def refuse_bombs(data: bytes, *, where: str) -> None:
-    """Refuse what claims to unpack to more than a payment file does. Nothing is unpacked yet.
+    """Refuse a workbook with a larger declared size than any payment file. Nothing is unpacked yet.
 
     Raises:
-        InputError: it does; or it is no ZIP, or one with a password.
+        InputError: it is too large, is no ZIP, or has a password.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -60,11 +60,11 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
 
 
 def copied(data: bytes) -> bytes:
-    """The parts that hold cells, as a ZIP of our own, whose sizes are what it says.
+    """The parts that hold cells, copied into a new ZIP with correct sizes.
 
     Raises:
-        ValueError, BadZipFile, zlib.error: a part is damaged, stands twice, or is not as long as
-            the archive says.
+        ValueError, BadZipFile, zlib.error: a part is damaged or repeated, or its size differs from the
+        declared one.
     """
     copy = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as archive, _empty_archive(copy) as target:
@@ -77,7 +77,7 @@ def copied(data: bytes) -> bytes:
 
 
 def _empty_archive(file: io.BytesIO) -> zipfile.ZipFile:
-    # Packed again, lightly: half a gigabyte need not lie in memory to be read once.
+    # Compressed lightly, so that half a gigabyte need not be held in memory.
     return zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
 
 
@@ -86,7 +86,7 @@ def _is_needed(name: str) -> bool:
 
 
 def _copy_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo, target: zipfile.ZipFile) -> None:
-    """Copy a part. zipfile stops at the size that the archive claims, and compares the checksum."""
+    """Copy a part. zipfile stops at the declared size, and compares the checksum."""
     copied_bytes = 0
     with archive.open(part) as source, target.open(part.filename, "w") as into:
         while chunk := source.read(_CHUNK_BYTES):
@@ -100,7 +100,7 @@ _NAMESPACES = (
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
     "http://purl.oclc.org/ooxml/spreadsheetml/main",
 )
-"""The transitional and the strict form."""
+"""Namespaces of the transitional and the strict form."""
 _ELEMENTS = ("c", "v", "row", "f", "is", "mergeCell", "sheet", "si", "t", "rPh")
 _BARE = {f"{namespace} {name}": name for namespace in _NAMESPACES for name in _ELEMENTS}
 _XML_CHUNK_BYTES = 256 * 1024
@@ -113,12 +113,12 @@ def parse(
     end: Callable[[str], None] = lambda _name: None,
     text: Callable[[str], None] = lambda _text: None,
 ) -> None:
-    """Parse XML of a stranger: nothing is fetched, and no entity is defined.
+    """Parse untrusted XML: nothing is fetched, and no entity is defined.
 
-    The elements that are known here come without their namespace.
+    Elements of the known namespaces are reported without them.
 
     Raises:
-        ValueError: it has a document type, where entities would be.
+        ValueError: it has a document type, which could define entities.
         expat.ExpatError: it is not XML.
     """
     parser = expat.ParserCreate(namespace_separator=" ")

@@ -1,7 +1,7 @@
-"""What the XML of a sheet says of its cells, counted independently of the library that reads it.
+"""The cells of a sheet as its XML states them, counted independently of the library that reads it.
 
-The library gives every value as text. Which of them were numbers, and with which digits, which are errors,
-what is merged and which formulas were never calculated, is only here. Source: ECMA-376-1, 18.3.1
+The library returns every value as text. Only this count finds which values were numbers, with which digits,
+which are errors, which cells are merged, and which formulas were never calculated. Source: ECMA-376-1, 18.3.1
 (worksheets): `row`, `c`, `v`, `f`, `is` and `mergeCell`.
 """
 
@@ -20,7 +20,7 @@ from pipeline.wording import Sentence
 ROWS_MAX = 1_048_576
 COLUMNS_MAX = 16_384
 _MERGED_MAX = 250_000
-"""No row with merged cells can be paid, so that a sheet of payments has a few."""
+"""No row with merged cells can be paid, so a sheet of payments has few of them."""
 
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 
@@ -28,9 +28,9 @@ _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 class Cell(NamedTuple):
     """One cell that is not text."""
 
-    row: int  # counted from 1, as the sheet does
+    row: int  # counted from 1, as in the sheet
     column: int  # counted from 1
-    written: str  # as it stands in the file
+    written: str  # as in the file
 
 
 @dataclass(slots=True)
@@ -38,16 +38,16 @@ class Cells:
     """The contents of a sheet."""
 
     numbers: list[Cell] = field(default_factory=list)
-    """Dates among them: a date is a number with a format."""
+    """Number cells, dates included: a date is a number with a format."""
     booleans: list[Cell] = field(default_factory=list)
     errors: list[Cell] = field(default_factory=list)
-    """Such as #N/A."""
+    """Error cells, such as #N/A."""
     texts: Counter[int] = field(default_factory=Counter)
-    """Column -> how many cells of text."""
+    """Column -> its number of text cells."""
     merged_rows: list[tuple[int, int]] = field(default_factory=list)
     """First and last row of each merged range."""
     uncalculated_row: int | None = None
-    """The first row with a formula that was never calculated, so that its value is unknown."""
+    """The first row with a formula that was never calculated: its value is unknown."""
     row_first: int = ROWS_MAX + 1
     row_last: int = 0
     column_first: int = COLUMNS_MAX + 1
@@ -55,7 +55,7 @@ class Cells:
     """The used range; none in an empty sheet."""
 
     def include(self, row: int, column: int) -> None:
-        """Let the range reach as far as this cell."""
+        """Extend the range to this cell."""
         self.row_last = max(self.row_last, row)
         self.row_first = min(self.row_first, row)
         self.column_last = max(self.column_last, column)
@@ -75,12 +75,12 @@ class Cells:
 def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], budget: SizeBudget) -> Cells:
     """Count the XML of a sheet, in one pass.
 
-    The texts of all cells are counted, those that cells share by their lengths in bytes, as
-    `texts.shared_lengths` gives them.
+    The texts of all cells are counted in bytes; `shared_lengths`, from `texts.shared_lengths`, has those of
+    shared texts.
 
     Raises:
-        InputError: a row is longer than one of a payment, or all texts are, or there are too many merged
-            ranges. ValueError, IndexError, expat.ExpatError: it is no sheet.
+        InputError: a row, or the whole text, is too large for payments, or there are too many merged ranges.
+        ValueError, IndexError, expat.ExpatError: it is no sheet.
     """
     reader = _Reader(shared_lengths, RowBytes(budget))
     parse(sheet, start=reader.start, end=reader.end, text=reader.text)
@@ -95,7 +95,7 @@ def position(reference: str) -> tuple[int, int]:
     (12, 28)
 
     Raises:
-        ValueError: there is no such cell.
+        ValueError: the reference is invalid.
     """
     found = _CELL.fullmatch(reference)
     if found is None:
@@ -110,7 +110,7 @@ def position(reference: str) -> tuple[int, int]:
 
 
 class _Reader:
-    """Follows the elements of a sheet."""
+    """Parser events of a sheet."""
 
     def __init__(self, shared_lengths: Sequence[int], rows: RowBytes) -> None:
         self.cells = Cells()
@@ -123,7 +123,7 @@ class _Reader:
         self._has_inline_text = False
         self._value: list[str] | None = None  # None outside of <v>
         self._written = ""
-        self._text_bytes = 0  # of <v> and of <is>
+        self._text_bytes = 0  # in <v> and in <is>
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         match name:
@@ -132,7 +132,7 @@ class _Reader:
             case "v":
                 self._value = []
             case "row":
-                # Neither a row nor a cell must say where it is; then it follows the one before.
+                # The position of rows and cells is optional; by default each follows the one before.
                 self._row = int(attributes.get("r", self._row + 1))
                 self._column = 0
             case "f":

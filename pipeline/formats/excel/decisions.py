@@ -1,7 +1,7 @@
-"""The decisions that people wrote into a workbook: in its columns Decision and Reason, by row.
+"""Read people's decisions from a workbook: its columns Decision and Reason, by row.
 
-A workbook has been through other people's hands and programs, so that it is parsed in a child, like
-everything that strangers made, and believed only if it names the run that it was written for.
+Other people and programs have changed the workbook, so a child parses it, like any untrusted file, and it is
+used only if it names its run.
 """
 
 import json
@@ -26,20 +26,16 @@ from schemas.review import Decision
 from schemas.row_positions import RowPositions
 
 RUN_ID = "Run id"
-"""In the first column of a sheet, with the id beside it."""
+"""The label of the run id, in the first column of a sheet; the id is beside it."""
 ROW, DECISION, REASON = "Row", "Decision", "Reason"
 """The headers of the columns that are read back."""
 DECIDED_BY = "Decided by"
-"""That of a column that may be there too: a name in it is a claim, kept as such."""
+"""The header of an optional column: a name in it is an unverified claim."""
 CLAIM_CHARS_MAX = 120
 
 
 def key_of(header: str) -> str:
-    """The key of a header in every language.
-
-    >>> key_of("Decided by")
-    'sheet.decided_by'
-    """
+    """The key of a header, in any language."""
     return "sheet." + "_".join(re.findall("[a-z0-9]+", header.lower()))
 
 
@@ -60,10 +56,10 @@ _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | None = None) -> pl.DataFrame:
     """Read the decisions of a workbook about a run: `Decisions` by row, without who decided and when.
 
-    A name in a workbook is no signature, but a claim.
+    A name in a workbook is a claim, not a signature.
 
     Raises:
-        InputError: it cannot be read, is of another run, or says something that cannot be meant.
+        InputError: it cannot be read, is of another run, or has an invalid decision.
     """
     where = path.name
     data = _bytes(path)
@@ -83,7 +79,7 @@ def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | N
             Sentence("excel.on_sheet", file=where, sheet=sheet), cells_of_row, row_count, positions
         )
     words = decided.with_columns(pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase())
-    # The same on two sheets is one decision, whether or not both name who made it.
+    # Equal decisions on two sheets count as one, even if only one names its author.
     decisions = words.group_by("row", "decision", "reason", maintain_order=True).agg(
         pl.col("claimed_by").drop_nulls().first()
     )
@@ -96,15 +92,15 @@ def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | N
 
 
 def parse(data: bytes, *, bytes_max: int, headers: str) -> Iterator[pl.DataFrame]:
-    """Parse a workbook, in the child, under the guards of a workbook of payments.
+    """Parse a workbook, in the child, with the checks of a payment workbook.
 
-    It is one part: one row per row of a sheet that has the three columns, and one per run id. The cells of a
-    sheet may take `bytes_max`, as `expansion.table_bytes_max` gives it. The headers are known by the names
-    in this JSON object, each with its English one.
+    It yields one part: one row per row of a sheet with the three columns, and one per run id. `bytes_max`
+    limits the cells of a sheet, as in `expansion.table_bytes_max`. The JSON object maps header names to
+    English.
 
     Raises:
-        InputError: a sheet has more in it than a person writes.
-        Exception, PanicException: as the library does; on a damaged file that may be anything.
+        InputError: a sheet holds more than a person would write.
+        Exception, PanicException: as the library; a damaged file may raise any error.
     """
     import fastexcel  # only the child needs it
 
@@ -141,7 +137,7 @@ def _sheet(name: str, rows: Sequence[Sequence[str | None]], headers: Mapping[str
 
 
 def _name(cell: str | None) -> str | None:
-    """A name as it is put on record: nothing in it that could look like another, or steer a terminal."""
+    """A name for the record, without characters that look like others or control a terminal."""
     kept = "".join(one for one in cell or "" if one.isprintable())
     return " ".join(kept.split())[:CLAIM_CHARS_MAX] or None
 

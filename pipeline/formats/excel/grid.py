@@ -1,7 +1,7 @@
 """One sheet as a grid of text, in the child: two readers must agree on every cell that is not text.
 
-fastexcel (calamine) reads the values; `cells` counts them from the XML. What the first gives as text is
-taken from it; a number is taken from the XML, digit by digit, if the first sees the same number.
+fastexcel (calamine) reads the values; `cells` counts them from the XML. Text is taken from fastexcel; a
+number from the XML, digit by digit, if fastexcel sees the same number.
 """
 
 import io
@@ -28,16 +28,17 @@ from pipeline.wording import Sentence
 DEFECT, SHEET_ROW, DECIMALS = "defect", "sheet_row", "decimals"
 SHEET_NAME, NUMBERS = "sheet_name", "numbers"
 BESIDE = (DEFECT, SHEET_ROW, DECIMALS, SHEET_NAME, NUMBERS)
-"""The columns with the defects of whole rows, with their numbers in the sheet, and with the positions of
-numbers that could, as text, be taken for thousands; and, in the first row alone, the name of the sheet, and
-positions of columns each with how many numbers it has. The others are named by their position, from 1."""
+"""Extra columns: the defects of whole rows, their numbers in the sheet, and the positions of decimals that
+could be read as thousands; in the first row only, the name of the sheet, and the columns with their counts of
+numbers. All other columns are named by their position, from 1.
+"""
 
 _EMPTY_CELLS_MAX = 1_000_000
 _EMPTY_PER_FILLED_MAX = 20
-"""A sheet with a cell in its first and its last corner would take gigabytes."""
+"""A sheet with only its first and last corner filled would take gigabytes."""
 
 DIGITS_MAX = 15
-"""Significant digits that spreadsheets keep of a number and show; the rest is noise of binary fractions."""
+"""Significant digits of a number that spreadsheets keep and show; the rest is binary noise."""
 _AMBIGUOUS = re.compile(AMBIGUOUS)
 _WHOLE_MAX = 10.0**DIGITS_MAX
 _DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)")
@@ -46,13 +47,13 @@ _DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9
 def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.DataFrame]:
     """Parse one sheet of a workbook; without a name, the only visible one that has data.
 
-    It is one part: the used range of the sheet as text, from its first row that has anything to its last;
-    empty cells are null. Beside it, `DEFECT` and `SHEET_ROW`. The cells may take `bytes_max`, as
-    `expansion.table_bytes_max` gives it.
+    It yields one part: the used range of the sheet as text, from the first to the last filled row; empty
+    cells are null. Extra columns include `DEFECT` and `SHEET_ROW`. `bytes_max` limits the cells, as in
+    `expansion.table_bytes_max`.
 
     Raises:
         InputError: a sentence for the user, without the name of the file.
-        Exception, PanicException: as the libraries do; on a damaged file that may be anything.
+        Exception, PanicException: as the libraries; a damaged file may raise any error.
     """
     workbook = copied(data)
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
@@ -78,7 +79,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
 
 
 def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
-    """Refuse a workbook with a sheet larger than a sheet of payments may be (InputError)."""
+    """Refuse a workbook with a sheet too large for payments (InputError)."""
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
         for cells in all_counted(archive, bytes_max=bytes_max):
             if not cells.are_none:
@@ -86,7 +87,7 @@ def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
 
 
 def _headers(workbook: bytes, sheet: str) -> tuple[str, ...]:
-    """What the header row of a sheet says."""
+    """The cells of the header row of a sheet."""
     first = _values(workbook, sheet).head(LINES_LOOKED_AT)
     return heading_of([[cell or "" for cell in row] for row in first.iter_rows()], {}).cells
 
@@ -112,7 +113,7 @@ def _refuse_sparse(cells: Cells) -> None:
 
 
 def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
-    """Both readers see the same range, and as many values in each column; otherwise a ValueError."""
+    """Require that both readers see the same range, and as many values in each column (ValueError)."""
     if (values.width, values.height) != (
         cells.column_last - cells.column_first + 1,
         cells.row_last - cells.row_first + 1,
@@ -126,14 +127,14 @@ def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
 
 
 def _refuse_long_rows(values: pl.DataFrame, row_first: int) -> None:
-    """Refuse a row that is too long; most are found while they are counted, if their cells stand together."""
+    """Refuse an oversized row; most are found during the count, if their cells are adjacent."""
     lengths = values.select(pl.sum_horizontal(pl.all().str.len_bytes())).to_series()
     index = lengths.arg_max() or 0
     refuse_long_row(lengths[index] or 0, f"sheet row {row_first + index}")
 
 
 def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:
-    """Numbers, truth values and errors as a person sees them, by column and row of the sheet."""
+    """Numbers, booleans and errors as a person sees them, by column and row of the sheet."""
     seen: dict[int, dict[int, str]] = {}
     for cell in cells.errors:
         seen.setdefault(cell.column, {})[cell.row] = cell.written
@@ -147,7 +148,7 @@ def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:
 
 
 def _overlaid(values: pl.DataFrame, seen: Mapping[int, Mapping[int, str]], cells: Cells) -> pl.DataFrame:
-    """The values with what is seen in some of the cells."""
+    """The values, replaced by the seen ones in some cells."""
     columns = [
         _replaced(values.to_series(column - cells.column_first), rows, cells.row_first)
         for column, rows in seen.items()
@@ -156,7 +157,7 @@ def _overlaid(values: pl.DataFrame, seen: Mapping[int, Mapping[int, str]], cells
 
 
 def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) -> pl.Series:
-    """Positions of numbers in each row whose text could mean thousands, such as 1.500."""
+    """Positions, in each row, of numbers that could be read as thousands, such as 1.500."""
     found: dict[int, list[int]] = {}
     for column, rows in seen.items():
         for row, text in rows.items():
@@ -192,26 +193,26 @@ def _replaced(column: pl.Series, rows: Mapping[int, str], row_first: int) -> pl.
 def _shown(cell: Cell, read: str | None) -> str:
     """A number or a date as text; a ValueError unless both readers see the same one."""
     if read is not None and (date := _DATE.fullmatch(read)) is not None:
-        # ISO 8601; midnight is how a date without a time is kept.
+        # ISO 8601; a date without a time is stored as midnight.
         return date["date"] if date["time"] == "00:00:00" else f"{date['date']}T{date['time']}"
     number = float(cell.written)
-    # The library's text has nine decimals, and no more.
+    # The library's text has at most nine decimals.
     if read is None or not math.isclose(number, float(read), rel_tol=1e-12, abs_tol=1e-9):
         raise ValueError("two ways to read a number do not agree")
     return number_text(number)
 
 
 def number_text(number: float) -> str:
-    """A number as exact decimal text: the digits that a spreadsheet shows, and no others.
+    """A number as exact decimal text, with just the digits that a spreadsheet shows.
 
-    Beyond fifteen digits the rest is lost; such a number is written as a spreadsheet shows it, so that it
-    cannot be taken for an identifier.
+    Digits after the fifteenth are lost; such a number is written as a spreadsheet shows it, so that it cannot
+    be mistaken for an identifier.
 
     >>> number_text(0.1 + 0.2), number_text(1500.0), number_text(12345.0), number_text(8.93e19)
     ('0.3', '1500', '12345', '8.93E+19')
 
     Raises:
-        ValueError: it is no number.
+        ValueError: it is not a number.
     """
     if not math.isfinite(number):
         raise ValueError("a number without end")
@@ -224,10 +225,10 @@ def number_text(number: float) -> str:
 
 
 def _merged(cells: Cells, height: int) -> pl.Series:
-    """The defect of rows with merged cells, whose value is in the first of them alone."""
+    """The defect of rows with merged cells, because only the first cell has the value."""
     rows: list[int] = []
     row_next = cells.row_first
-    # Each row is looked at once, however many ranges it is in.
+    # Each row is visited once, however many ranges it is in.
     for first, last in sorted(cells.merged_rows):
         rows += range(max(first, row_next), min(last, cells.row_last) + 1)
         row_next = max(row_next, last + 1)

@@ -1,4 +1,4 @@
-"""The sheets of a workbook, and which of them is meant. Source: ECMA-376-1, 18.2 (workbook)."""
+"""The sheets of a workbook, and the choice of one. Source: ECMA-376-1, 18.2 (workbook)."""
 
 import posixpath
 import zipfile
@@ -17,7 +17,7 @@ _WORKBOOK = "xl/workbook.xml"
 _RELATIONS = "xl/_rels/workbook.xml.rels"
 _NAMES_QUOTED_MAX = 20
 _NAME_QUOTED_LENGTH_MAX = 31
-"""As long as spreadsheet programs let them be."""
+"""The longest sheet name that spreadsheet programs allow."""
 _HEADERS_QUOTED_LENGTH_MAX = 120
 
 
@@ -30,17 +30,17 @@ class Sheet(NamedTuple):
 
 
 def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
-    """The sheets that have cells, in order; charts are sheets without.
+    """The sheets with cells, in order; chart sheets have none.
 
     Raises:
-        KeyError, ValueError, ExpatError: it is no workbook.
+        KeyError, ValueError, ExpatError: it is not a workbook.
     """
     parts: dict[str, str] = {}
     found: list[tuple[str, str, str]] = []
 
     def relation(name: str, attributes: Mapping[str, str]) -> None:
         if name.endswith(" Relationship") and attributes["Type"].endswith("/worksheet"):
-            # Relative to the folder of the workbook, or from the root with a slash first.
+            # Relative to the workbook's folder, or, with a leading slash, to the root.
             parts[attributes["Id"]] = posixpath.normpath(
                 posixpath.join("/xl", attributes["Target"])
             ).removeprefix("/")
@@ -60,12 +60,12 @@ def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
 def chosen(
     archive: zipfile.ZipFile, name: str | None, *, bytes_max: int, headers_of: Callable[[str], Sequence[str]]
 ) -> tuple[Sheet, Cells]:
-    """The sheet of this name, hidden or not, or else the only visible one that has data, or payments.
+    """The sheet of this name, hidden or not; without a name, the only visible one with data, or payments.
 
-    The cells may take `bytes_max`, as `expansion.table_bytes_max` gives it.
+    `bytes_max` limits the cells, as in `expansion.table_bytes_max`.
 
     Raises:
-        InputError: there is no such sheet, or several could be meant; or one has more in it than payments.
+        InputError: the sheet does not exist, the choice is ambiguous, or a sheet is too large for payments.
     """
     sheets = sheets_of(archive)
     texts = shared_lengths(archive, SizeBudget(bytes_max))
@@ -116,7 +116,7 @@ def _counted(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes
 
 
 def _refusal(key: str, sheets: list[Sheet], headers: Sequence[str] = ()) -> Sentence:
-    """A sentence that lists sheets; `sheets` and `headers` among its values are their names and headers."""
+    """A sentence with the sheets' names as `sheets`, and their headers as `headers`."""
     names = [sheet.name[:_NAME_QUOTED_LENGTH_MAX] for sheet in sheets[:_NAMES_QUOTED_MAX]]
     shown = [
         Sentence("excel.sheet" if sheet.is_visible else "excel.hidden_sheet", name=name)

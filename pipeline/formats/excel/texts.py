@@ -1,7 +1,7 @@
-"""The texts that the cells of a workbook share: how long each is, and how much of them a sheet shows.
+"""The shared texts of a workbook: their lengths, and how much of them a sheet shows.
 
-A text that a million cells share stands once in the file, so that its length is added up by cell before any
-library makes a table of it. Source: ECMA-376-1, 18.4 (shared strings): `si`, `t` and `rPh`.
+A text shared by a million cells is in the file once, so its length is added up per cell before a library
+makes a table of it. Source: ECMA-376-1, 18.4 (shared strings): `si`, `t` and `rPh`.
 """
 
 import zipfile
@@ -12,15 +12,15 @@ from pipeline.files.expansion import RECORD_BYTES_MAX, SizeBudget, refuse_long_r
 from pipeline.formats.excel.archive import parse
 
 _PART = "xl/sharedstrings.xml"
-"""Where the library that reads the values looks for them, in letters of any case."""
+"""The path where the library looks for shared texts, in letters of any case."""
 
 
 def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:
-    """The UTF-8 bytes of each shared text, in order; nothing if the workbook shares none.
+    """The UTF-8 bytes of each shared text, in order; empty if the workbook has none.
 
     Raises:
-        InputError: they are too many.
-        ValueError, expat.ExpatError: it is no table of texts.
+        InputError: they are too large.
+        ValueError, expat.ExpatError: it is not a table of texts.
     """
     reader = _Reader(budget)
     for part in archive.infolist():
@@ -31,14 +31,14 @@ def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int
 
 
 class _Reader:
-    """Follows the elements of the table of texts."""
+    """Parser events of the table of texts."""
 
     def __init__(self, budget: SizeBudget) -> None:
         self.lengths = array("Q")
         self._budget = budget
         self._length = 0
         self._is_text = False
-        self._is_reading_aid = False  # how a word is pronounced, which is no part of it
+        self._is_reading_aid = False  # pronunciation aids are not part of a text
 
     def start(self, name: str, _attributes: Mapping[str, str]) -> None:
         match name:
@@ -81,7 +81,7 @@ class RowBytes:
         """Count a cell.
 
         Raises:
-            InputError: its row is longer than `RECORD_BYTES_MAX`, or all rows are more than they may be.
+            InputError: its row exceeds `RECORD_BYTES_MAX`, or all rows exceed their limit.
         """
         if row != self._row:
             self.end_row()
@@ -92,6 +92,6 @@ class RowBytes:
             refuse_long_row(self._row_bytes, f"sheet row {row}")
 
     def end_row(self) -> None:
-        """Count the row among all."""
+        """Add the row to the total."""
         self._budget.add(text_bytes=self._row_bytes, cell_count=self._cell_count)
         self._row_bytes = self._cell_count = 0

@@ -1,7 +1,7 @@
 """Write workbooks: one sheet, each cell as text, amounts unchanged.
 
-Text is never a formula, and keeps leading zeros when the file is edited. A number is written as one only
-where the column of amounts had numbers, and where the same digits come out of it again.
+Text is never a formula, and keeps leading zeros when the file is edited. A cell is written as a number only
+if the column of amounts had numbers, and the number keeps all digits.
 """
 
 import io
@@ -26,7 +26,7 @@ _OPTIONS = {
     "strings_to_numbers": False,
 }
 _SAME_FOR_ALL = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)
-"""When a workbook was made: the same rows are the same bytes."""
+"""The creation date in all workbooks: the same rows give the same bytes."""
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,14})?")
 _SHEET = "Payments"
 

@@ -1,6 +1,6 @@
-"""Layouts of banks, of bureaus and of the user: lines of cells without headers, known by tags and shapes.
+"""Layouts of banks, bureaus and the user: lines of cells without headers, recognised by tags and shapes.
 
-Each is a row of one table (`table`), of the same type as a section `[layouts.NAME]` of the configuration
+All built-in ones are in one table (`table`), in the form of a section `[layouts.NAME]` of the configuration
 (`model`).
 """
 
@@ -35,12 +35,12 @@ class LayoutFormat:
     split_obstacle = staticmethod(split_obstacle)
 
     def sniff(self, head: bytes) -> bool:
-        """True if a file starts as this layout does."""
+        """True if a file starts as this layout prescribes."""
         return fits(head, self.layout)
 
     @property
     def TITLE(self) -> str:  # noqa: N802 - as the constants of other formats
-        """In words, for people."""
+        """The title of the layout, for people."""
         return self.layout.title
 
     @property
@@ -68,7 +68,7 @@ class LayoutFormat:
         return reading.read(data, self.layout, encoding=options.encoding, where=where)
 
     def fitted(self, name: str) -> str | None:
-        """A name as the bank takes it; None if it cannot."""
+        """A name as the bank accepts it; None if it cannot be written."""
         return writing.fitted(name, self.layout)
 
     def obstacle(self, message: Message) -> Sentence | None:
@@ -90,12 +90,12 @@ class LayoutFormat:
         keep: pl.Series,
         role: Role,  # noqa: ARG002 - no layout has ids of its own
     ) -> list[Edit]:
-        """The edits that leave some of the payments; see `writing.kept`."""
+        """The edits that keep some of the payments; see `writing.kept`."""
         return writing.kept(data, self.layout, message, keep)
 
 
 def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:
-    """The formats of all layouts by name, with those of the configuration, none of them a built-in one."""
+    """The formats of all layouts by name; those of the configuration never have a built-in name."""
     for name in own:
         if name in LAYOUTS:
             raise ConfigurationError(Sentence("layouts.layouts_there_layout", name=name))

@@ -1,4 +1,4 @@
-"""The cells of a line, between separators or by widths, and where they stand in it."""
+"""Cut a line into cells, at separators or by widths."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 Span = tuple[int, int]
-"""A range of characters: the first, and one past the last."""
+"""A range of characters: the first, and the one after the last."""
 
 
 def spans_between(text: str, separator: str) -> list[Span] | None:
@@ -54,7 +54,7 @@ def unquoted(cell: str) -> str:
 
 
 def quoted_like(cell: str, text: str, separator: str) -> str:
-    """A text as it stands in the place of a cell: in quotes where that was, or where it needs them.
+    """A text to replace a cell: in quotes if the cell was, or if the text needs them.
 
     >>> quoted_like('"Ada"', "Zoe", ","), quoted_like("Ada", "Quillon, Ada", ","), quoted_like("A", "Z", ",")
     ('"Zoe"', '"Quillon, Ada"', 'Z')

@@ -14,29 +14,29 @@ from pipeline.rules.unasked import LINE_TOO_LONG, LINE_TOO_SHORT
 from pipeline.wording import Sentence
 
 PAYMENT = "payment"
-"""The beginning of the kinds of payments; their number follows."""
+"""Prefix of the kinds of payments; a number follows."""
 OTHER = "other"
 HEADER = "header"
 BATCH = "batch"
 TRAILER = "trailer"
 UNKNOWN = "unknown"
-"""A line of no kind that the layout knows; it counts as a payment, which is rejected."""
+"""A line of an unknown kind; it counts as a payment, which is rejected."""
 BLANK = "blank"
 
 
 _MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}
-"""The separators, as a pattern has them."""
+"""The separators as regular expressions."""
 
 
 class Named(NamedTuple):
-    """A kind of line and the word for it in the column `kind`."""
+    """A kind of line and its name in the column `kind`."""
 
     word: str
     kind: LineKind
 
 
 def kinds_of(layout: BankLayout) -> list[Named]:
-    """The kinds of lines of a layout, in the order of trial."""
+    """The kinds of lines of a layout, in the order in which they are tried."""
     named = [
         Named(word, kind)
         for word, kind in ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))
@@ -47,10 +47,10 @@ def kinds_of(layout: BankLayout) -> list[Named]:
 
 
 def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:
-    """The lines, with their `kind` and, where a separator stands between them, a list of `cells`.
+    """The lines, with their `kind` and, if the layout has a separator, a list of `cells`.
 
     Raises:
-        InputError: the first line is no header, or the last one no trailer; or a quoted cell is not closed.
+        InputError: the header or trailer is missing, or a quoted cell is not closed.
     """
     if layout.separator is not None:
         lines = lines.with_columns(_cells(lines, layout.separator, where))
@@ -70,7 +70,7 @@ def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.Dat
 
 
 def _stands_there(word: str) -> pl.Expr:
-    """True if a line stands where one of this kind does."""
+    """True if a line is at the position of this kind."""
     return {HEADER: pl.col("is_first"), TRAILER: pl.col("is_last")}.get(word, pl.lit(value=True))
 
 
@@ -87,13 +87,13 @@ def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[Sentence]:
 
 
 def has_tags(layout: BankLayout, kind: LineKind) -> pl.Expr:
-    """True if a line has the tags of this kind; every line has, where it has none."""
+    """True if a line has the tags of this kind, or the kind has none."""
     matches = (cell(layout, kind, place).is_in(words) for place, words in kind.tags.items())
     return pl.all_horizontal(pl.lit(value=True), *matches).fill_null(value=False)
 
 
 def cell(layout: BankLayout, kind: LineKind, position: int) -> pl.Expr:
-    """One cell of each line, without blanks around it; null if the line has no such cell."""
+    """One cell of each line, without surrounding blanks; null if the line lacks the cell."""
     widths = layout.widths_of(kind)
     if widths is None:
         text = pl.col("cells").list.get(position - 1, null_on_oob=True)
@@ -106,7 +106,7 @@ def cell(layout: BankLayout, kind: LineKind, position: int) -> pl.Expr:
 
 
 def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
-    """The defect of a payment as a whole: too few or too many cells; null if neither."""
+    """The defect of a payment as a whole: too few or too many cells; else null."""
     widths = layout.widths_of(kind)
     if widths is None:
         count = pl.col("cells").list.len()
@@ -119,10 +119,10 @@ def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
 
 
 def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:
-    """The cells of each line, without the quotes around them."""
+    """The cells of each line, without enclosing quotes."""
     mark = _MARKS[separator]
     quoted_or_not = f'(?:"[^"{mark}]*"|[^"{mark}]*)'
-    # Quotes around whole cells that need none can go; lines with other quotes are read one by one.
+    # Unneeded quotes around whole cells are removed; lines with other quotes are read one by one.
     is_plain = pl.col("text").str.contains(f"^{quoted_or_not}(?:{mark}{quoted_or_not})*$")
     without_quotes = pl.col("text").str.replace_all('"', "", literal=True).str.split(separator)
     cells = lines.select(pl.when(is_plain).then(without_quotes).alias("cells")).to_series()

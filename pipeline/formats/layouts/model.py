@@ -64,7 +64,7 @@ _PATTERNS: Mapping[Shape, str] = {
     Shape.CURRENCY: "[A-Z]{3}",
     Shape.DATE: f"{_YEAR}{_MONTH}{_DAY}",
     Shape.DATE_OF_DAY_FIRST: f"{_DAY}{_MONTH}{_YEAR}",
-    Shape.DATE_WITH_SLASHES: f"{_DAY}/{_MONTH}/{_YEAR}|",  # may be left out
+    Shape.DATE_WITH_SLASHES: f"{_DAY}/{_MONTH}/{_YEAR}|",  # optional
     Shape.DAY_OF_YEAR: "[0-9]{2}[0-3][0-9]{2}",
     Shape.NUMBER: "[0-9]{1,15}",
     Shape.NAME: ".*[^\\W\\d_].*",
@@ -82,11 +82,11 @@ OF_FIELD: Mapping[str, Shape] = {
     "name": Shape.NAME,
     "currency": Shape.CURRENCY,
 }
-"""The shape that each field has in any layout; of an amount it is the layout that knows."""
+"""The shape of each field in any layout; the layout decides that of an amount."""
 
 
 def has_shape(cell: str, shape: Shape) -> bool:
-    """True if a cell has this shape, all of it.
+    """True if the whole cell has this shape.
 
     >>> has_shape("12-34-56", Shape.SORT_CODE), has_shape("12-34 56", Shape.SORT_CODE)
     (True, False)
@@ -96,11 +96,11 @@ def has_shape(cell: str, shape: Shape) -> bool:
 
 COLUMNS_MAX = 1_000
 UK_ACCOUNT = "uk_account"
-"""A sort code and an account number in one cell."""
+"""A field for a sort code and an account number in one cell."""
 _FIELDS = (*FIELDS, UK_ACCOUNT)
 _ACCOUNTS = ({"iban"}, {"sort_code", "account_number"}, {UK_ACCOUNT})
 _EVIDENCE_MIN = 2
-"""Positions that a layout is recognised by: one column alone could be anything."""
+"""Fields that identify a layout; a single column could be anything."""
 
 
 def _one_or_several(value: object) -> object:
@@ -124,7 +124,7 @@ Widths = Annotated[
 
 
 class _Section(BaseModel):
-    """Immutable, and nothing in it goes unread."""
+    """Immutable, and without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -133,15 +133,15 @@ class LineKind(_Section):
     """One kind of line, and what distinguishes it from others."""
 
     tags: dict[Position, Words] = Field(default_factory=dict)
-    """What stands in a cell of every such line: one text, or one of several."""
+    """Cell -> its text in every such line: one text, or one of several."""
     shapes: dict[Position, Shape] = Field(default_factory=dict)
-    """What else its cells look like."""
+    """Cell -> the shape of its text."""
     widths: Widths | None = None
-    """Of its cells, where they are others than those of the payments."""
+    """Widths of its cells, if different from those of the payments."""
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it refers to."""
+        """The cells that it mentions."""
         yield from self.tags
         yield from self.shapes
 
@@ -152,14 +152,14 @@ class SummaryLine(LineKind):
     count: Position | None = None
     """The cell with the number of payments."""
     sum: Position | None = None
-    """The cell with what they add up to, in the unit of their amounts."""
+    """The cell with the sum of payments, in the unit of amounts."""
     label: Position | None = None
-    """The cell that a batch is known by."""
+    """The cell that identifies a batch."""
     is_optional: bool = False
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it refers to."""
+        """The cells that it mentions."""
         yield from super().positions
         yield from (place for place in (self.count, self.sum, self.label) if place is not None)
 
@@ -168,7 +168,7 @@ class OtherLine(LineKind):
     """A line that is reported and never checked."""
 
     what: Annotated[str, Field(min_length=1)]
-    """In words, singular: direct debit."""
+    """Its name in words, singular: direct debit."""
 
 
 class PaymentLine(LineKind):
@@ -177,18 +177,18 @@ class PaymentLine(LineKind):
     columns: dict[Annotated[str, AfterValidator(_field)], Position]
     """Field -> its cell."""
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] | None = None
-    """Of its amount, where no column says it."""
+    """The currency of its amounts, if no column states it."""
     code: Position | None = None
     """The cell with the transaction code."""
     booked_by: tuple[Position, ...] = ()
     """The cells that group payments into a batch: the day, the payer's account."""
     cells_min: Position | None = None
     cells_max: Position | None = None
-    """How many cells it has; where it is not given, at least those that it refers to, and any number more."""
+    """The number of cells; if not given, any number that includes the mentioned cells."""
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it refers to."""
+        """The cells that it mentions."""
         yield from super().positions
         yield from self.columns.values()
         yield from self.booked_by
@@ -208,33 +208,33 @@ class BankLayout(_Section):
     """The layout of a file whose lines are cells without headers."""
 
     title: str = ""
-    """In words, for people; its name where it is empty."""
+    """Its title for people; by default its name."""
     separator: Literal[",", ";", "|", "\t"] | None = None
     widths: Widths | None = None
-    """Of the cells of a line, in characters: instead of a separator."""
+    """The widths of a line's cells in characters, instead of a separator."""
     payments: Annotated[tuple[PaymentLine, ...], Field(min_length=1)]
     header: SummaryLine | None = None
     batch: SummaryLine | None = None
-    """Stands before the payments that it pays."""
+    """The line before the payments of a batch."""
     trailer: SummaryLine | None = None
     others: tuple[OtherLine, ...] = ()
     amount_in: Literal["main", "minor"] = "main"
     """The unit of amounts: pounds, or pence."""
     name_length_max: Annotated[int, Field(ge=1, le=140)] | None = None
-    """How many characters the bank takes of a name."""
+    """The longest name that the bank accepts, in characters."""
     name_characters: Literal["any", "bacs"] = "any"
     unknown_total: str | None = None
-    """A total whose rule is not known: the file is read, and never changed."""
+    """A total with an unknown rule: the file is read, but never changed."""
 
     @property
     def line_kinds(self) -> Iterator[LineKind]:
-        """Every kind of line that it knows."""
+        """Every kind of line in the layout."""
         yield from self.payments
         yield from self.others
         yield from (each for each in (self.header, self.batch, self.trailer) if each is not None)
 
     def widths_of(self, kind: LineKind) -> Widths | None:
-        """The widths of the cells of such a line; None if a separator stands between them."""
+        """The widths of the cells of such a line; None if a separator divides them."""
         return kind.widths or self.widths
 
     @property
@@ -245,7 +245,7 @@ class BankLayout(_Section):
         return min([*rooms, *([] if self.name_length_max is None else [self.name_length_max])], default=None)
 
     def shapes_of(self, kind: PaymentLine) -> dict[int, Shape]:
-        """What the cells of a payment look like: what the layout says, or else what their field does."""
+        """The shapes of a payment's cells: those of the layout, else those of the fields."""
         money = {"amount": Shape.MONEY if self.amount_in == "main" else Shape.PENCE}
         by_field = {**OF_FIELD, **money}
         derived = {place: by_field[field] for field, place in kind.columns.items() if field in by_field}

@@ -1,4 +1,4 @@
-"""From the bytes of a file in a bank's layout to its text, and from the lines of that to payments."""
+"""Read a file in a bank's layout: from bytes to text, and from its lines to payments."""
 
 import codecs
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
 
 
 def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> pl.DataFrame:
-    """The lines of a file, where each stands, and what it is.
+    """The lines of a file, with position and kind.
 
     Raises:
         UsageError: the encoding is not supported.
@@ -85,7 +85,7 @@ def payments_of(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
     """The payments among classified lines, in file order.
 
     `line`, `start`, `end` and `batch_line` of the lines, `defect`, `code`, `booked` (text), `hundredths`
-    (null where malformed), and the canonical fields that the layout has.
+    (null if malformed), and the layout's canonical fields.
     """
     own = ("line", "start", "end", "batch_line")
     unknown = lines.filter(kind=UNKNOWN).select(*own, defect=pl.lit(CODE_UNKNOWN))
@@ -101,7 +101,7 @@ def _columns(layout: BankLayout, kind: PaymentLine) -> Iterator[pl.Expr]:
     cells = {field: _filled(cell(layout, kind, place)) for field, place in kind.columns.items()}
     account = cells.pop(UK_ACCOUNT, None)
     if account is not None:
-        # What is no such pair is left to the rules for account numbers.
+        # Other texts are left to the rules for account numbers.
         cells["sort_code"] = account.str.extract(_UK_ACCOUNT, 1)
         cells["account_number"] = pl.coalesce(account.str.extract(_UK_ACCOUNT, 2), account)
     amount = cells.get("amount", pl.lit(None, dtype=pl.String))
@@ -154,7 +154,7 @@ def _locations(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> 
 
 
 def _batch_labels(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
-    """The word that each batch is known by: its label, or else its line."""
+    """The name of each batch: its label, or else its line."""
     label: pl.Expr = pl.lit(None, dtype=pl.String)
     if layout.batch is not None and layout.batch.label is not None:
         label = _filled(cell(layout, layout.batch, layout.batch.label))
@@ -181,12 +181,12 @@ class DecodedText(NamedTuple):
     """A text and its position in the file."""
 
     text: str
-    start: int  # the byte of its first character
+    start: int  # the offset of its first character
     encoding: str
 
     @property
     def one_byte_each(self) -> bool:
-        """True if every character takes a byte."""
+        """True if every character is one byte."""
         return self.encoding != _UTF_8
 
 
@@ -194,7 +194,7 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
     """The text of a file, UTF-8 unless an encoding is given; never lossy.
 
     Raises:
-        UsageError: no bank takes this encoding.
+        UsageError: no bank accepts this encoding.
         InputError: the bytes are not text in it.
     """
     used = encoding_of(encoding)
@@ -212,7 +212,7 @@ def encoding_of(name: str | None) -> str:
     """A single-byte encoding by one of its names, or UTF-8; UTF-8 for None.
 
     Raises:
-        UsageError: it is a multi-byte encoding, where edits cannot be placed.
+        UsageError: it is another multi-byte encoding, in which edits cannot be positioned.
     """
     codec = codec_of(name or _UTF_8)
     if is_utf_8(codec):

@@ -22,17 +22,17 @@ _LINES_LOOKED_AT = 200
 
 
 def fits(head: bytes, layout: BankLayout) -> bool:
-    """True if a file starts as this layout does; its last line may be cut.
+    """True if a file starts as this layout prescribes; the last line of `head` may be cut.
 
-    The header and the first payment must be as the layout says, each line must be of a kind that it knows,
-    and most payments must look like payments: a mistake in some rows makes no other file of it.
+    The header and the first payment must fit the layout, each line must be of a known kind, and most payments
+    must look like payments: mistakes in some rows do not change the format.
     """
-    # Tags and shapes are ASCII, and so are the bytes of them in every encoding that is read.
+    # Tags and shapes are ASCII, which has the same bytes in every supported encoding.
     text = start_of(head)
     if not _first_line_fits(text, layout):
         return False
     lines = _whole_lines(text)
-    # What ends the file is not among the lines that are looked at.
+    # The last line of the file is not in `head`.
     trailer = layout.trailer and layout.trailer.model_copy(update={"is_optional": True})
     start = layout.model_copy(update={"trailer": trailer})
     try:
@@ -50,7 +50,7 @@ def fits(head: bytes, layout: BankLayout) -> bool:
 
 
 def known_by(layout: BankLayout) -> Sentence:
-    """By what `fits` knows a file.
+    """How `fits` recognises a file, in words.
 
     >>> from pipeline.formats.layouts.table import LAYOUTS
     >>> str(known_by(LAYOUTS["cashbacs"]))[:55]
@@ -67,7 +67,7 @@ def known_by(layout: BankLayout) -> Sentence:
 
 
 def _known_cells(kind: LineKind, shapes: Mapping[int, Shape]) -> list[Sentence]:
-    """For each cell that identifies the layout: the form of its text, or the words it may be."""
+    """For each cell that identifies the layout: its shape, or the words allowed in it."""
     known: dict[int, Sequence[Sentence | str]] = {
         place: [Sentence(f"formats.shape_{shape.name.lower()}")] for place, shape in shapes.items()
     }
@@ -109,7 +109,7 @@ def _has_tags(line: str, layout: BankLayout, kind: LineKind) -> bool:
 
 
 def _cells(line: str, layout: BankLayout, kind: LineKind) -> list[str]:
-    """The cells of one line, as `classified` has them; none if it cannot be cut."""
+    """The cells of one line, as in `classified`; none if it cannot be cut."""
     widths = layout.widths_of(kind)
     if widths is not None:
         spans: Sequence[Span] | None = spans_by_widths(widths)

@@ -24,9 +24,9 @@ class TotalField(NamedTuple):
     kind: SummaryLine
     is_sum: bool
     text: str
-    """As it stands there, without blanks around it."""
+    """The text in the line, without surrounding blanks."""
     found: int | None
-    """The count of payments, or what they add up to in hundredths; None if an amount is malformed."""
+    """The count of payments, or their sum in hundredths; None if an amount is malformed."""
 
 
 def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
@@ -39,7 +39,7 @@ def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
 
 
 def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[TotalField]:
-    """Every count and sum that lines state, beside what their payments give; a blank cell states none."""
+    """Every stated count and sum, with the actual one of its payments; a blank cell states none."""
     summaries = {HEADER: layout.header, BATCH: layout.batch, TRAILER: layout.trailer}
     totals = []
     for word, kind in summaries.items():
@@ -57,7 +57,7 @@ def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) ->
 
 
 def with_batch(lines: pl.DataFrame) -> pl.DataFrame:
-    """The lines with `batch_line`, null before the first batch and where the layout has none."""
+    """The lines with `batch_line`, null before the first batch and if the layout has no batches."""
     return lines.with_columns(batch_line=pl.when(pl.col("kind") == BATCH).then("line").forward_fill())
 
 
@@ -66,7 +66,7 @@ def _sum(numbers: pl.Series) -> int | None:
 
 
 def controls(totals: list[TotalField], layout: BankLayout) -> Iterator[StatedTotal]:
-    """The totals, to be compared."""
+    """The totals as control totals."""
     for total in totals:
         where = Sentence("formats.sum_in_line" if total.is_sum else "formats.count_in_line", line=total.line)
         found = None if total.found is None else _shown(total.found, is_sum=total.is_sum)
@@ -76,7 +76,7 @@ def controls(totals: list[TotalField], layout: BankLayout) -> Iterator[StatedTot
 
 
 def _stated(total: TotalField, layout: BankLayout) -> str | None:
-    """A count or sum in one form; no other text is repeated, as it could be anything."""
+    """A count or sum in normal form; any other text is not quoted, as it could be anything."""
     number = (
         hundredths(pl.lit(total.text), layout)
         if total.is_sum
@@ -91,7 +91,7 @@ def _shown(value: int, *, is_sum: bool) -> str:
 
 
 def rewritten(total: TotalField, value: int, layout: BankLayout) -> str:
-    """A count or sum in the form that it had: as many decimals, and zeros in front up to the same length."""
+    """A count or sum in its former format: as many decimals, and leading zeros up to the same length."""
     text = str(value)
     if total.is_sum and layout.amount_in == "main":
         needed = _CENTS if value % 10 else 1 if value % 100 else 0

@@ -29,7 +29,7 @@ def fitted(name: str, layout: BankLayout) -> str | None:
 
 
 def _on_one_line(name: str) -> str | None:
-    """A name of any characters but those that would end its line, or are invisible."""
+    """A name without line ends and invisible characters."""
     text = name.strip()
     return text if text and not _CONTROL.search(text) else None
 
@@ -62,7 +62,7 @@ def _is_written_in(encoding: str, text: str) -> bool:
 
 
 def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """Edits that give payees new names; unchanged names, as far as they fit, are no edit."""
+    """Edits that give payees new names; a name that is unchanged after fitting is no edit."""
     assert obstacle(layout, message) is None
     encoding = message.facts["encoding"]
     lines = classified_lines(data, layout, encoding=encoding, where=_READ_BEFORE)
@@ -78,7 +78,7 @@ def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[in
 
 
 def kept(data: bytes, layout: BankLayout, message: Message, keep: pl.Series) -> list[Edit]:
-    """As `MessageFormat.kept`; an OutputError where a cell has no room for its new sum."""
+    """As `MessageFormat.kept`; an OutputError if a cell is too small for its new sum."""
     assert keep.len() == message.payments.height
     assert keep.any()
     assert obstacle(layout, message) is None
@@ -100,7 +100,7 @@ def kept(data: bytes, layout: BankLayout, message: Message, keep: pl.Series) -> 
 
 
 def _leaving(lines: pl.DataFrame, gone: pl.DataFrame, staying: pl.DataFrame) -> pl.DataFrame:
-    """The lines of payments that go, and of batches that are left without any that had some."""
+    """The lines to remove: those payments, and batches that lose all of their payments."""
     left = staying["batch_line"].unique().implode()
     empty = pl.col("line").is_in(gone["batch_line"].unique().implode()) & ~pl.col("line").is_in(left)
     batches = lines.lazy().filter(kind=BATCH).filter(empty).select("line", "start", "end").collect()
@@ -135,7 +135,7 @@ class _Pen:
     def _in_place(self, old: str, text: str, line: int) -> str:
         if self._separator is not None:
             return quoted_like(old, text, self._separator)
-        if len(text) > len(old):  # a sum without decimals that needs them now; names are cut to their cells
+        if len(text) > len(old):  # a sum that now needs decimals; names are cut to their cells
             raise OutputError(Sentence("layouts.line_cell_characters", line=line, old_count=len(old)))
         return text.rjust(len(old)) if old.startswith(" ") else text.ljust(len(old))
 

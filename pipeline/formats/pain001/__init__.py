@@ -1,6 +1,6 @@
-"""pain.001: credit transfers as ISO 20022 has them, in every version and in the dialects of banks.
+"""pain.001: credit transfers of ISO 20022, in every version and in banks' dialects.
 
-A file is known by its content, read in a child in one pass (`reading`), and changed by edits of its bytes
+A file is recognised by its content, read in a child in one pass (`reading`), and changed by byte edits
 (`changes`). Sources: docs/payment-files.md.
 """
 
@@ -29,9 +29,9 @@ TITLE = Sentence("formats.title_pain001")
 KNOWN_BY = Sentence("formats.known_pain001")
 SUFFIXES = (".xml",)
 MEMORY_PER_BYTE = 4
-"""The file, in the child that parses it, and what it is read into; a split holds it twice."""
+"""The file, in the child that parses it, and the resulting frames; a split holds the file twice."""
 OPTIONS: tuple[str, ...] = ()
-"""The file itself says how it is written."""
+"""Reading options: none, as the file declares its encoding."""
 
 __all__ = [
     "KNOWN_BY",
@@ -64,13 +64,13 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noq
     """Read a message, in a child with limits on its memory and time.
 
     Raises:
-        InputError: it is no credit transfer message, or not to be read safely or in one way only.
+        InputError: it is not a credit transfer message, or is unsafe or ambiguous.
     """
     return _read(data, where=where)
 
 
 def read_file(file: IO[bytes], *, where: str) -> Message:
-    """Read a file that only the child holds; else as `read`."""
+    """Read a file that only the child holds in memory; otherwise as `read`."""
     return _read(file, where=where)
 
 

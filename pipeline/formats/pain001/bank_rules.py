@@ -1,6 +1,6 @@
-"""What banks refuse in a pain.001, as dated rules: warnings, before anything is asked. The bank decides.
+"""Banks' rules for pain.001 files, each with a start date: warnings before any check; the bank decides.
 
-Rules that no public source confirms are not here. Each gives one warning for a file, with the first place.
+All have a public source. Each gives one warning per file, at the first place.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,17 +25,17 @@ _NAME_CHARS_MAX, _REMITTANCE_CHARS_MAX, _AMOUNT_MAX = 70, 140, Decimal("99999999
 
 
 class BankRule(NamedTuple):
-    """A rule of banks, from which day, and who says so."""
+    """A rule of banks, with its start date and source."""
 
     code: BankCode
     since: date | None
     source: str
     find: Callable[[Message, date], pl.DataFrame]
-    """`path` and `value` of every place that is against it, in the order of the file."""
+    """`path` and `value` of every place that violates it, in file order."""
 
 
 def bank_warnings(message: Message, today: date) -> Iterator[BankWarning]:
-    """What banks may refuse in a file that is handed in today; first what rejects a whole file."""
+    """Warnings about a file to be submitted today; rules that reject a whole file come first."""
     for rule in BANK_RULES:
         found = rule.find(message, today)
         for path, value in found.select("path", "value").head(1).iter_rows():
@@ -158,7 +158,7 @@ def _only_one(message: Message, _: date) -> pl.DataFrame:
 
 
 def _batches(message: Message) -> pl.DataFrame:
-    """Each batch, with its path and the `date` of its execution; null if that is no date."""
+    """Each batch, with its path and its execution `date`; null if that is not a date."""
     return message.levels.tail(-1).with_columns(
         path=pl.format("PmtInf[{}]", pl.int_range(1, pl.len() + 1)),
         date=pl.col("executed").str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False),

@@ -1,8 +1,7 @@
-"""The changes of a pain.001, as edits of its bytes: payees' names, and which payments are in it.
+"""Changes to a pain.001, as byte edits: payees' names, and the selection of payments.
 
-Only what must change does. A payment goes with the comments before it; a batch that is left empty goes as a
-whole; the count and the sum of what is left are corrected where the file has them, and the ids of the
-message and of its batches become new ones. Everything else stays, byte for byte.
+A payment is removed with the comments before it, and an empty batch as a whole. Counts and sums are corrected
+if the file states them, and the message and its batches get new ids. Everything else stays, byte for byte.
 """
 
 import hashlib
@@ -37,12 +36,12 @@ def obstacle(message: Message) -> Sentence | None:
 
 
 def split_obstacle(message: Message) -> Sentence | None:  # noqa: ARG001 - every payment of a message can be taken out
-    """Why payments cannot be taken out of a file; None if they can."""
+    """Why payments cannot be removed from a file; None if they can."""
     return None
 
 
 def fitted(name: str) -> str | None:
-    """A name as the file holds it, without blanks around it; None of what a file has for no name.
+    """A name as the file holds it, without surrounding blanks; None for a placeholder.
 
     >>> fitted(" Ada Quillon "), fitted("NOTPROVIDED")
     ('Ada Quillon', None)
@@ -85,7 +84,7 @@ def kept(
     keep: pl.Series,
     role: Literal["release", "hold"],
 ) -> list[Edit]:
-    """Leave only some of the payments, one at least, in a file whose ids say what it is made for."""
+    """Keep only some of the payments, at least one; the ids of the file state its purpose."""
     assert obstacle(message) is None
     assert keep.any()
     payments = message.locations.select("start", "end", batch="level").with_columns(keep=keep)
@@ -109,7 +108,7 @@ def _emptied(payments: pl.DataFrame) -> pl.Series:
 
 
 def _runs(pieces: pl.DataFrame) -> Iterator[Edit]:
-    """The removal of pieces; of those that follow one another, at once."""
+    """The removal of pieces; adjacent ones are removed by one edit."""
     begins = pl.col("start") != pl.col("end").shift(1)
     runs = pieces.group_by(begins.fill_null(value=True).cum_sum().alias("run"), maintain_order=True).agg(
         pl.col("start").first(), pl.col("end").last()
@@ -118,7 +117,7 @@ def _runs(pieces: pl.DataFrame) -> Iterator[Edit]:
 
 
 def _said_anew(message: Message, levels: pl.DataFrame, suffix: str) -> Iterator[Edit]:
-    """The ids, counts and sums of the levels that stay."""
+    """Edits of the ids, counts and sums of the levels that stay."""
     ids = _new_ids(levels["id"], suffix)
     for level in levels.iter_rows(named=True):
         new = {
@@ -156,5 +155,5 @@ def _filled(data: Bytes, start: int, end: int, text: bytes) -> Edit:
 
 
 def _encoded(message: Message, text: str) -> bytes:
-    """Text as the file would hold it; what its encoding lacks, by number."""
+    """Text encoded for the file; characters that the encoding lacks as numeric references."""
     return escape(text).encode(message.facts["encoding"], "xmlcharrefreplace")

@@ -10,7 +10,7 @@ from pipeline.formats.message import CONTROLS, THE_FILE, difference_of
 from pipeline.wording import Sentence
 
 MONEY = pl.Decimal(precision=38, scale=5)
-"""Amounts as the schemas allow them, exact. Sums add them up whatever their currencies, as banks do."""
+"""Exact amounts within the limits of the schemas. Sums mix currencies, as banks' sums do."""
 _AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,5})?$"
 
 
@@ -26,7 +26,7 @@ class Control(NamedTuple):
 
 
 def money() -> pl.Expr:
-    """The amount of a payment as a number; null if it is none."""
+    """The amount of a payment as a number; null if it is not one."""
     return pl.when(pl.col("amount").str.contains(_AMOUNT)).then(pl.col("amount")).cast(MONEY)
 
 
@@ -35,7 +35,7 @@ def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
 
     Args:
         amounts: `batch` and `amount` (text) of each payment.
-        level_count: how many rows: the message, in the first, and every batch in its own.
+        level_count: the number of rows: the first is the message, the others its batches.
 
     Returns:
         `count`, and `sum`, which is null if an amount is not a number.
@@ -59,12 +59,12 @@ def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
 
 
 def controls(levels: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Compare what all levels say with their `totals`."""
+    """Compare the stated totals of all levels with their actual `totals`."""
     return pl.DataFrame(list(_controls(levels, found)), schema=CONTROLS, orient="row")
 
 
 def amount_like(total: Decimal, stated: str) -> str:
-    """A sum with as many decimals as another text has, or as many as it needs.
+    """A sum with as many decimals as the stated one, or more if needed.
 
     >>> amount_like(Decimal("3.50000"), "6.00"), amount_like(Decimal("3.50000"), "6")
     ('3.50', '3.5')
@@ -100,7 +100,7 @@ def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
 
 
 def _number(text: str) -> Decimal | None:
-    """The number that a level says; None if it says something else.
+    """The number that a level states; None if it is not a number.
 
     >>> _number("+12.50"), _number("1e3"), _number("12,50")
     (Decimal('12.50'), None, None)

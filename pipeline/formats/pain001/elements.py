@@ -1,9 +1,9 @@
-"""The elements of a pain.001 that are read, as a tree to walk along with the parser.
+"""The elements of a pain.001 that are read, as a tree for the parser to follow.
 
-Names are local: real files have a dozen namespaces, or none. What is not in the tree is passed over, with
-everything in it. A payment or a batch there is refused, as nothing would check it; in supplementary data
-it is counted. Source: the schemas pain.001.001.02 to .12, and the dialects of German, Swiss and other banks,
-by their public examples.
+Names are local: real files have a dozen namespaces, or none. Elements outside the tree are skipped, with
+their content. A payment or a batch in them is refused, as it would go unchecked; in supplementary data it is
+counted. Source: the schemas pain.001.001.02 to .12, and the dialects of German, Swiss and other banks, by
+their public examples.
 """
 
 from enum import IntEnum
@@ -35,7 +35,7 @@ FIELDS_BY_PATH = {
     "CdtrAgt/FinInstnId/ClrSysMmbId/MmbId": "clearing_member",
     "CdtrAgt/FinInstnId/ClrSysMmbId/ClrSysId/Cd": "clearing_code",
     "CdtrAgt/FinInstnId/ClrSysMmbId/ClrSysId/Prtry": "clearing_code",
-    "CdtrAgt/FinInstnId/ClrSysMmbId/ClrSysId": "clearing_text",  # some write the code without Cd
+    "CdtrAgt/FinInstnId/ClrSysMmbId/ClrSysId": "clearing_text",  # some files omit the Cd element
     "Cdtr/Id/OrgId/LEI": "lei",
     "Cdtr/Id/OrgId/AnyBIC": "organisation_bic",
     "Cdtr/Id/OrgId/BICOrBEI": "organisation_bic",  # .03 to .08
@@ -56,32 +56,32 @@ OF_PAYER = {
     "Dbtr/PstlAdr/TwnNm": "payer_town",
     "Dbtr/PstlAdr/Ctry": "payer_country",
 }
-"""What is read of the payer, by its path below PmtInf."""
+"""Fields of the payer, by path below PmtInf."""
 
 TEXTS = (
     *dict.fromkeys(column for column in FIELDS_BY_PATH.values() if not column.startswith("other_")),
     *("organisation_id", "organisation_id_scheme", "organisation_id_issuer"),
     *("amount_currency", "equivalent_currency", "twice"),
 )
-"""The columns of a payment as it stands in the file. `twice`: a repeated element that must be unique."""
+"""The columns of a payment, as in the file. `twice`: a repeated element that must be unique."""
 _OTHERS = ("other_id", "other_scheme", "other_issuer")
-"""One further identification while it is read; a payee may have many."""
+"""The columns of one further identification during reading; a payee may have many."""
 INDEX = {column: index for index, column in enumerate((*TEXTS, *_OTHERS))}
 REPEATABLE = frozenset(
     INDEX[column] for column in ("remittance", "creditor_reference", "address_lines", "town", "country")
 )
-"""Of these the first counts; address lines are joined."""
+"""Repeatable elements: the first one counts, except that address lines are joined."""
 CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: INDEX["equivalent_currency"]}
-"""Where the attribute Ccy of an amount goes."""
+"""The column for the attribute Ccy of an amount."""
 
 BATCH, PAYMENT, SUPPLEMENT = "PmtInf", "CdtTrfTxInf", "SplmtryData"
 
 SEARCHED_DEPTH = 8
-"""How deep in an envelope the message may lie."""
+"""The deepest level of an envelope at which the message may be."""
 
 
 class Kind(IntEnum):
-    """What a reader must do at an element; nothing at most of them."""
+    """The action of a reader at an element; for most elements none."""
 
     NOTHING = 0
     ENVELOPE = 1
@@ -90,14 +90,14 @@ class Kind(IntEnum):
     BATCH = 4
     PAYMENT = 5
     IDENTIFICATION = 6
-    SIBLING = 7  # of payments or batches, and of no interest but for where it ends
-    TEXT = 8  # goes into a column of a payment
-    STATED = 9  # a text of a level
-    DATA_PAYMENT = 10  # another program's data, which look like a payment
+    SIBLING = 7  # beside payments or batches; only its end matters
+    TEXT = 8  # text for a column of a payment
+    STATED = 9  # text of a level
+    DATA_PAYMENT = 10  # another program's data that look like a payment
 
 
 class Element(dict[str, "Element"]):
-    """An element that is read, or leads to some: its children by local name."""
+    """An element that is read, or leads to one that is: its children by local name."""
 
     __slots__ = ("column", "is_header", "is_supplement", "kind", "otherwise", "what")
 
@@ -105,19 +105,19 @@ class Element(dict[str, "Element"]):
         super().__init__()
         self.kind = kind
         self.column = 0
-        """Where in a payment a text goes."""
+        """The column for its text."""
         self.what = ""
-        """What a level says by a text."""
+        """The level's column for its text."""
         self.otherwise = self
-        """Where a child that is not named leads."""
+        """The element for children that are not named."""
         self.is_header = False
-        """True if it stands above the batches, where a hash or a signature is one of the file."""
+        """True above the batches, where a hash or a signature covers the whole file."""
         self.is_supplement = False
-        """True if it is data of another program, or in them."""
+        """True if it is, or is within, another program's data."""
 
 
 def tree() -> Element:
-    """The element above the outermost one of a file."""
+    """The parent of a file's root element."""
     unread, header_unread = Element(), _above_batches()
     siblings, header_siblings = Element(Kind.SIBLING), _above_batches(Kind.SIBLING)
     siblings.otherwise, header_siblings.otherwise = unread, header_unread
@@ -160,7 +160,7 @@ def _above_batches(kind: Kind = Kind.NOTHING) -> Element:
 
 
 def _supplement(parent: Element) -> Element:
-    """Data of another program in an element."""
+    """Another program's data in an element."""
     data, payment = Element(), Element(Kind.DATA_PAYMENT)
     data[PAYMENT] = payment
     payment.otherwise = data
@@ -179,7 +179,7 @@ def _level(level: Element, names: dict[str, str], unread: Element) -> Element:
 
 
 def _stated_below(level: Element, path: list[str], what: str, unread: Element) -> None:
-    """A text that a level states deeper within; its siblings end where they did without it."""
+    """A nested text of a level; the ends of its siblings are unaffected."""
     element = level
     for name in path:
         element = element.setdefault(name, Element(Kind.NOTHING if element is not level else Kind.SIBLING))

@@ -1,4 +1,4 @@
-"""A payment as it stands in a pain.001 -> the canonical fields, a block of payments at a time."""
+"""Convert payments from the elements of a pain.001 to canonical fields, a block at a time."""
 
 from collections.abc import Mapping
 
@@ -31,18 +31,18 @@ ORIGINS: Mapping[str, str] = {
     "currency": "Amt/InstdAmt/@Ccy",
     "reference": "RmtInf",
 }
-"""Field -> the path below CdtTrfTxInf where it usually stands; `elements.FIELDS_BY_PATH` has them all."""
+"""Field -> its usual path below CdtTrfTxInf; `elements.FIELDS_BY_PATH` has all paths."""
 IDS = ("end_to_end_id", "instruction_id", "uetr")
 ADDRESS = ("address_lines", "town", "country")
 SIGNS = {"bank_country": pl.String(), "says_sort_code": pl.Boolean()}
-"""What else shows the country of an account, as `account_country.AccountSigns` has it."""
+"""Further signs of an account's country, as in `account_country.AccountSigns`."""
 
 ABSENT = "NOTPROVIDED"
 """Placeholders that files use for missing values."""
 BLANKS = " \t\r\n"
 UK_CLEARING = "GBDSC"
 _CLEARING_COUNTRY = r"^([A-Z]{2})[A-Z]{3}$"
-"""Clearing system by its ISO 20022 code -> country."""
+"""ISO 20022 code of a clearing system -> country."""
 _IBAN = r"^[A-Za-z]{2}[0-9]{2} ?[A-Za-z0-9 ]{11,42}$"
 _OF_UK_IBAN = r"(?i)^GB[0-9]{2}[A-Z]{4}([0-9]{6})"
 _USUAL = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
@@ -56,7 +56,7 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
     """Find the canonical fields, the ids for reports, `SIGNS` and `defect`.
 
     Args:
-        texts: `elements.TEXTS`, as they stand in the file; null if the element is not there.
+        texts: `elements.TEXTS`, as in the file; null if the element is missing.
     """
     cleaned = texts.select(
         *(_cleaned(column) for column in TEXTS), _stated("end_to_end_id").alias("said_end_to_end_id")
@@ -124,23 +124,23 @@ def _none() -> pl.Expr:
 
 
 def _digits(column: str) -> pl.Expr:
-    """Without the hyphens and spaces that people write into sort codes."""
+    """Remove the hyphens and spaces that people write into sort codes."""
     return pl.col(column).str.replace_all(r"[ -]", "")
 
 
 def _is_iban() -> pl.Expr:
-    """True if an account outside the IBAN element is one by its scheme or form."""
+    """True if an account outside the IBAN element is an IBAN by its scheme or form."""
     is_stated = pl.col("account_scheme") == "IBAN"
     return is_stated.fill_null(value=False) | pl.col("account").str.contains(_IBAN).fill_null(value=False)
 
 
 def _system_in_member() -> pl.Expr:
-    """The clearing system before the number, as in GBDSC400001."""
+    """The clearing system at the start of a member id, as in GBDSC400001."""
     return pl.when(pl.col("clearing_member").str.starts_with(UK_CLEARING)).then(pl.lit(UK_CLEARING))
 
 
 def _of_amounts(written: pl.Series) -> list[pl.Series]:
-    """Decimals of XML Schema as unambiguous text, and the defect of other texts."""
+    """XML Schema decimals as unambiguous text, and the defect of other texts."""
     is_odd = ~written.str.contains(_USUAL)
     not_decimal = noted(written, where=is_odd, by=lambda odd: _if_not(_DECIMAL, odd))
     amounts = replaced(written, where=is_odd & not_decimal.is_null(), by=_in_one_way)
@@ -157,7 +157,7 @@ def _in_one_way(decimals: pl.Series) -> pl.Series:
 
 
 def _uk_iban_sort_codes(accounts: pl.DataFrame) -> pl.Series:
-    """Sort codes in GB IBANs with another one of the bank beside them."""
+    """The sort codes in GB IBANs that differ from the bank's stated sort code."""
     ibans = accounts.select(pl.coalesce("iban", "other_iban")).to_series()
     is_stated = accounts["says_sort_code"] & ibans.is_not_null()
     codes = noted(

@@ -19,26 +19,26 @@ from pipeline.formats.pain001.versions import (
 from pipeline.wording import Sentence
 
 STATED = ("id", "created", "method", "count", "sum", "executed", *OF_PAYER.values())
-"""What a level may say; each lies between `..._start` and `..._end`."""
+"""The texts that a level may state; each lies between `..._start` and `..._end`."""
 _SPANS = {f"{what}_{end}": pl.Int64() for what in ("id", "count", "sum") for end in ("start", "end")}
 LEVELS = {"start": pl.Int64(), "end": pl.Int64(), **dict.fromkeys(STATED, pl.String()), **_SPANS}
-"""`start` is the end of what stands before a level, so that comments go with what follows them."""
+"""`start` is the end of the preceding element, so that comments belong to the element after them."""
 FACTS = {"name": pl.String(), "fact": pl.String()}
 
 _LENIENT = frozenset(("executed", *OF_PAYER.values()))
-"""What only banks judge: said again, it is a line more."""
+"""Texts that only banks check; each repetition is one more line."""
 _METHODS = ("TRF", "TRA", "CHK")
 CHEQUES = "CHK"
 _FRAME_HEIGHT = 65_536
 _TAG = re.compile(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _SIGNATURE = "Signature"
 _OF_SIGNATURES = frozenset({"SignedInfo", "SignatureValue", "DigestValue"})
-"""Within a signature of the W3C's, whatever is around it."""
+"""Elements within a W3C signature, in any surrounding element."""
 _SEALS = ("signature", "sgntr", "digest", "hash")
 
 
 class StatedControls(NamedTuple):
-    """A text of a level and where it lies."""
+    """A text of a level and its position."""
 
     text: str
     start: int
@@ -46,7 +46,7 @@ class StatedControls(NamedTuple):
 
 
 class Levels:
-    """The message and its batches, as they are met."""
+    """The message and its batches, in the order of the parser."""
 
     def __init__(self) -> None:
         self.batch_count = 0
@@ -58,12 +58,12 @@ class Levels:
         self._frames: list[pl.DataFrame] = []
 
     def enveloped(self, tag: str, attributes: Sequence[str]) -> None:
-        """Look at an element around the message (InputError: it is another message)."""
+        """Check an element around the message (InputError: it is another message)."""
         self._declare(attributes)
         refuse_other_message(tag.rpartition(":")[2])
 
     def found(self, tag: str, attributes: Sequence[str]) -> None:
-        """Take note of the message (InputError: it is not the first)."""
+        """Record the message (InputError: it is not the first)."""
         if self.facts:
             raise InputError(Sentence("pain001.holds_several_messages"))
         self._declare(attributes)
@@ -77,10 +77,10 @@ class Levels:
         }
 
     def is_seal(self, tag: str, attributes: Sequence[str], *, in_header: bool) -> bool:
-        """True if an element is about the bytes of the file, so that a changed copy would be refused.
+        """True if an element is a hash or signature of the file, so that a changed copy would be refused.
 
-        That is a signature of a namespace of its own, wherever it stands; above the batches, any signature or
-        hash by its name. A date of signature, or who signed a cheque, is data of a payment.
+        That is a W3C signature anywhere, and above the batches any signature or hash by its name. A date of
+        signature, or the signatory of a cheque, is payment data.
         """
         name = tag.rpartition(":")[2]
         if in_header and any(seal in name.lower() for seal in _SEALS):
@@ -90,7 +90,7 @@ class Levels:
         return (namespace_of(tag, self._declared | _namespaces(attributes)) or "") != self.facts["namespace"]
 
     def opened(self, kind: Kind) -> None:
-        """Begin a header or a batch, which what follows is stated by."""
+        """Begin a header or a batch, to which the following texts belong."""
         if kind is Kind.BATCH:
             self.batch_count += 1
             self._stated = {}
@@ -100,11 +100,7 @@ class Levels:
             self._stated = self._header
 
     def states(self, what: str, control: StatedControls, *, line: int) -> None:
-        """Take note of what a level says.
-
-        Raises:
-            InputError: it has stated this before, or is an unknown way to pay.
-        """
+        """Record a text of a level."""
         if what in _LENIENT and (before := self._stated.get(what)) is not None:
             control = before._replace(text=f"{before.text}\n{control.text}")
         elif what in self._stated:
@@ -129,7 +125,7 @@ class Levels:
 
 
 def _namespaces(attributes: Sequence[str]) -> dict[str, str]:
-    """Prefix -> namespace; none ('') -> that of elements without one."""
+    """Prefix -> namespace; the empty prefix has the default namespace."""
     pairs = zip(attributes[::2], attributes[1::2], strict=True)
     return {name.partition(":")[2]: value for name, value in pairs if name.partition(":")[0] == "xmlns"}
 
@@ -147,7 +143,7 @@ def _frame(rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
 
 
 def tag_end(data: Bytes, start: int) -> int:
-    """The end of the tag that starts here; quotes may hold its last character.
+    """The end of the tag that starts here; quoted attribute values may contain `>`.
 
     >>> tag_end(b'<Nm note=">">', 0)
     13

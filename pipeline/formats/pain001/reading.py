@@ -1,7 +1,6 @@
-"""A pain.001 -> frames, in one pass of the standard library's parser, a block of payments at a time.
+"""Read a pain.001 into frames, in one pass of the standard library's parser, in blocks of payments.
 
-Beside the texts they have where each element lies, so that a change can be written into the bytes as they
-are.
+The frames hold texts and offsets of elements, so that changes can be written as byte edits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +18,12 @@ from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 LOCATIONS = {
-    "start": pl.Int64(),  # the end of what stands before the payment, so that comments go with it
+    "start": pl.Int64(),  # the end of the preceding element, so that comments before the payment belong to it
     "end": pl.Int64(),
     "element": pl.Int64(),  # the start of the payment itself
     "line": pl.Int64(),
-    "batch": pl.Int64(),  # counted from 1; 0 if it is in none
-    "name_start": pl.Int64(),  # offset of the text between the tags; null if there is no name
+    "batch": pl.Int64(),  # counted from 1; 0 outside of batches
+    "name_start": pl.Int64(),  # offset of the text between the tags; null without a name
     "name_end": pl.Int64(),
 }
 PARTS = {
@@ -35,20 +34,20 @@ PARTS = {
     "levels": pl.List(pl.Struct(LEVELS)),
     "facts": pl.List(pl.Struct(FACTS)),
 }
-"""The columns of what `parse` yields. The last row is no payment: it has the levels and the facts."""
+"""The columns of the parts that `parse` yields. The last row has the levels and facts, and no payment."""
 
 _BLOCK_HEIGHT = 4096
-"""Few enough to stay in the processor's cache: a sixth faster than sixteen times as many."""
+"""Small enough for the processor's cache: a sixth faster than blocks sixteen times as large."""
 
 
 def parse(data: Bytes) -> Iterator[pl.DataFrame]:
-    """Read a message; what `files.confined` calls in its child.
+    """Read a message; `files.confined` calls this in its child.
 
     Returns:
         Parts of `PARTS`, in the order of the file.
 
     Raises:
-        InputError: it is no credit transfer message, or not to be read safely or in one way only.
+        InputError: it is not a credit transfer message, or is unsafe or ambiguous.
     """
     reader = _Reader(XmlStream(data))
     for _ in reader.stream.steps(reader.found.text_so_far):
@@ -78,7 +77,7 @@ class _Reader:
         return pl.concat([fields(texts.select(TEXTS)), locations], how="horizontal").with_columns(*nothing)
 
     def last(self) -> pl.DataFrame:
-        """The row that is no payment."""
+        """The row with levels and facts."""
         levels = self.found.levels.whole(*self.found.message)
         facts = self.found.levels.facts | {"encoding": self.stream.encoding}
         facts["data_payments"] = str(self.found.data_payment_count)
@@ -94,7 +93,7 @@ class _Reader:
 
 
 def _columns(rows: Sequence[Sequence[object]], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Rows as a frame; by columns, which is faster, and those without any value as constants."""
+    """Rows as a frame, built by columns, which is faster; columns without values are constants."""
     columns = dict(zip(schema, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(schema, ())
     absent = [name for name, values in columns.items() if values.count(None) == len(values)]
     present = [pl.Series(name, columns[name], schema[name]) for name in columns if name not in absent]

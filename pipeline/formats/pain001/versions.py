@@ -1,4 +1,4 @@
-"""The message, version and encoding of a file; and an error for every other message."""
+"""The message type, version and encoding of a file; other messages are refused."""
 
 import codecs
 import re
@@ -9,7 +9,7 @@ from pipeline.formats.xml_stream import wide_encoding_of
 from pipeline.wording import Sentence
 
 CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02")
-"""The elements that hold the message, the second up to version .02."""
+"""The elements that hold the message; the second one up to version .02."""
 _OTHERS = {
     "CstmrDrctDbtInitn": Sentence("pain001.pain_direct_debits"),
     "pain.008.001.01": Sentence("pain001.pain_direct_debits"),
@@ -32,9 +32,9 @@ _SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$")
 _NAME_CHARS, _SHORT_NAME_CHARS = 140, 70
 _MESSAGES = "|".join(map(re.escape, ("Document", *CREDIT_TRANSFERS, *_OTHERS)))
 _COMMENTS = r"(?><!--(?>.*?-->)\s*+)*+"
-"""Possessive: comments that are followed by nothing that fits are looked at once.
+"""Possessive: comments that no matching element follows are scanned only once.
 
-What is repeated is atomic, as Python before 3.11.5 goes wrong where a possessive repeat may backtrack.
+Repeated groups are atomic: before 3.11.5, Python mishandles possessive repeats that may backtrack.
 """
 _OPENING = re.compile(
     rf"\s*(<\?xml\s|{_COMMENTS}(<!DOCTYPE\s+(?!(?i:html)\b)|<([^\s<>:/]+:)?({_MESSAGES})[\s>/]))", re.DOTALL
@@ -43,7 +43,7 @@ _HEAD_BYTES_MAX = 64 * 1024
 
 
 def sniff(head: bytes) -> bool:
-    """True if a file that begins so is XML that only `read` can read, or say what it is instead.
+    """True if a file is XML, by its start; only `read` can tell whether it is a credit transfer message.
 
     >>> sniff(b'<?xml version="1.0"?><Document>'), sniff(b"name,iban")
     (True, False)
@@ -55,14 +55,14 @@ def refuse_other_message(element: str) -> None:
     """Refuse a message that holds no credit transfers, by the local name of its element.
 
     Raises:
-        InputError: it is one.
+        InputError: it is such a message.
     """
     if element in _OTHERS:
         raise InputError(_OTHERS[element])
 
 
 def version_of(namespace: str | None, element: str) -> str:
-    """The version of a message by its namespace; where that does not say, what its element says.
+    """The version of a message by its namespace, or else by its element.
 
     >>> version_of("http://www.six-interbank-clearing.com/de/pain.001.001.03.ch.02.xsd", "CstmrCdtTrfInitn")
     'pain.001.001.03.ch.02'
@@ -74,7 +74,7 @@ def version_of(namespace: str | None, element: str) -> str:
 
 
 def dialect_of(namespace: str | None) -> str:
-    """The dialect of a message, by its namespace.
+    """The bank dialect of a message, by its namespace.
 
     >>> dialect_of("urn:swift:xsd:$pain.001.002.02")
     'German'
@@ -94,7 +94,7 @@ def name_chars_max(version: str) -> int:
 
 
 def namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:
-    """The namespace of an element, by the declarations around it: of prefixes, and of none ('')."""
+    """The namespace of an element, by the declarations of prefixes, and of the default (''), around it."""
     prefix, _, name = tag.rpartition(":")
     return declared.get(prefix) if name else None
 

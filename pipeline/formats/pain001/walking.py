@@ -1,4 +1,4 @@
-"""Walk the tree of elements with the parser: what it finds, where, and what is wrong there."""
+"""Follow the parser down the tree of elements, and collect texts, offsets and mistakes."""
 
 from collections.abc import Sequence
 from xml.parsers.expat import XMLParserType
@@ -36,24 +36,24 @@ class Found:
         self.rows: list[list[str | None]] = []
         """The texts of each payment, in the order of `elements.INDEX`."""
         self.spans: list[tuple[int | None, ...]] = []
-        """The places of each payment, in the order of `reading.LOCATIONS`."""
+        """The offsets of each payment, in the order of `reading.LOCATIONS`."""
         self.text: list[str] = []
-        """Of the element that is read."""
+        """The text of the current element, in pieces."""
         self.is_sealed = False
-        """True if an element is about the bytes of the file."""
+        """True if the file contains a hash or signature of itself."""
         self.data_payment_count = 0
-        """Of what looks like a payment within data of another program."""
+        """The number of elements in other programs' data that look like payments."""
         self.message = (0, 0)
         self._stream, self._parser, self._data = stream, stream.parser, stream.data
 
     def text_so_far(self) -> str:
-        """The text of the element that is read (InputError: it is longer than any token)."""
+        """The text of the current element so far (InputError: it is longer than any token)."""
         if sum(map(len, self.text)) > TOKEN_BYTES_MAX:
             raise InputError(too_long(self._parser.CurrentLineNumber))
         return "".join(self.text)
 
     def after(self, tag: str) -> int:
-        """Where the element ends whose end was just reached; one without content has no end tag."""
+        """The offset after the element whose end was just reached; an empty-element tag has no end tag."""
         offset = self._parser.CurrentByteIndex
         closing = b"</" + tag.encode(self._stream.codec)
         return (
@@ -63,10 +63,10 @@ class Found:
         )
 
     def enter(self, state: Element, tag: str, attributes: Sequence[str]) -> Element:
-        """The element that a tag leads to where it is met for the first time; kept for the next time.
+        """The tree element of a tag at its first occurrence; cached for the next.
 
         Raises:
-            InputError: it is another message, or a payment or a batch where none may stand.
+            InputError: it is another message, or a payment or a batch in the wrong place.
         """
         name = tag.rpartition(":")[2]
         entered = state.get(name, state.otherwise)
@@ -83,11 +83,11 @@ class Found:
 
 
 def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as all else
-    """Walk down and up the tree of elements with the parser, and write down what it finds."""
+    """Follow the parser through the tree of elements, and record what is found."""
     levels, text = found.levels, found.text
     hear, forget = text.append, text.clear
     state = tree()
-    nothing, is_text, is_stated = Kind.NOTHING, Kind.TEXT, Kind.STATED  # looking up a member takes a call
+    nothing, is_text, is_stated = Kind.NOTHING, Kind.TEXT, Kind.STATED  # a member look-up is a call
     stack: list[Element] = []
     push, pop = stack.append, stack.pop
     blank: list[str | None] = [None] * len(INDEX)
@@ -95,7 +95,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     name: tuple[int | None, int | None] = (None, None)
     leaf_start = element_start = line = 0
     message_start = batch_start = 0
-    batches_from = payments_from = 0  # the end of what stands before the next one
+    batches_from = payments_from = 0  # the end of the preceding element
 
     def start(tag: str, attributes: Sequence[str]) -> None:
         nonlocal state, leaf_start
@@ -103,7 +103,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
         entered = state.get(tag)
         if entered is None:
             entered = found.enter(state, tag, attributes)
-        if entered is state:  # what is not read, which may hold itself
+        if entered is state:  # elements that are not read may contain themselves
             if len(stack) > DEPTH_MAX:
                 raise too_deep(parser.CurrentLineNumber)
             return
@@ -201,7 +201,7 @@ def _currency(attributes: Sequence[str]) -> str | None:
 
 
 def _identify(payment: list[str | None]) -> None:
-    """Take a further identification of the payee: a LEI, or the first of a scheme that can be asked about."""
+    """Record a further identification of the payee: a LEI, or the first with a scheme that VoP accepts."""
     found, scheme, issuer = payment[_OTHER_ID], payment[_OTHER_SCHEME], payment[_OTHER_ISSUER]
     payment[_OTHER_ID] = payment[_OTHER_SCHEME] = payment[_OTHER_ISSUER] = None
     if scheme == "LEI" and payment[_LEI] is None:

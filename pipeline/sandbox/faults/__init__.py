@@ -1,4 +1,4 @@
-"""The faults that the server can be given: the sandbox as a conformance suite for any client.
+"""Faults of the server, which make the sandbox a conformance suite for any client.
 
     catalogue.py    the table: each fault's name, what the server does, what a right client does
     effects.py      what a fault does to an exchange, as values

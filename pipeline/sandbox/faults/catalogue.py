@@ -1,6 +1,6 @@
-"""The table of faults. A row describes what the server does, and what a right client does about it.
+"""The table of faults. A row describes what the server does, and how a correct client reacts.
 
-Source: API reference, for what an answer should be; RFC 9110 and RFC 6749 where it is silent.
+Source: API reference for correct answers; RFC 9110 and RFC 6749 if it is silent.
 """
 
 import gzip
@@ -24,9 +24,9 @@ from schemas.outcomes import ApiName
 from schemas.problem import ProblemCode
 
 RETRY_AFTER_S = 2
-"""The pause that the faults with Retry-After ask for."""
+"""The pause requested by the faults with Retry-After."""
 SKEW_S = 600.0
-"""How far a clock is off."""
+"""The error of a wrong clock."""
 _DRIP_S = 0.5
 _DAY_S = 24 * 3600.0
 _ONE_STAMP = "uses the answer; a single timestamp moves no cap"
@@ -41,7 +41,7 @@ class Reach(Enum):
     COP = frozenset[ApiName | None]({ApiName.COP})
     VOP = frozenset[ApiName | None](_VOP)
     TOKENS = frozenset[ApiName | None]({None})
-    CONNECTIONS = frozenset[ApiName | None]()  # None of them: it is the connection that it befalls, every one
+    CONNECTIONS = frozenset[ApiName | None]()  # no API: it affects every connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,16 @@ class Fault:
     name: str
     reach: Reach
     what: str  # what the server does
-    client: str  # what a right client does
+    client: str  # how a correct client reacts
     effects: tuple[Effect, ...]
 
     @property
     def befalls_checks(self) -> bool:
-        """True if it befalls requests about a payee, and not those for a token or a connection."""
+        """True if it affects checks, and not token requests or connections."""
         return self.reach not in {Reach.TOKENS, Reach.CONNECTIONS}
 
     def befalls(self, api: ApiName | None) -> bool:
-        """True if the fault can hit a request of an API; None means the token endpoint."""
+        """True if the fault can affect a request of an API; None means the token endpoint."""
         return api in self.reach.value
 
 
@@ -499,4 +499,4 @@ SECTIONS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
 """Every fault, in listing order."""
 
 FAULTS = {fault.name: fault for _, section in SECTIONS for fault in section}
-"""The same by their names."""
+"""The faults by name."""

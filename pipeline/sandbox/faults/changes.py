@@ -1,7 +1,7 @@
 """How a fault changes a reply: other statuses, headers or bodies.
 
-Each function is called without its first two arguments, and gives an effect that has them. Where a body
-contradicts the reference, it holds a match as well: a client that reads only the part it likes is found out.
+Each function is called without its first two arguments, and returns an effect that takes them. A body that
+contradicts the reference also holds a match, to expose clients that read only that part.
 """
 
 import gzip
@@ -29,15 +29,15 @@ REFUSAL_PAGE = (
     b"<html><head><title>400 No required SSL certificate was sent</title></head><body><center>"
     b"<h1>400 Bad Request</h1></center><center>No required SSL certificate was sent</center></body></html>"
 )
-"""As nginx writes it."""
+"""An error page in the form of nginx."""
 PADDING_BYTES = 4 * 1024 * 1024
-_PADDING = b" " * PADDING_BYTES  # white space, so that the body stays good JSON
+_PADDING = b" " * PADDING_BYTES  # white space, so that the body remains valid JSON
 HEADER_PADDING = "x" * 200 * 1024
 """A header that no client should keep."""
 
 
 def _change(make: Callable[Concatenate[Reply, Scene, Said], Reply]) -> Callable[Said, ReplyChange]:
-    """A function of a reply, its scene and some words, as one of the words that gives an effect."""
+    """Turn a function of reply, scene and words into a word that returns an effect."""
 
     @wraps(make)
     def change(*words: Said.args, **named: Said.kwargs) -> ReplyChange:
@@ -63,7 +63,7 @@ def retry_after(reply: Reply, scene: Scene, wait_s: int, *, as_date: bool = Fals
 
 @_change
 def status(reply: Reply, _scene: Scene, code: int, body: bytes | None = None) -> Reply:
-    """Another status, and another body where one is given."""
+    """Another status, and another body if given."""
     return replace(reply, status=code, body=reply.body if body is None else body)
 
 
@@ -90,7 +90,7 @@ def verdict(reply: Reply, scene: Scene, *, cop: Json | None = None, vop: Json | 
 
 @_change
 def written(reply: Reply, scene: Scene, *, cop: bytes, vop: bytes) -> Reply:
-    """As `verdict`, but letter by letter, for what a JSON encoder would not write."""
+    """As `verdict`, but verbatim, for texts that a JSON encoder would not write."""
     if scene.api is ApiName.COP:
         return replace(reply, body=b'{"data":{"verificationReport":' + cop + b"}}")
     return replace(reply, body=vop)
@@ -98,7 +98,7 @@ def written(reply: Reply, scene: Scene, *, cop: bytes, vop: bytes) -> Reply:
 
 @_change
 def token_said(reply: Reply, _scene: Scene, /, **changes: object) -> Reply:
-    """A token answer with other members; None takes a member away."""
+    """A token answer with other members; None removes a member."""
     answer = {**json.loads(reply.body), **changes}
     kept = {name: value for name, value in answer.items() if value is not None}
     return replace(reply, body=json.dumps(kept).encode())
@@ -106,13 +106,13 @@ def token_said(reply: Reply, _scene: Scene, /, **changes: object) -> Reply:
 
 @_change
 def header(reply: Reply, _scene: Scene, /, **changes: str | None) -> Reply:
-    """Other headers, `_` for `-` in their names; None takes a header away."""
+    """Other headers, `_` for `-` in their names; None removes a header."""
     return reply.with_headers(**changes)
 
 
 @_change
 def echo(reply: Reply, scene: Scene, *, missing: bool = False) -> Reply:
-    """No correlation id, or one of no request."""
+    """No correlation id, or an invented one."""
     return reply.with_headers(**{scene.correlation_header: None if missing else str(uuid.uuid4())})
 
 
@@ -125,7 +125,7 @@ def doubled_echo(reply: Reply, scene: Scene) -> Reply:
 
 @_change
 def clock(reply: Reply, scene: Scene, ahead_s: float) -> Reply:
-    """X-Response-Timestamp of a clock that goes wrong."""
+    """X-Response-Timestamp of a wrong clock."""
     moment = datetime.fromtimestamp(scene.time_s + ahead_s, UTC)
     return reply.with_headers(X_Response_Timestamp=timestamp(moment))
 
@@ -137,7 +137,7 @@ def redirect(_reply: Reply, scene: Scene, code: int) -> Reply:
 
 
 def padded(content: bytes) -> bytes:
-    """The body, and then more white space than any client should read."""
+    """The body, followed by more white space than any client should read."""
     return content + _PADDING
 
 

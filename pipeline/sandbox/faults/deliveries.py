@@ -1,4 +1,4 @@
-"""Deliver a reply other than whole and at once: written to the connection by hand."""
+"""Deliver a reply in parts or slowly, by writing to the connection directly."""
 
 import asyncio
 import socket
@@ -13,18 +13,18 @@ from pipeline.sandbox.replies import Reply
 UNASKED = Reply(
     400, {"Content-Type": "application/problem+json"}, b'{"code":"FORMAT_ERROR","status":400}'
 ).whole()
-_SETTLE_S = 0.05  # for what was written to leave, before a reset throws away what has not
+_SETTLE_S = 0.05  # for written data to leave before a reset discards the rest
 
 
 async def deliver(request: web.BaseRequest, reply: Reply, delivery: Delivery) -> web.StreamResponse:
-    """Write a reply by the delivery and end the connection; the server finds it gone."""
+    """Write a reply by the delivery and end the connection; the server sees it as closed."""
     transport = request.transport
-    # The client may be gone before its answer is ready.
+    # The client may leave before its answer is ready.
     if transport is not None:
         try:
             await _write(transport, reply, delivery)
         except asyncio.CancelledError:
-            # The client has hung up, or the server stops.
+            # The client has closed the connection, or the server is stopping.
             transport.abort()
             raise
     return web.Response()
@@ -49,12 +49,12 @@ def nothing(_head: bytes, _body: bytes) -> Iterator[bytes]:
 
 
 def head_only(head: bytes, _body: bytes) -> Iterator[bytes]:
-    """Status and headers, and not a byte of the body that they promise."""
+    """Status and headers, without the promised body."""
     yield head
 
 
 def half(head: bytes, body: bytes) -> Iterator[bytes]:
-    """Half of the body that the headers promise."""
+    """Half of the promised body."""
     yield head + body[: len(body) // 2]
 
 
@@ -77,7 +77,7 @@ def unasked(head: bytes, body: bytes) -> Iterator[bytes]:
 
 
 def silence(_head: bytes, _body: bytes) -> Iterator[bytes]:
-    """Nothing, again and again, for a minute at a pause of a second."""
+    """Nothing, for a minute, in steps of a second."""
     yield from (b"" for _ in range(60))
 
 
@@ -86,9 +86,9 @@ def _bytes(content: bytes) -> Iterator[bytes]:
 
 
 def _reset(transport: asyncio.Transport) -> None:
-    """End a TCP connection by a reset, not in order."""
+    """End a TCP connection by a reset."""
     own = transport.get_extra_info("socket")
-    # A duplicate shares the options of the connection, and every event loop can hand out its number.
+    # A duplicate shares the connection's options, and every event loop exposes its number.
     with socket.fromfd(own.fileno(), own.family, own.type) as duplicate:
         duplicate.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()

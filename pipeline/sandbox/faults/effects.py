@@ -1,4 +1,4 @@
-"""What a fault does to an exchange, as values: the catalogue is written in these words."""
+"""The effects of faults on an exchange, as values: the vocabulary of the catalogue."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from schemas.outcomes import ApiName
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What an effect may know of the exchange that it affects."""
+    """Facts about the exchange for an effect."""
 
     path: str
     api: ApiName | None  # None for the token endpoint
@@ -22,13 +22,13 @@ class Scene:
 class Ending(Enum):
     """How a connection ends."""
 
-    CLOSE = auto()  # in order
+    CLOSE = auto()  # normally
     RESET = auto()  # by a TCP reset
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyChange:
-    """Another reply than the true one."""
+    """A reply that replaces the real one."""
 
     make: Callable[[Reply, Scene], Reply]
 
@@ -42,12 +42,12 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class ResponderPause:
-    """The wait of a gateway for a responder that is silent: 7 s CoP, 5 s VoP."""
+    """A gateway's wait for a silent responder: 7 s CoP, 5 s VoP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Another way for the reply to leave than whole and at once; the connection is used up by it."""
+    """Another way to send the reply than at once; the connection cannot be used afterwards."""
 
     pieces: Callable[[bytes, bytes], Iterable[bytes]]  # (head, body) -> what is written, piece by piece
     pause_s: float = 0.0  # after each piece
@@ -56,19 +56,19 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The reply to another request in flight: the two get each other's."""
+    """The replies to two requests in flight are swapped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """No access token that was issued so far is good any more."""
+    """Every access token issued so far becomes invalid."""
 
 
 class ConnectionFault(Enum):
     """A fault of every connection."""
 
     HALF_CLOSE = auto()
-    """A client that ends its side finds the other side kept open."""
+    """If the client ends its side, the server keeps the other open."""
     CLOSE_IN_HANDSHAKE = auto()
     """The server ends it instead of its handshake."""
     LATE_CERTIFICATE = auto()

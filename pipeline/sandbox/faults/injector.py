@@ -1,4 +1,4 @@
-"""Puts the chosen faults to work on replies that are about to leave."""
+"""Apply the chosen faults to replies about to be sent."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ from pipeline.sandbox.replies import Reply
 from schemas.outcomes import ApiName
 
 SWAP_WAIT_MAX_S = 1.0
-"""How long a reply waits for another one to be swapped with; without one it leaves as it is."""
+"""How long a reply waits for another to be swapped with; then it is sent unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class Surroundings:
 
 
 class Injector:
-    """Decides for each answered request which faults it meets, and lets them have their effect."""
+    """Decides which faults affect each answered request, and applies them."""
 
     def __init__(self, selections: Sequence[Selection], surroundings: Surroundings) -> None:
-        """Aim every fault; each counts for itself, and several that meet one request add up."""
+        """Aim every fault; each counts separately, and several can affect one request."""
         self.aim(selections)
         self._surroundings = surroundings
         self._swapping = _Swapping()
 
     def aim(self, selections: Sequence[Selection]) -> None:
-        """Let these faults take the place of all others; each counts from now."""
+        """Replace all faults by these; their counts start now."""
         self._aims = [Aim(selection) for selection in selections]
 
     @property
@@ -54,11 +54,11 @@ class Injector:
         return tuple(aim.selection for aim in self._aims)
 
     def befalls_connections(self, fault: ConnectionFault) -> bool:
-        """True if connections meet this fault."""
+        """True if the fault affects connections."""
         return any(fault in aim.selection.fault.effects for aim in self._aims)
 
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
-        """The delivery that replaces a reply; the names of the faults are recorded in the call."""
+        """Apply faults to a reply; their names are recorded in the call."""
         if not self._aims:
             return reply, None
         met = [aim.selection.fault for aim in self._aims if aim.meets(call)]
@@ -99,7 +99,7 @@ class Injector:
 
 
 class _Swapping:
-    """Two replies in flight change places."""
+    """Swap two replies in flight."""
 
     def __init__(self) -> None:
         self._first: tuple[Reply, asyncio.Future[Reply]] | None = None
@@ -120,6 +120,6 @@ class _Swapping:
             self._withdraw(mine)
 
     def _withdraw(self, place: asyncio.Future[Reply]) -> None:
-        """Drop replies that no client waits for any more."""
+        """Drop replies whose clients have left."""
         if self._first is not None and self._first[1] is place:
             self._first = None

@@ -13,7 +13,7 @@ _WIDTH = 80
 def lines(translate: Callable[[str], str]) -> Iterator[str]:
     """Each fault under the heading of its section: its name with what the server does, and a right client.
 
-    `said` translates. A name stands at the beginning of a line, and on no other.
+    `said` translates. Only names begin a line.
     """
     width = max(map(len, FAULTS))
     server, client = translate("server: "), translate("client: ")
@@ -27,7 +27,7 @@ def lines(translate: Callable[[str], str]) -> Iterator[str]:
 
 
 def _beside(head: str, text: str) -> list[str]:
-    """A text on lines of a terminal, beside its head and below itself."""
+    """A text wrapped for a terminal, to the right of its head."""
     return wrap(
         text,
         _WIDTH,

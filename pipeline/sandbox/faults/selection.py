@@ -1,7 +1,7 @@
-"""Which requests meet a fault: `NAME`, or `NAME:account=00112200012345,first=2`.
+"""Select the requests affected by a fault: `NAME`, or `NAME:account=00112200012345,first=2`.
 
-All the conditions must hold. Chance is drawn from the seed, the question and the attempt, so that a
-request meets the same fate in every run, in whatever order requests arrive.
+All conditions must hold. Chance is drawn from seed, question and attempt, so each request is treated the same
+in every run, whatever the order of requests.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A fault, and the conditions under which a request meets it; without any, every request does."""
+    """A fault, and the conditions of the affected requests; without any, all are affected."""
 
     fault: Fault
     account: str | None = None
@@ -49,7 +49,7 @@ class Selection:
 
 
 def written(selection: Selection) -> str:
-    """A selection as it stands behind `--fault`."""
+    """A selection in the form of `--fault`."""
     given = {
         "account": selection.account,
         "api": selection.api,
@@ -65,10 +65,10 @@ def written(selection: Selection) -> str:
 
 
 def parse(text: str) -> Selection:
-    """Read what follows `--fault`.
+    """Parse the value of `--fault`.
 
     Raises:
-        UsageError: there is no such fault or condition, or a value does not fit.
+        UsageError: a fault or condition is unknown, or a value is invalid.
     """
     name, _, conditions = text.partition(":")
     fault = FAULTS.get(name)
@@ -126,7 +126,7 @@ def _span(value: str) -> Span:
 
 @dataclass(slots=True)
 class Aim:
-    """A selection at work: counts the requests it has seen."""
+    """An active selection: it counts the requests it has seen."""
 
     selection: Selection
     _seen_count: int = 0
@@ -135,7 +135,7 @@ class Aim:
     _numbers: dict[str, int] = field(default_factory=dict)  # question -> its number by order of arrival
 
     def meets(self, call: Call) -> bool:
-        """True if a request that is about to be answered meets the fault; counts it either way."""
+        """True if the fault affects a request about to be answered; counts it in any case."""
         chosen = self.selection
         if not chosen.fault.befalls(call.asked):
             return False

@@ -1,4 +1,4 @@
-"""The rules of what a client does next: after an error, a refusal, an answer that cannot be right."""
+"""Rules for a client's next action: after an error, a refusal, or an impossible answer."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection
@@ -10,13 +10,13 @@ from pipeline.sandbox.problems import Refusal
 from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call
 
 IN_FLIGHT_S = 0.5
-"""For so long after an answer, requests that were on their way already may arrive."""
+"""Grace period after an answer, for requests that were on their way."""
 ATTEMPTS_MAX = 12
-"""More requests for one question, in one go, are too many; pauses that the server asked for do not count."""
+"""More requests for one question in a row are too many; pauses requested by the server reset the count."""
 _TOKEN_IN_FLIGHT_S = 2.0
-"""The same after a new token was issued: requests may wait for a connection with the old one in hand."""
+"""Grace period after a new token: requests with the old one may wait for a connection."""
 _PAUSE_IN_FLIGHT_S = 2.0
-"""The same after a pause was asked for, at most: a busy client reads the answer late."""
+"""Maximum grace period after a pause was requested: a busy client reads the answer late."""
 _PUNCTUAL_S = 0.05
 _SINGLE_USE_TOKENS_MAX = 4
 
@@ -27,7 +27,7 @@ _FAILURES = (500, 502, 503, 504)
 
 
 def never_repeats_after_400(journal: Journal) -> Judgement:
-    """A question that was refused with 400 is not sent again."""
+    """A question refused with 400 is not sent again."""
     refused: dict[str, Call] = {}
     again = []
     for call in checks(journal):
@@ -43,7 +43,7 @@ def never_repeats_after_400(journal: Journal) -> Judgement:
 
 
 def gets_a_new_token_after_401(journal: Journal) -> Judgement:
-    """A token that was refused is not used again, and another one is asked for."""
+    """A refused token is not used again, and a new one is requested."""
     refused: dict[str, Call] = {}
     for call in checks(journal):
         if call.token and call.status == 401 and call.refused != Refusal.TOKEN_OF_ANOTHER_SERVER:
@@ -65,7 +65,7 @@ def gets_a_new_token_after_401(journal: Journal) -> Judgement:
 
 
 def waits_as_asked(journal: Journal) -> Judgement:
-    """After 429 or 503 with Retry-After nothing is sent to that API for as long as it says."""
+    """After 429 or 503 with Retry-After, no request goes to that API for the stated time."""
     met, early = 0, []
     pauses: dict[tuple[str | None, str | None], list[Call]] = defaultdict(list)
     for call in checks(journal):
@@ -91,7 +91,7 @@ def waits_as_asked(journal: Journal) -> Judgement:
 
 
 def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
-    """The rule that a reply with one of these faults is no answer: asked again, or nothing more is sent."""
+    """The rule that a question whose reply had one of these faults is asked again, or the client stops."""
 
     def judge(journal: Journal) -> Judgement:
         spoilt = [call for call in checks(journal) if not set(faulty).isdisjoint(call.faults)]
@@ -101,7 +101,7 @@ def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
 
 
 def asks_again_after_a_failure(journal: Journal) -> Judgement:
-    """A question that failed for a technical reason is asked again, or nothing more is sent."""
+    """A question that failed for a technical reason is asked again, or the client stops."""
     failed = [
         call
         for call in checks(journal)
@@ -112,7 +112,7 @@ def asks_again_after_a_failure(journal: Journal) -> Judgement:
 
 
 def gives_up_in_the_end(journal: Journal) -> Judgement:
-    """No question is sent again and again without end."""
+    """No question is repeated endlessly."""
     attempts: dict[str, list[Call]] = defaultdict(list)
     for call in checks(journal):
         if call.question and call.retry_after_s is None and call.status != 200:
@@ -123,7 +123,7 @@ def gives_up_in_the_end(journal: Journal) -> Judgement:
 
 
 def waits_for_the_responder(journal: Journal) -> Judgement:
-    """A client does not hang up while the gateway still waits for the responder."""
+    """A client does not close the connection while the gateway waits for the responder."""
     ends = {visit.number: visit.lasted_until for visit in journal.visits}
     slow, hasty = [], []
     for call in checks(journal):
@@ -138,13 +138,13 @@ def waits_for_the_responder(journal: Journal) -> Judgement:
 
 
 def keeps_no_cookie(journal: Journal) -> Judgement:
-    """A cookie that the server sets does not come back."""
+    """The client does not return the server's cookies."""
     met = [call for call in journal.calls if "set-cookie" in call.faults]
     return judged(len(met), (shown_call(call) for call in journal.calls if call.has_cookie))
 
 
 def uses_a_token_again(journal: Journal) -> Judgement:
-    """A token is good for many questions: not each gets one of its own."""
+    """A token serves many questions, not one each."""
     uses: dict[str, list[Call]] = defaultdict(list)
     for call in checks(journal):
         if call.token and call.status == 200:
@@ -156,7 +156,7 @@ def uses_a_token_again(journal: Journal) -> Judgement:
 
 
 def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
-    """Each question among some calls is sent once more; those after which nothing is sent need not be."""
+    """Each question among these calls is sent once more, except those after the client's last request."""
     latest = {call.question: call for call in checks(journal) if call.question}
     last_s = max((call.monotonic for call in checks(journal)), default=0.0)
     first = {call.question: call for call in reversed(spoilt) if call.question}

@@ -9,11 +9,11 @@ from pipeline.sandbox.calls import Call
 from pipeline.sandbox.journal import Journal, Visit
 
 BREACHES_MAX = 20
-"""How many breaches of a rule are shown; all are counted."""
+"""How many breaches of a rule are listed; all are counted."""
 
 
 class RuleStatus(StrEnum):
-    """True if a client keeps a rule."""
+    """Whether a client follows a rule."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -22,11 +22,11 @@ class RuleStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How often a rule could have been broken, and how often it was."""
+    """How often a rule applied, and how often it was broken."""
 
     met_count: int
     breach_count: int = 0
-    breaches: tuple[str, ...] = ()  # the calls or connections that show it, the first few
+    breaches: tuple[str, ...] = ()  # the first calls or connections that broke it
 
     @property
     def status(self) -> RuleStatus:
@@ -43,7 +43,7 @@ def judged(met_count: int, breaches: Iterable[str]) -> Judgement:
 
 
 def shown_call(call: Call, note: str = "") -> str:
-    """A call in one line; what it asked shows as a hash."""
+    """A call in one line; its question appears as a hash."""
     moment = datetime.fromtimestamp(call.time, UTC).isoformat(timespec="milliseconds")[11:-6]
     words = [moment, f"connection {call.connection}", call.method, call.path]
     words.append("no whole answer" if call.status is None else str(call.status))

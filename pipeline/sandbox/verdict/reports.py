@@ -18,7 +18,7 @@ from pipeline.wording import Sentence
 
 @dataclass(frozen=True, slots=True)
 class ConductVerdict:
-    """The judgement on every rule, and the scenario that was walked."""
+    """The judgement on every rule, and the scenario."""
 
     judgements: Sequence[tuple[Duty, Judgement]]
     facts: dict[str, list[str]]
@@ -28,17 +28,17 @@ class ConductVerdict:
 
     @property
     def scenario(self) -> str | None:
-        """The name of the scenario that was walked."""
+        """The name of the scenario."""
         return None if self.walked is None else self.walked.name
 
     @property
     def counts(self) -> Counter[RuleStatus]:
-        """How many rules are kept, broken and never met."""
+        """The number of rules kept, broken and never met."""
         return Counter(judgement.status for _, judgement in self.judgements)
 
     @property
     def missed(self) -> list[str]:
-        """The rules of the scenario that were never met: it was not walked to its end."""
+        """The scenario's rules that were never met: it was not completed."""
         return [
             rule.name
             for rule, judgement in self.judgements
@@ -47,7 +47,7 @@ class ConductVerdict:
 
     @property
     def is_passed(self) -> bool:
-        """True if no rule is broken, and the scenario was walked to its end."""
+        """True if no rule is broken, and the scenario was completed."""
         return not self.counts[RuleStatus.BROKEN] and not self.missed
 
     def headline(self) -> Sentence:
@@ -65,7 +65,7 @@ class ConductVerdict:
 
 
 def verdict_on(journal: Journal, walked: Scenario | None = None) -> ConductVerdict:
-    """Hold a journal against every rule."""
+    """Judge a journal by every rule."""
     return ConductVerdict(judge(journal), tls_facts(journal), len(journal.calls), len(journal.visits), walked)
 
 
@@ -76,12 +76,12 @@ def write_verdict(path: Path, verdict: ConductVerdict) -> None:
 
 
 def as_text(verdict: ConductVerdict) -> str:
-    """For people: what was broken first, with the calls that show it."""
+    """As text for people: broken rules first, with the calls that broke them."""
     return "\n".join(_text_lines(verdict)) + "\n"
 
 
 def as_json(verdict: ConductVerdict) -> str:
-    """For programs."""
+    """As JSON for programs."""
     document = {
         "passed": verdict.is_passed,
         "scenario": verdict.scenario,

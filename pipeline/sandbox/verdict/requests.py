@@ -1,4 +1,4 @@
-"""The rules of connections and TLS, and of a request: its form, its headers, who sends it."""
+"""Rules for connections and TLS, and for a request's form, headers and sender."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,7 +13,7 @@ _TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
 
 
 def never_refused(*refusals: Refusal, of: Callable[[Journal], list[Call]]) -> Callable[[Journal], Judgement]:
-    """The rule that none of some calls is refused for one of these reasons."""
+    """The rule that no call is refused for one of these reasons."""
 
     def judge(journal: Journal) -> Judgement:
         calls = of(journal)
@@ -23,7 +23,7 @@ def never_refused(*refusals: Refusal, of: Callable[[Journal], list[Call]]) -> Ca
 
 
 def all_calls(journal: Journal) -> list[Call]:
-    """Every call, also what was no HTTP."""
+    """Every call, including those that were not HTTP."""
     return journal.calls
 
 
@@ -38,22 +38,22 @@ def gateway_checks(journal: Journal) -> list[Call]:
 
 
 def standard_checks(journal: Journal) -> list[Call]:
-    """The checks that come with a certificate."""
+    """The checks made with a certificate."""
     return [call for call in checks(journal) if call.asked is ApiName.VOP_STANDARD]
 
 
 def rated_checks(journal: Journal) -> list[Call]:
-    """The checks of a server that keeps a rate."""
+    """The checks on a server with a rate limit."""
     return checks(journal) if journal.has_rate else []
 
 
 def capped_checks(journal: Journal) -> list[Call]:
-    """The checks of the test server, which keeps a daily limit."""
+    """The checks on the test server, which has a daily limit."""
     return [call for call in checks(journal) if call.role == Environment.TEST]
 
 
 def carries_its_token(journal: Journal) -> Judgement:
-    """Every check of a gateway carries a token of this issuer for this server."""
+    """Every gateway check carries a token of this issuer for this server."""
     calls = gateway_checks(journal)
     is_forged = any(_TOKEN_FAULTS & set(call.faults) for call in journal.calls)
     wrong = {Refusal.TOKEN_MISSING, Refusal.TOKEN_OF_ANOTHER_SERVER}
@@ -105,7 +105,7 @@ def offers_a_listed_suite(journal: Journal) -> Judgement:
 
 
 def sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
-    """The rule that a connection to a port whose TLS is wrong carries no request."""
+    """The rule that no request is sent to a port with faulty TLS."""
 
     def judge(journal: Journal) -> Judgement:
         numbers = {visit.number for visit in journal.visits if visit.port == port}
@@ -116,14 +116,14 @@ def sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
 
 
 def does_not_pipeline(journal: Journal) -> Judgement:
-    """No request is sent on a connection before the one before it is answered."""
+    """No request is sent on a connection before the previous one is answered."""
     calls = [call for call in journal.calls if call.method]
     hurried = [call for call in calls if call.waiting_count]
     return judged(len(calls), (shown_call(call, f"{call.waiting_count} sent behind it") for call in hurried))
 
 
 def follows_no_redirect(journal: Journal) -> Judgement:
-    """Nothing is sent to where a redirect leads."""
+    """No request follows a redirect."""
     met = [call for call in journal.calls if any(fault.startswith("redirect-") for fault in call.faults)]
     numbers = {visit.number for visit in journal.visits if visit.port == ELSEWHERE}
     return judged(len(met), (shown_call(call) for call in journal.calls if call.connection in numbers))

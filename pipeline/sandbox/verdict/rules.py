@@ -1,4 +1,4 @@
-"""The table of rules: what a right client does, and where that is written."""
+"""The table of rules: how a correct client behaves, and the source."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,16 +10,16 @@ from pipeline.sandbox.verdict.judgement import Judgement, checks
 from pipeline.sandbox.verdict.requests import never_refused
 
 WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-suite")
-"""The ports of scenario tls, by what is wrong with their TLS."""
+"""The ports of scenario tls, by their TLS fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """One thing that a right client does."""
+    """One thing that a correct client does."""
 
     name: str
     what: str
-    source: str  # where it is written: a part of the API reference, an RFC, or manners, which are our choice
+    source: str  # source: a part of the API reference, an RFC, or manners, which are our choice
     judge: Callable[[Journal], Judgement]
 
 

@@ -1,9 +1,8 @@
 """ask: Checks -> Answers. Every question at most once, under every limit, whatever dies.
 
-For each attempt, in this order: a slot of the pace is awaited, a unit of the daily cap is reserved, the
-intent is made durable, the request leaves, and what came back is made durable before it counts.
-So after a crash the requests that may have been sent are known, and they are at most as many as may
-be in flight.
+Each attempt waits for a slot of the rate limit, reserves a unit of the daily cap, makes its intent durable,
+sends the request, and makes the reply durable before it counts. So after a crash the requests that may have
+been sent are known, and they are no more than the limit in flight.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -59,7 +58,7 @@ __all__ = [
 ]
 
 DRAIN_MAX_S = 8.0
-"""How long requests in flight are awaited after a stop: the longest responder's wait and a second."""
+"""How long a stop waits for requests in flight: the longest responder's wait and a second."""
 
 
 async def ask(  # noqa: PLR0913 (what asking takes)

@@ -1,14 +1,13 @@
-"""Decide whether a server turns away all questions or single ones.
+"""Decide whether a server refuses all questions or single ones.
 
-A status that is neither an answer nor trouble, such as 401, 403, 404 or a redirect, may mean that our
-credentials or our address are wrong, and so every question would meet it; or that a filter before the server
-dislikes one name. The reply does not show which. So questions are asked one at a time until one is answered,
-and where five in a row are turned away alike, it is all of them: a run that never had an answer ends, and one
-that had leaves the rest to a later run. Any other question that is turned away has no answer in this run, and
-does not hold up the others. A status about what a request says is more often a filter's: once this run has
-had an answer, it takes a hundred of them in a row.
+A status such as 401, 403, 404 or a redirect may mean that our credentials or our address are wrong, so every
+question would get it; or that a filter before the server rejects one name. The reply does not show which. So
+questions are asked one at a time until one is answered. If five in a row are refused alike, all would be: a
+run without any answer ends, and a run with answers leaves the rest to a later run. Any other refused question
+has no answer in this run, and does not delay the others. A status about the content of a request is more
+often a filter's: once this run has had an answer, a hundred of them in a row are needed.
 
-A question that an earlier run had turned away as well is no evidence about the others.
+A question that an earlier run had refused too is no evidence about the others.
 """
 
 from collections import Counter, deque
@@ -16,19 +15,20 @@ from collections import Counter, deque
 from pipeline.errors import PrecheckError
 
 ALIKE_MAX = 5
-"""Questions asked one at a time and turned away alike, after which no other is sent."""
+"""After this many questions asked singly and refused alike, no other is sent."""
 TURNED_AWAY_IN_A_ROW_MAX = 20
-"""Questions turned away without an answer between them, after which the others are asked one at a time; and
-one at a time, after which no other is sent, however they were turned away."""
+"""After this many refusals without an answer between them, the others are asked singly; and after as many
+refusals singly, of any kind, no other is sent.
+"""
 ABOUT_WHAT_IT_SAYS = frozenset({"HTTP_400", "HTTP_413", "HTTP_415", "HTTP_422"})
-"""Codes of a gateway before the server that objects to a request's content."""
+"""Codes of a gateway before the server that rejects a request's content."""
 ABOUT_WHAT_IT_SAYS_MAX = 100
 """Such questions in a row, after an answer in this run, that end the asking: rows of one kind stand side by
 side."""
 
 
 class Admission:
-    """True if one API's server admits us."""
+    """Whether one API's server accepts our requests."""
 
     def __init__(self, *, has_answered: bool) -> None:
         """Begin a run; it may have answered a question of this file before, under the same settings."""
@@ -41,29 +41,29 @@ class Admission:
         self._last_code = ""
 
     def answered(self) -> None:
-        """Note an answered question."""
+        """Record an answered question."""
         self.has_answered = self._has_answered_here = True
         self.let_in()
 
     def let_in(self) -> None:
-        """Note a processed question, whatever the result."""
+        """Record a processed question, whatever the result."""
         self._in_a_row = 0
         self._alike.clear()
 
     def doubted(self, code: str, error: PrecheckError) -> PrecheckError | None:
-        """It refused a question that is asked once more, by another request's reply; as `is_over`."""
+        """Record a refusal of another request, so that the question is asked again; returns as `is_over`."""
         self._in_a_row += 1
         self._last, self._last_code = error, code
         return self.is_over
 
     def turned_away(self, code: str, error: PrecheckError, *, alone: bool, again: bool) -> bool:
-        """It refused access to a question.
+        """Record that the server refused access to a question.
 
         Args:
             code: of the refusal.
-            error: what ends the run where all questions are refused so.
+            error: the end of the run if all questions are refused like this.
             alone: whether the question was sent one at a time.
-            again: whether it turned the same question away in an earlier run.
+            again: whether it refused the same question in an earlier run.
 
         Returns:
             Whether the others must be asked one at a time from now on.
@@ -82,7 +82,7 @@ class Admission:
 
     @property
     def is_over(self) -> PrecheckError | None:
-        """Why to send no other question; None if others may be admitted."""
+        """Why no other question may be sent; None if others may."""
         if self._has_answered_here and self._last_code in ABOUT_WHAT_IT_SAYS:
             over = self._in_a_row >= ABOUT_WHAT_IT_SAYS_MAX - TURNED_AWAY_IN_A_ROW_MAX
         else:

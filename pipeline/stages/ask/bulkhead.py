@@ -1,21 +1,21 @@
-"""A bulkhead for slow banks: one that keeps us waiting may not hold all places in flight.
+"""A bulkhead for slow banks: one slow bank must not occupy all places in flight.
 
-Every request to a silent bank holds its place until the service gives the bank up, for seconds. In a file
-that is sorted by bank such requests would soon hold every place, and all other banks would wait for this
-one. So a bank gets no more than half of the places until it has answered in time, and again once a request
-to it has waited for too long; the questions for others go first. A bank that answers in time is not held
-back, even if it is the only one.
+A request to a silent bank holds its place for seconds, until the service gives the bank up. In a file sorted
+by bank, such requests would soon hold every place, and all other banks would wait. So a bank gets at most
+half of the places until it has answered in time, and again after a request to it has waited too long;
+questions for others go first. A bank that answers in time is not limited, even if it is the only one.
 
-Where a daily cap leaves questions unasked, their order matters more than the time, and no question overtakes.
+If a daily cap leaves questions unasked, their order matters more than time, and no question overtakes
+another.
 """
 
 from collections import defaultdict
 
 SLOW_S = 2.0
-"""A bank that takes longer is slow: the schemes want an answer within one second, and give up after five."""
+"""A slower bank counts as slow: the schemes require an answer within one second, and give up after five."""
 
 SHARE_MIN = 8
-"""Places that any bank may hold; where there are no more in all, none are reserved for others."""
+"""Places for any bank; if there are no more in all, none are reserved for others."""
 
 
 class Bulkhead:
@@ -28,22 +28,22 @@ class Bulkhead:
         self._quick: set[str] = set()  # those whose last reply came in time
 
     def has_place(self, responder: str, now: float) -> bool:
-        """True if one more request to this responder may leave."""
+        """True if one more request to this responder may be sent."""
         since = self._since[responder]
         if len(since) < self._share_max:
             return True
         return responder in self._quick and now - next(iter(since.values())) < self._slow_s
 
     def take(self, responder: str, check: int, now: float) -> None:
-        """A request leaves; a check has one in flight at a time."""
+        """Record a request; a check has one in flight at a time."""
         self._since[responder][check] = now
 
     def withdraw(self, responder: str, check: int) -> None:
-        """Note that nothing was sent."""
+        """Record that nothing was sent."""
         del self._since[responder][check]
 
     def give_back(self, responder: str, check: int, now: float) -> None:
-        """Its reply is here, or will not come."""
+        """Record that its reply arrived, or never will."""
         if now - self._since[responder].pop(check) < self._slow_s:
             self._quick.add(responder)
         else:

@@ -1,9 +1,9 @@
-"""Two clocks: ours stamps every request, and the server's every response.
+"""Compare our clock, which stamps requests, with the server's, which stamps responses.
 
-A clock that is wrong makes requests look old or early, and counts the daily cap by another day than the
-server does. Source: API reference, "Request headers" and "Response headers". That a server refuses a
-stamp, and how it says so, is not in it: TIMESTAMP_INVALID is the word of the European scheme, and 400
-FORMAT_ERROR that of the reference for whatever fails validation.
+A wrong clock makes requests look old or early, and counts the daily cap by a different day from the server's.
+Source: API reference, "Request headers" and "Response headers". It does not describe how a server refuses a
+stamp: TIMESTAMP_INVALID is the European scheme's code, and 400 FORMAT_ERROR the reference's for all failed
+validation.
 """
 
 import re
@@ -20,21 +20,21 @@ from schemas.problem import Problem
 from schemas.strict import parse, timestamp
 
 SKEW_MAX_S = 30.0
-"""How far two clocks may differ without a warning; those set by a time server differ by less than one."""
+"""How far two clocks may differ without a warning; synchronised clocks differ by less than a second."""
 DAY_WRONG_S = 12 * 3600.0
-"""Two clocks that differ by more are on different days more often than not."""
+"""Two clocks that differ by more are mostly on different days."""
 ODD_S = 24 * 3600.0
-"""A single stamp that differs by more, or is no date, says nothing about any clock."""
+"""A single stamp that differs by more, or is not a date, says nothing about any clock."""
 AGREEING_COUNT = 3
-"""Consecutive replies that must agree before a time stamp is believed; a single one proves nothing."""
+"""Consecutive replies that must agree before a server's time is believed; one proves nothing."""
 _AGREEMENT_S = 60.0
 _YEARS = range(2000, 2100)
-"""A stamp of another year is none: it would overflow what it is compared with."""
+"""A stamp of an impossible year is ignored: it would overflow the comparison."""
 _ADVICE = Sentence("stages.set_clock")
 
 _STAMP_CODE = "TIMESTAMP_INVALID"
 _STAMP_HEADER = re.compile(r"x-request-timestamp|timestamp_invalid", re.IGNORECASE)
-"""How a detail complains about our stamp. The bare word would not do: it may be part of a payee's name."""
+"""How a detail complains about our stamp. The bare word is not enough: it may be part of a payee's name."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -65,7 +65,7 @@ class ClockComparison:
             log.warning(clock.recorded(), api=api.value, vital=True)
 
     def agreed_ahead_s(self, api: ApiName) -> float | None:
-        """How far the server is ahead by its last replies; None if they are too few or do not agree."""
+        """How far the server is ahead by its last replies; None if they are too few or disagree."""
         last = self._last.get(api)
         if last is None or len(last) < AGREEING_COUNT or max(last) - min(last) > _AGREEMENT_S:
             return None
@@ -75,8 +75,8 @@ class ClockComparison:
 def server_ahead_s(response: httpx.Response, *, sent: datetime, received: datetime) -> float:
     """How far the server's clock is ahead of ours, at least; negative if it is behind.
 
-    0 if the server can have written its stamp between sending and receiving, or wrote none that can
-    be read: it is no part of the answer, and does not affect it.
+    0 if the stamp fits between sending and receiving, or is missing or unreadable: it is not part of the
+    answer, and does not affect it.
 
     >>> from datetime import UTC, timedelta
     >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -91,7 +91,7 @@ def server_ahead_s(response: httpx.Response, *, sent: datetime, received: dateti
 
 
 def server_time(response: httpx.Response) -> datetime | None:
-    """The stamp of a response; None if it has none of the form of the reference."""
+    """The stamp of a response; None if it is not in the form of the reference."""
     try:
         time = datetime.fromisoformat(response.headers.get("x-response-timestamp", ""))
     except ValueError:
@@ -100,7 +100,7 @@ def server_time(response: httpx.Response) -> datetime | None:
 
 
 def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationError:
-    """The error for a run with a daily cap whose clock is on another day than the server's."""
+    """The error for a run with a daily cap if our clock and the server's are on different days."""
     return ConfigurationError(
         Sentence(
             "stages.this_machine_s",
@@ -113,7 +113,7 @@ def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationEr
 
 
 def refuses_our_time(response: httpx.Response) -> bool:
-    """True if a 400 is about the time of the request, and so would be the reply to every row."""
+    """True if a 400 is about the time of the request, so every row would get it."""
     if response.status_code != 400:
         return False
     try:
@@ -125,7 +125,7 @@ def refuses_our_time(response: httpx.Response) -> bool:
 
 
 def wrong_clock(api: ApiName, response: httpx.Response, now: datetime) -> ConfigurationError:
-    """The error for a run whose requests the server finds too old or too early; it gives both clocks."""
+    """The error for a run whose requests the server finds too old or too early; it states both times."""
     theirs = server_time(response)
     server_clock = (
         Sentence("stages.server_gives_none")

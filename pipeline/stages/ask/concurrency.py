@@ -1,13 +1,12 @@
-"""How many requests to one API may be in flight: one at a time at first, then all that may.
+"""Limit the requests in flight to one API: one at a time at first, then up to the maximum.
 
-*The door.* A run begins with one question alone. Only the first answer shows that a server accepts us, with
-these credentials and at this address: until then a second question might disclose a second payee to the
-wrong party. The door opens with the first answer, and is shut again where the server begins to refuse
-access to everything.
+*The door.* A run begins with a single question. Only the first answer shows that the right server accepts our
+credentials: until then a second question might disclose a second payee to the wrong party. The door opens
+with the first answer, and closes again if the server begins to refuse all access.
 
-*The window.* A server that says "too many" (429) is hurried. What may be in flight is halved, at most once
-for each pause; after the pause one request tries, alone; and with every answer a little more may be in
-flight, until all of it may again. Below one request in flight, as many of our rate leave, evenly.
+*The window.* A server that answers "too many" (429) is overloaded. The limit in flight is halved, at most
+once per pause; after the pause a single request is tried; and with every answer the limit grows a little,
+back up to the maximum. A limit below one is a share of our rate, sent evenly.
 """
 
 from collections.abc import Callable
@@ -16,21 +15,22 @@ from math import inf
 import anyio
 
 ALONE_MAX_S = 1.0
-"""How long the others wait for a question sent alone: a slow bank does not hold up the whole file."""
+"""How long the others wait for a question sent alone: a slow bank must not delay the whole file."""
 GROWTH = 0.04
-"""What each answer adds to the requests that may be in flight: so a server that is too slow for us says "too
-many" once in some twenty requests. Below one, it adds as much of what is left."""
+"""How much each answer adds to the limit in flight, so that a server too slow for us answers "too many" about
+once in twenty requests. Below one, it adds this share of the remainder.
+"""
 WINDOW_MIN = 1 / 256
 
 
 class ConcurrencyLimit:
-    """The places in flight of one API. Times are seconds of a clock that never goes back."""
+    """The places in flight of one API. Times are seconds of a monotonic clock."""
 
     def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:
-        """Begin closed and empty, with an upper limit of requests; the rate is kept elsewhere."""
+        """Begin closed and empty, with an upper limit of requests; the rate limit is elsewhere."""
         self.is_open = False
         self.window = float(most)
-        """How many may be in flight; below 1, the part of our rate that may leave."""
+        """The limit in flight; below 1, the share of our rate."""
         self._most = self._kept = most
         self._rate_per_s = rate_per_s
         self._clock = clock
@@ -50,16 +50,16 @@ class ConcurrencyLimit:
 
     @property
     def is_exceeded(self) -> bool:
-        """True if more places are taken than are counted for us: other processes may have them by now."""
+        """True if more places are taken than we may use: other processes may have them by now."""
         return self.in_flight > self._kept
 
     def resize(self, most: int, rate_per_s: float, *, kept: int = 0) -> None:
-        """As many may be in flight from now on; what is in flight already lands first.
+        """Change the limit in flight; requests in flight finish first.
 
         Args:
             most: places to take.
             rate_per_s: as in the beginning.
-            kept: how many of those that are taken may stay so, where that is more.
+            kept: how many taken places may be kept, if that is more.
         """
         self._has_none = most == 0
         self._kept = max(most, kept)
@@ -70,7 +70,7 @@ class ConcurrencyLimit:
         self._freed.set()
 
     async def take(self) -> bool:
-        """Wait for a place, first come first served, and take it; False, and none taken, after `end`."""
+        """Wait for a place in order of arrival, and take it; False, without a place, after `end`."""
         if self._queue.locked() or self._wait_s() > 0:
             async with self._queue:
                 while (wait_s := self._wait_s()) > 0:
@@ -84,38 +84,38 @@ class ConcurrencyLimit:
         return True
 
     def give_back(self) -> None:
-        """The reply is here, or nothing was sent."""
+        """Return a place: the reply arrived, or nothing was sent."""
         self.in_flight -= 1
         self._freed.set()
 
     def end(self) -> None:
-        """Let nothing more leave: all waiting tasks are woken at once, not in turn."""
+        """Let nothing more be sent: all waiting tasks wake at once, not in turn."""
         self._is_over = True
         self._freed.set()
 
     def open(self) -> None:
-        """An answer came: the others may follow."""
+        """Open the door: an answer came."""
         self.is_open = True
         self._freed.set()
 
     def shut(self) -> None:
-        """One at a time again."""
+        """Close the door: one at a time again."""
         self.is_open = False
 
     def halve(self) -> None:
-        """The server is hurried: half as many as are in flight, and one alone to try."""
+        """Halve the limit for an overloaded server, and try one alone."""
         self.window = max(min(self.window, max(self.in_flight, 1)) / 2, WINDOW_MIN)
         self._is_trying = True
 
     def grow(self) -> None:
-        """The server answered: a little more."""
+        """Raise the limit a little: the server answered."""
         self._is_trying = False
         if self.is_slowed:
             self.window = min(self.window + GROWTH * min(self.window, 1.0), self._most)
             self._freed.set()
 
     def _wait_s(self) -> float:
-        """Seconds until a slot is free: 0 if one is, or after `end`; inf if one must be returned first."""
+        """Seconds until a place is free: 0 if one is, or after `end`; inf if one must be returned first."""
         if self._is_over:
             return 0.0
         if self._has_none or self.in_flight >= self._most:
@@ -123,7 +123,7 @@ class ConcurrencyLimit:
         if self._is_trying:
             most = 1
         elif not self.is_open:
-            # After too long alone it no longer holds up the others.
+            # After too long, a question sent alone no longer delays the others.
             since_s = self._clock() - self._left_at
             return 0.0 if self.in_flight == 0 else max(ALONE_MAX_S - since_s, 0.0)
         else:

@@ -1,7 +1,7 @@
-"""What happens to a question on its way to an answer, for observers such as metrics and traces.
+"""The events of a question until its answer, for observers such as metrics and traces.
 
-They are called as it happens, in the loop that asks: they must neither wait nor raise. By default there is
-none, and the calls cost nothing that could be measured (docs/adr/0020).
+Observers are called at once, in the event loop of the asking: they must neither wait nor raise. By default
+there are none, and the calls cost nothing measurable (docs/adr/0020).
 """
 
 from collections.abc import Callable
@@ -12,24 +12,24 @@ from schemas.outcomes import Outcome
 
 
 class Wait(NamedTuple):
-    """The question waits for a slot, for a place in flight, and for whatever else holds it back."""
+    """The question waits for a slot, a place in flight, or another condition."""
 
 
 class Intend(NamedTuple):
-    """The request may leave; its intent is made durable."""
+    """The request may be sent; its intent is being made durable."""
 
     attempt: int
     request_id: str
 
 
 class Send(NamedTuple):
-    """The intent is durable; the request leaves."""
+    """The intent is durable; the request is being sent."""
 
 
 class Receive(NamedTuple):
-    """A reply is here, or it is known that none will come. What it said is made durable."""
+    """A reply arrived, or will never come. It is being made durable."""
 
-    reply: str  # its HTTP status such as `200`, or why there is none, such as `deadline`
+    reply: str  # its HTTP status such as `200`, or the reason for none, such as `deadline`
 
 
 class Record(NamedTuple):
@@ -37,13 +37,13 @@ class Record(NamedTuple):
 
 
 class End(NamedTuple):
-    """The question has its answer, which may be that there is none in this run."""
+    """The question has its answer, perhaps that it has none in this run."""
 
     answer: Answer
     outcome: Outcome
 
 
 QuestionEvent = Wait | Intend | Send | Receive | Record | End
-"""What happens to a question: `Wait`, then `Intend` to `Record` for each request, then `End`."""
+"""Follows one question: `Wait`, then `Intend` to `Record` for each request, then `End`."""
 Follow = Callable[[QuestionEvent], None]
 """Follows one question."""

@@ -1,6 +1,6 @@
-"""The questions of one API as they come from their source, for whichever worker is free.
+"""The questions of one API, from their source to the next free worker.
 
-The next chunk is claimed while the questions of the last one are still in flight, so that nothing drains in
+The next chunk is claimed while questions of the last one are still in flight, so that workers never idle in
 between.
 """
 
@@ -14,12 +14,12 @@ from pipeline.stores.values import ChunkLease, Question, QuestionChunk
 from schemas.outcomes import ApiName
 
 RENEWAL_MAX_S = 5.0
-"""More than passes between two renewals of a process that is awake."""
+"""Longer than the time between two lease renewals of a running process."""
 _POLL_INTERVAL_S = 0.1
 
 
 class ClaimedQuestion(NamedTuple):
-    """A question to be asked now, and the chunk that it came in."""
+    """A question to be asked now, and its chunk."""
 
     question: Question
     hold: ChunkLease
@@ -32,23 +32,23 @@ class QuestionFeed:
         self._source = source
         self._api = api
         self._here: Iterator[ClaimedQuestion] = iter(())
-        self._open: dict[ChunkLease, int] = {}  # questions without an end, of each chunk
+        self._open: dict[ChunkLease, int] = {}  # unfinished questions of each chunk
         self._claiming = anyio.Lock(fast_acquire=True)
         self._is_over = False
         self._taken_count = 0
 
     @property
     def count(self) -> int | None:
-        """The question count; None while more may come."""
+        """The number of questions; None while more may come."""
         return self._taken_count if self._is_over else None
 
     @property
     def is_shared(self) -> bool:
-        """True if other processes may ask what is left here."""
+        """True if other processes may ask the rest."""
         return self._source.is_shared
 
     async def take(self) -> ClaimedQuestion | None:
-        """The next question; None if there is none left."""
+        """The next question, or None."""
         while True:
             for taken in self._here:
                 if self.has(taken.hold):
@@ -59,7 +59,7 @@ class QuestionFeed:
             await self._claim()
 
     async def has_more(self) -> bool:
-        """True if other processes have left something to claim since there was nothing."""
+        """True if other processes have released questions since the last one was taken."""
         return await self._source.has_free(self._api)
 
     def reopen(self) -> None:
@@ -67,12 +67,12 @@ class QuestionFeed:
         self._is_over = False
 
     async def leave(self) -> None:
-        """Leave all that is left to other processes: nothing of it is under way here."""
+        """Release all remaining questions to other processes: none is in progress here."""
         self._open.clear()
         await self._source.give_back(self._api)
 
     async def ended(self, hold: ChunkLease) -> None:
-        """A question of this chunk is done in this run."""
+        """Record that a question of this chunk is done in this run."""
         if hold not in self._open:
             return  # its chunk was lost meanwhile
         self._open[hold] -= 1
@@ -85,7 +85,7 @@ class QuestionFeed:
         return hold in self._open and self._source.holds(hold)
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """True if a request of this chunk may leave now."""
+        """True if a request of this chunk may be sent now."""
         return hold in self._open and self._source.may_send(hold)
 
     async def renewed(self, hold: ChunkLease) -> bool:
@@ -97,17 +97,17 @@ class QuestionFeed:
         return self.has(hold)
 
     def lose(self, hold: ChunkLease) -> None:
-        """Another process has this chunk now: give out no more of it."""
+        """Another process has this chunk now: stop handing out its questions."""
         self._open.pop(hold, None)
 
     async def give_back(self) -> None:
-        """Let other processes ask what was not done here."""
+        """Release unfinished questions to other processes."""
         if self._open:
             self._open.clear()
             await self._source.give_back(self._api)
 
     async def _claim(self) -> None:
-        """Claim another chunk; one worker does it for all."""
+        """Claim another chunk; one worker does this for all."""
         here = self._here
         async with self._claiming:
             if self._here is not here or self._is_over:

@@ -1,4 +1,4 @@
-"""The gate that lets requests leave: limits, pauses that the server asked for, and recent failures."""
+"""The gate that lets requests out: limits, pauses requested by the server, and recent failures."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -21,15 +21,15 @@ from pipeline.transport.breaker import Breaker, RetryBudget
 from pipeline.wording import Sentence
 
 PAUSE_MAX_S = 60.0
-"""The longest pause at the server's request that a run sits out; a longer one is for a later run."""
+"""The longest requested pause that a run waits; longer ones are left to a later run."""
 PAUSE_FIRST_S = 0.5
-"""The shortest pause after a reply that asks for one; it doubles until there is another reply."""
+"""The shortest pause after a reply that requests one; it doubles until there is another reply."""
 PAUSES_MAX = 5
-"""Pauses without another reply between them that a run sits out."""
+"""Consecutive pauses, without another reply between them, that a run waits."""
 PLACE_INTERVAL_S = 0.1
 """How often a question for a slow responder looks for a place."""
 RETRIES_FREE = 20
-"""Retries that any run may make beside a tenth of its questions and one for each request in flight."""
+"""Retries allowed to any run, besides a tenth of its questions and one for each request in flight."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -37,9 +37,9 @@ Reply = httpx.Response | retry.NetworkFailure
 
 
 class DepartureState(NamedTuple):
-    """The state of the gate when a request left."""
+    """The state of the gate when a request was sent."""
 
-    alone: bool  # it was sent one at a time
+    alone: bool  # sent one at a time
     pause_count: int  # the number of pauses of this run before it
 
 
@@ -47,7 +47,7 @@ class GateDecision(Enum):
     """The decision of the gate about a question."""
 
     GO = auto()  # now, and only now: the slot is taken
-    LATER = auto()  # its responder is slow or silent, or a request for it is out; others may go first
+    LATER = auto()  # its responder is slow or silent, or a request for it is in flight; others may go first
     NEVER = auto()  # not in this run
 
 
@@ -79,12 +79,12 @@ def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
 
 
 def was_held(reply: Reply) -> bool:
-    """True if nothing was sent, because the server had asked for a pause meanwhile."""
+    """True if nothing was sent, because the server had requested a pause meanwhile."""
     return isinstance(reply, retry.NetworkFailure) and reply.kind == "held"
 
 
 class RequestGate:
-    """The way out to one API."""
+    """The exit to one API."""
 
     def __init__(self, channel: ApiChannel, world: AskingContext) -> None:
         self.closed: Closure | None = None
@@ -93,24 +93,24 @@ class RequestGate:
         self._world = world
         self._server = Breaker(channel.server_patience)
         self._responders: dict[str, Breaker] = defaultdict(partial(Breaker, channel.responder_patience))
-        self._silent_as: dict[str, str] = {}  # responder -> the code that it last failed with
-        self._paused_until = -inf  # on the clock of the world
+        self._silent_as: dict[str, str] = {}  # responder -> the code of its last failure
+        self._paused_until = -inf  # on the context's clock
         self._pause_count = self._pauses_in_a_row = 0
-        self._paused_s = 0.0  # by the pauses in a row
+        self._paused_s = 0.0  # length of the consecutive pauses
         self._concurrency = channel.concurrency
-        self._under_way: set[int] = set()  # checks that are on their way through here, or have left
-        self._tickets: dict[int, DepartureState] = {}  # by check, of those that have left
+        self._under_way: set[int] = set()  # checks in the gate or in flight
+        self._tickets: dict[int, DepartureState] = {}  # by check, for requests in flight
         self._units = channel.quota if isinstance(channel.quota, Quota) else None
         self._reserving = anyio.Lock()
         self._bulkhead = Bulkhead(channel.in_flight_max, slow_s=channel.slow_s)
-        self._is_probed = anyio.Event()  # set once the probe that is on its way is over
+        self._is_probed = anyio.Event()  # set once the probe in flight is over
         self._is_closed = anyio.Event()
 
     async def enter(self, check: Check) -> GateDecision:
         """Wait until a request for this question may leave, and take its place.
 
-        A question has one request under way at a time: where its chunk was lost, it may come in another one
-        before the reply is here.
+        A question has one request in flight at a time: if its chunk was lost, it may come again in another
+        chunk before the reply arrives.
         """
         if check.check in self._under_way:
             return GateDecision.NEVER if self._is_shut() else GateDecision.LATER
@@ -121,7 +121,7 @@ class RequestGate:
         return decision
 
     async def _go_through(self, check: Check) -> GateDecision:
-        """As `enter`, for the only request for this question."""
+        """As `enter`, for the question's only request."""
         responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():
@@ -135,7 +135,7 @@ class RequestGate:
                 if self._is_free(responder) and await self._has_its_turn(responder):
                     self._let_go(check, responder, ticket)
                     return GateDecision.GO
-                self._concurrency.give_back()  # something happened while it waited
+                self._concurrency.give_back()  # the state changed while it waited
 
     def _let_go(self, check: Check, responder: str, ticket: DepartureState) -> None:
         self._server.start()
@@ -147,15 +147,15 @@ class RequestGate:
         self._tickets[check.check] = ticket
 
     def may_leave(self) -> bool:
-        """True if a request that was let go may still leave, now that its intent is durable.
+        """True if an admitted request may still be sent, now that its intent is durable.
 
-        The server may have asked for a pause since; and the share under which it took its place may have
-        lapsed, and another one have come that has fewer places.
+        Meanwhile the server may have requested a pause, or the process's share may have been replaced by one
+        with fewer places.
         """
         return self._paused_until <= self._world.clock() and not self._concurrency.is_exceeded
 
     def later(self, check: Check) -> float | str:
-        """How long a question that was put off is to wait, or the code that it ends with."""
+        """How long a postponed question must wait, or its final code."""
         responder = self._channel.api.responder(check)
         if check.check in self._under_way or not self._has_place(responder):
             return PLACE_INTERVAL_S
@@ -175,11 +175,11 @@ class RequestGate:
         self._wake()
 
     async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
-        """Learn from a reply the health of the server and the responder, and any pause they ask for.
+        """Learn from a reply the health of server and responder, and any requested pause.
 
         Returns:
-            The server's run of failures that the reply belongs to, None if it shows a healthy server;
-            and the state of the gate when its request left.
+            The server's streak of failures that includes the reply, None if it shows a healthy server; and
+            the state of the gate when its request was sent.
         """
         responder = self._channel.api.responder(check)
         streak: int | None = self._server.streak
@@ -209,7 +209,7 @@ class RequestGate:
         return streak, ticket
 
     def _abstain(self, responder: str) -> None:
-        """Learn nothing about the health of the server and the responder."""
+        """Learn nothing about the health of server and responder."""
         self._server.abstain()
         self._abstain_of(responder)
 
@@ -232,7 +232,7 @@ class RequestGate:
             self._publish_window()
 
     def answered(self) -> None:
-        """A question was answered: others may follow."""
+        """Record an answer: others may follow."""
         self._concurrency.open()
 
     def ask_alone(self) -> None:
@@ -246,15 +246,15 @@ class RequestGate:
         return False if streak is None else self._server.was_outage(streak)
 
     async def note_reply(self, check: Check, response: httpx.Response) -> None:
-        """Send nothing for as long as the server asks, waiting requests included; long pauses end the run."""
+        """Pause as long as the server requests, waiting requests included; a long pause ends the run."""
         ticket = self._tickets[check.check]
         quota, now = self._channel.quota, self._world.now()
         wished_s = retry.pause_s(response.headers, now=now)
         if wished_s > PAUSE_MAX_S:
             self._paused_until = self._world.clock() + wished_s  # also for what has passed the gate already
-            self._channel.share.pause(PAUSE_MAX_S)  # other processes sit out what a run sits out
+            self._channel.share.pause(PAUSE_MAX_S)  # other processes wait as long as a run waits
         if wished_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
-            # The server counts requests of ours that our own count does not know.
+            # The server has counted requests of ours that our count lacks.
             await quota.close_for_today()
             self.close_for_cap()
         elif wished_s > PAUSE_MAX_S:
@@ -289,12 +289,12 @@ class RequestGate:
         self._publish_window()
 
     def _pause_for(self, pause_s: float) -> None:
-        """Send nothing, and have no other process of the account send anything."""
+        """Pause this process, and all others of the account."""
         self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
         self._channel.share.pause(pause_s)
 
     def _publish_window(self) -> None:
-        """Put into the tally how many requests may be in flight, where that is not all."""
+        """Record in the tally the limit in flight, if it is reduced."""
         tally, name, window = self._world.tally, self._channel.api.name, self._concurrency.window
         if self._concurrency.is_slowed:
             tally.slowed[name] = window
@@ -303,33 +303,33 @@ class RequestGate:
             tally.slowed.pop(name, None)
 
     def _leave_alone(self, why: Sentence) -> None:
-        """Send no more in this run, as the server wants to be left alone for longer than a run sits out."""
+        """Send no more in this run: the server requests a longer pause than a run waits."""
         self._world.tally.closed[self._channel.api.name] = why
         self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
 
     def close_for_cap(self) -> None:
-        """Send no more in this run, as the daily cap is used up."""
+        """Send no more in this run: the daily cap is used up."""
         self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
 
     def close(self, state: AnswerState, code: str) -> None:
-        """Send no more in this run; what is left ends in this state."""
+        """Send no more in this run; the remaining questions end in this state."""
         if self.closed is None:
             name = self._channel.api.name
             log.warning("no more requests in this run", api=name.value, code=str(code))
             self.closed = self._world.tally.closures[name] = Closure(state, code)
-            # Waiting tasks are woken at once: each would wait minutes for its own turn.
+            # Waiting tasks wake at once: each would wait minutes for its own turn.
             self._is_closed.set()
             self._concurrency.end()
             self._channel.pace.end()
             self._wake()
 
     async def sleep(self, wait_s: float) -> None:
-        """Wait, but not beyond the closing of the gate; a stop cancels the waiting task."""
+        """Wait until the time is over or the gate closes; a stop cancels the waiting task."""
         with anyio.move_on_after(wait_s):
             await self._is_closed.wait()
 
     def _wake(self) -> None:
-        """Wake tasks that wait for a probe, unless it is still on its way."""
+        """Wake tasks that wait for a probe, unless it is still in flight."""
         if self.closed is not None or not self._server.is_probing:
             self._is_probed.set()
 
@@ -348,25 +348,25 @@ class RequestGate:
         return self.closed is not None or self._world.stop.is_set()
 
     def _wait_s(self) -> float:
-        """How long to leave the server as a whole alone."""
+        """How long the whole server must be left alone."""
         now = self._world.clock()
         return max(self._paused_until - now, self._server.wait_s(now), 0.0)
 
     async def _sit_out(self) -> None:
-        """Wait until the server's pause ends, or until the probe in flight is over."""
+        """Wait until the server's pause ends, or the probe in flight is over."""
         if self._server.is_probing:
             await self._is_probed.wait()
         else:
             await self.sleep(self._wait_s())
 
     async def _has_its_turn(self, responder: str) -> bool:
-        """Wait for a slot, and for a unit of the daily cap; whether the request may still leave then."""
+        """Wait for a slot and a unit of the daily cap; return whether the request may still be sent."""
         has_slot = await self._channel.pace.slot()
-        # Another share, with fewer places, may have come while it waited.
+        # While it waited, the share may have been replaced by one with fewer places.
         return has_slot and not self._concurrency.is_exceeded and await self._reserve(responder)
 
     async def _reserve(self, responder: str) -> bool:
-        """Reserve one request of the daily cap, if it is counted here: last of all, and never given back."""
+        """Reserve a unit of the daily cap, if it is counted here: last of all, and never returned."""
         quota = self._units
         if quota is None:
             return self._is_free(responder)

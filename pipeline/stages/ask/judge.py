@@ -26,17 +26,18 @@ from schemas.problem import ProblemCode
 BREACHES_MIN = 20
 BREACHES_SHARE = 0.75
 BREACHES_WINDOW = 100
-"""Broken replies that end a run: at least this number, and this share of the latest ones. Single questions
-that always get a broken reply, and a few in a hundred of a large file, end nothing."""
+"""Broken replies that end a run: at least this number, and this share of the latest ones. Questions that
+always get a broken reply, or a few percent of a large file, do not end it.
+"""
 REFUSALS_IN_A_ROW_MAX = 20
-"""Refused questions, with no other reply between them, that a run tolerates of a server that never answered:
-our rules let nothing pass that the reference refuses, so that more of them point to a wrong API or to a
-mistake of ours."""
+"""Refused questions in a row that a run tolerates from a server that never answered: our rules pass only what
+the reference accepts, so more of them indicate a wrong API or a bug of ours.
+"""
 REFUSALS_IN_A_ROW_LATER_MAX = 100
-"""The same, of a server that has answered: rows of one kind, such as one bank's, stand side by side."""
+"""The same for a server that has answered: similar rows, such as one bank's, may be adjacent."""
 
 DETAILS_LOGGED_MAX = 20
-"""Different details of problems that a run logs; a server may put a number of its own into each."""
+"""Distinct details of problems that a run logs; a server may number each."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -47,33 +48,33 @@ class FinalReply(NamedTuple):
     state: AnswerState
     code: str
     matched_name: str | None
-    detail: str = ""  # the server's description of the problem, where it refused the question
+    detail: str = ""  # the server's description of the problem, if it refused the question
 
 
 @dataclass(frozen=True, slots=True)
 class EndRun:
-    """The same would happen to every row: end the run with this error."""
+    """Every row would get the same: end the run with this error."""
 
     error: PrecheckError
 
 
 class UselessReply(NamedTuple):
-    """A reply without information about the payee, and what to do about it."""
+    """A reply without information about the payee, and how to proceed."""
 
     code: str
     decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | EndRun
     misdirected: bool = False
-    """True if it belongs to another request, so that its connection is out of step."""
+    """True if it belongs to another request, so its connection is out of step."""
     needs_fresh: bool = False
-    """True if to send the question again on its own connection, to see whose reply it was."""
+    """True if the question should be sent again on its own connection, to see whose reply it was."""
     told_to_wait: bool = False
-    """True if it only asks for a pause."""
+    """True if it only requests a pause."""
     detail: str = ""
     """The server's description of the problem."""
 
 
 class ReplyJudge:
-    """Judges the replies of one API, and knows when the server has broken the protocol too often."""
+    """Judges the replies of one API, and notices when the server has broken the protocol too often."""
 
     def __init__(self, channel: ApiChannel, world: AskingContext, admission: Admission) -> None:
         self._api = channel.api
@@ -87,7 +88,7 @@ class ReplyJudge:
     def judge(
         self, check: Check, reply: Reply, request_id: str, attempt: retry.RetryState
     ) -> FinalReply | UselessReply:
-        """Decide what a reply is worth."""
+        """Judge a reply: an answer, a refusal, useless, or the end of the run."""
         decision = retry.decide(reply, attempt, chance=self._world.chance(), now=self._world.now())
         if not isinstance(decision, retry.Refuse):
             self._refusals_in_a_row = 0
@@ -112,7 +113,7 @@ class ReplyJudge:
                 return UselessReply(code_of(reply), decision, told_to_wait=is_busy, detail=detail)
 
     def _log_detail(self, check: Check, response: httpx.Response, request_id: str) -> str:
-        """Log the server's description of a problem, each once in a run, and return it."""
+        """Log the server's description of a problem, each text once per run, and return it."""
         code, detail = problem_code(response), problem_detail(response, check)
         entry = (response.status_code, code, detail)
         if detail and entry not in self._logged and len(self._logged) < DETAILS_LOGGED_MAX:
@@ -125,11 +126,11 @@ class ReplyJudge:
         return detail
 
     def not_renewed(self, refused: CredentialsError) -> UselessReply:
-        """What a 401 is worth to a token that was renewed only just now: another would be no better."""
+        """Judge a 401 for a token that was just renewed: another would be no better."""
         return UselessReply("HTTP_401", retry.TurnAway(refused))
 
     def _not_let_in(self, response: httpx.Response) -> CredentialsError | None:
-        """The error where the server identifies us by our certificate, and refuses access."""
+        """The error if the server identifies us by our certificate, and refuses access."""
         if self._requester is None or response.status_code not in {401, 403}:
             return None
         return CredentialsError(
@@ -144,7 +145,7 @@ class ReplyJudge:
     def _refused(
         self, check: Check, response: httpx.Response, request_id: str, attempt: retry.RetryState
     ) -> FinalReply | UselessReply:
-        """A status that refuses one question, if the reply proves to be the API's and this request's."""
+        """Judge a status that refuses one question, if the reply is the API's and belongs to this request."""
         detail = self._log_detail(check, response, request_id)
         if refuses_our_time(response):
             wrong = wrong_clock(self._api.name, response, self._world.now())
@@ -166,14 +167,14 @@ class ReplyJudge:
                 return self._refused_for_good(response, detail)
 
     def _refused_another(self, attempt: retry.RetryState) -> UselessReply:
-        """The refusal of another request: asked once more, and then no evidence about the question."""
+        """Judge a refusal of another request: ask again once, then ignore it as evidence."""
         error = ProtocolError(Sentence("stages.refusals_of_others", api=self._api.name))
         is_over = attempt.number > 1 or self._admission.doubted(OwnCode.CONTRACT, error)
         decision = retry.TurnAway(error) if is_over else retry.Retry(0.0)
         return UselessReply(OwnCode.CONTRACT, decision, misdirected=True)
 
     def _refused_for_good(self, response: httpx.Response, detail: str) -> FinalReply | UselessReply:
-        """A refusal of one question; the end for a server that refuses them all."""
+        """Judge a refusal of one question; a server that refuses all of them ends the run."""
         code = problem_code(response)
         self._refusals_in_a_row += 1
         has_answered = self._admission.has_answered
@@ -206,7 +207,7 @@ class ReplyJudge:
     def _after_breach(
         self, breach: ContractBreachError, attempt: retry.RetryState
     ) -> retry.Retry | retry.GiveUp | EndRun:
-        """One more try for one row; the end for a server that hardly does anything else."""
+        """Retry once after a broken reply; a server that sends hardly anything else ends the run."""
         count = sum(self._breaches)
         if count >= BREACHES_MIN and count >= BREACHES_SHARE * len(self._breaches):
             return EndRun(

@@ -1,7 +1,7 @@
-"""The questions left when a run begins, and the answers known if it ends early.
+"""The open questions when a run begins, and the known answers if it ends early.
 
-The ledger is queried for a thousand questions at a time, so that its answers are never in memory all at once
-except as a frame.
+The ledger is queried for a thousand questions at a time, so that all its answers are in memory only as a
+frame.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from pipeline.stores.values import FruitlessQuestion, QuestionHistory
 from schemas.outcomes import ApiName
 
 RUNS_MAX = 3
-"""The number of runs that may end a question by a reply about itself; then it is not asked again."""
+"""After this many runs got an unusable reply about the question itself, it is not asked again."""
 
 _LOOKED_UP_AT_ONCE = 1_000
 _NOTHING = QuestionHistory(None, 0, None)
@@ -29,10 +29,11 @@ class RemainingQuestions(NamedTuple):
     """The questions of a run, by whether they must be asked."""
 
     answers: pl.DataFrame
-    """`Answers` of those that are not: answered before, or given up."""
+    """`Answers` of closed questions: answered before, or given up."""
     todo: pl.DataFrame
-    """`Checks` of those that are, in the order of asking; of each its `attempts` so far, and `is_suspect`:
-    whether an earlier run got no answer to it."""
+    """`Checks` of open questions, in the order of asking, with their `attempts` so far, and `is_suspect`:
+    whether an earlier run got no answer to them.
+    """
     has_answered: Collection[ApiName]
     """APIs that answered a question of this file before."""
 
@@ -44,7 +45,7 @@ async def remaining_questions(
     *,
     retry_unanswered: bool = False,
 ) -> RemainingQuestions:
-    """What is left to ask; what earlier runs asked comes last.
+    """The open questions; those that earlier runs asked come last.
 
     Args:
         checks: a `Checks` frame, or any slice of one, in the order of asking.
@@ -73,14 +74,14 @@ async def remaining_questions(
 
 
 def within_limit(todo: pl.DataFrame, limit: int, tally: AskingTally) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The first questions to ask, as many as the limit; and `Answers` of the others, deferred to a later run.
+    """The first questions up to the limit, and `Answers` of the others, deferred to a later run.
 
     Args:
         todo: as in `RemainingQuestions`.
         limit: how many questions to take up at most.
         tally: is added those that are deferred.
     """
-    limit = min(limit, todo.height)  # polars takes no number of more than 64 bits
+    limit = min(limit, todo.height)  # polars accepts numbers up to 64 bits
     beyond, answers = todo[limit:], AnswerBuffer()
     for number, attempts in zip(beyond["check"], beyond["attempts"], strict=True):
         answers.add(_unasked(number, AnswerState.DEFERRED, OwnCode.LIMIT, attempts))
@@ -90,7 +91,7 @@ def within_limit(todo: pl.DataFrame, limit: int, tally: AskingTally) -> tuple[pl
 
 
 async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
-    """The answers of a run that ends early, from its closed record: `Answers`, one per check."""
+    """The answers of a run that ends early, from its closed ledger: `Answers`, one per check."""
     answers = AnswerBuffer()
     async for some in _known(checks, ledger):
         for check, _, known in some:
@@ -103,7 +104,7 @@ async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
 
 
 async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
-    """How many questions are not asked any more, unless the user requests it."""
+    """The number of questions that are not asked again, unless the user requests it."""
     found = _LedgerState(await ledger.fruitless())
     if any(fruitless.run_count >= RUNS_MAX for fruitless in found.fruitless.values()):
         async for some in _known(checks, ledger):
@@ -114,16 +115,16 @@ async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
 
 @dataclass(slots=True)
 class _LedgerState:
-    """What the ledger knows of the questions of a file."""
+    """What the ledger knows about the questions of a file."""
 
     fruitless: Mapping[bytes, FruitlessQuestion] = field(default_factory=dict)
-    """Questions without an answer in the whole run."""
+    """Questions of the whole run without an answer."""
     answer_counts: Counter[tuple[ApiName, AnswerState]] = field(default_factory=Counter)
     suspects: dict[int, tuple[ApiName, FruitlessQuestion]] = field(default_factory=dict)
-    """Check -> the fruitless attempts of earlier runs, of those without an answer."""
+    """Check -> the useless attempts of earlier runs, for checks without an answer."""
 
     def note(self, check: Check, question: bytes, known: QuestionHistory) -> None:
-        """Look at one question."""
+        """Record the history of one question."""
         if known.answer is not None:
             self.answer_counts[check.api, known.answer.state] += 1
         elif (fruitless := self.fruitless.get(question)) is not None:
@@ -136,12 +137,12 @@ class _LedgerState:
 
     @property
     def given_up(self) -> dict[int, FruitlessQuestion]:
-        """The checks that are given up after unanswered attempts in several runs."""
+        """The checks given up after unanswered attempts in several runs."""
         return {
             number: fruitless
             for number, (api, fruitless) in self.suspects.items()
             if fruitless.run_count >= RUNS_MAX
-            # else the server may refuse access to all of them
+            # otherwise the server may refuse access to all of them
             and (fruitless.code == OwnCode.CONTRACT or api in self.has_answered)
         }
 
@@ -149,11 +150,11 @@ class _LedgerState:
 async def _open(
     checks: pl.DataFrame, ledger: Ledger, found: _LedgerState, answers: AnswerBuffer
 ) -> pl.DataFrame:
-    """The questions without an answer; keeps the answers.
+    """The questions without an answer; the answers are collected.
 
-    In the order of asking: what was asked before comes last, and last of all what was asked most often. A
-    question that gets no answer would otherwise use up the daily cap, or the limit, in every run, and the
-    others would never have their turn. Of those asked equally often, suspects come last.
+    In the order of asking: questions asked before come last, the most often asked at the end. Otherwise a
+    question without an answer would use up the daily cap or the limit in every run, before others are ever
+    asked. Among equals, suspects come last.
     """
     found.fruitless = await ledger.fruitless()
     is_open, attempts, is_suspect = [], [], []
@@ -178,7 +179,7 @@ async def _open(
 async def _known(
     checks: pl.DataFrame, ledger: Ledger
 ) -> AsyncIterator[list[tuple[Check, bytes, QuestionHistory]]]:
-    """Some questions at a time, in their order; each with its key, and what the ledger knows of it."""
+    """Yield questions in order, in batches, each with its key and its history in the ledger."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
         rows = zip(*(column.to_list() for column in part.iter_columns()), strict=True)
         some = [Check(number, _APIS[api], *fields) for number, api, *fields in rows]

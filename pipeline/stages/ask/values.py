@@ -1,4 +1,4 @@
-"""The values of asking: a channel per API, and its context: time, chance, the request to stop."""
+"""The values of asking: a channel per API, and the context: clock, chance, and the stop request."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ from schemas.outcomes import ApiName, Outcome
 
 
 class RequestSender(Protocol):
-    """Sends one request; `transport.client.Client` is the one there is."""
+    """Sends one request; implemented by `transport.client.Client`."""
 
     async def token(self) -> Token | None:
-        """The token to send with the next request; None under mutual TLS."""
+        """The token for the next request; None under mutual TLS."""
 
     async def renew(self, rejected: Token) -> Token:
-        """The token to use after a 401 for this one."""
+        """The token to use after a 401 for `rejected`."""
 
     async def send(
         self,
@@ -42,41 +42,41 @@ class RequestSender(Protocol):
         token: Token | None = None,
         may_leave: Callable[[], bool] | None = None,
     ) -> httpx.Response:
-        """Send, and return the whole response (NetworkFailure); `may_leave` is asked last, once connected."""
+        """Send, and return the complete response (NetworkFailure); `may_leave` is called once connected."""
 
     async def drop_connections(self) -> None:
-        """Use no open connection again."""
+        """Stop using all open connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiChannel:
-    """One API, the way to it, and the limits on the way."""
+    """One API, its connection, and the limits on it."""
 
     api: Api
     sender: RequestSender
     share: Share
-    """What this process may use of the account; `pace` and `concurrency` keep to it."""
+    """This process's share of the account; `pace` and `concurrency` follow it."""
     pace: Pace
     concurrency: ConcurrencyLimit
     quota: CapCount | None
     in_flight_max: int
-    """By all processes together; how many by this one, `concurrency` says."""
+    """The limit in flight of all processes together; `concurrency` has this one's."""
     attempts_max: int
     deadline_s: float
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
     slow_s: float = SLOW_S
-    """How long a responder may take before it counts as slow."""
+    """A responder that takes longer counts as slow."""
     requester: str | None = None
-    """The authorisation number in our certificate, where the server identifies us by one."""
+    """The authorisation number in our certificate, if the server identifies us by one."""
     stays: bool = False
     """True if the share is kept after the last question, for the next file."""
     unreachable: PrecheckError | None = None
-    """Why no connection could be made: it ends the asking of this API, and of no other."""
+    """Why no connection could be made: it ends the asking of this API only."""
 
 
 class Closure(NamedTuple):
-    """Why no more may be sent in this run, and so what becomes of the questions that are left."""
+    """Why this run may send no more, and the state of the remaining questions."""
 
     state: AnswerState
     code: str
@@ -84,54 +84,55 @@ class Closure(NamedTuple):
 
 @dataclass(slots=True)
 class AskingTally:
-    """The counts of a run so far; the progress display reads it while the run lasts."""
+    """The counts of a run so far; the progress display reads it during the run."""
 
     check_count: int = 0
     done_count: int = 0
     settled_count: int = 0
-    """Those settled before asking, by an earlier answer or a limit."""
+    """Questions settled before asking, by an earlier answer or a limit."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    """What became of the others."""
+    """Outcomes of the others."""
     is_asking: bool = False
-    """True if questions are being asked, until the channels are closed: a stop then lets requests land."""
+    """True while questions are asked, until the channels close: a stop then waits for replies."""
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
-    """Set once nothing is in flight any more after the last stop."""
+    """Set when no request is in flight any more after a stop."""
     answered_before: Counter[ApiName] = field(default_factory=Counter)
     reused: Counter[ApiName] = field(default_factory=Counter)
-    """Answers of an earlier run of another folder."""
+    """Answers from earlier runs of other folders."""
     answered: Counter[ApiName] = field(default_factory=Counter)
-    """By this process, for good."""
+    """Questions that this process settled for good."""
     elsewhere: Counter[ApiName] = field(default_factory=Counter)
-    """Meanwhile, by other processes of this run."""
+    """Questions answered meanwhile by other processes of this run."""
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
     """Requests that repeated a question, perhaps one of an earlier run."""
     pauses: Counter[ApiName] = field(default_factory=Counter)
-    """That servers asked for."""
+    """Pauses requested by servers."""
     slowed: dict[ApiName, float] = field(default_factory=dict)
-    """How many requests may be in flight at present, of APIs whose server wants fewer than agreed."""
+    """The current limit in flight of APIs whose server wants fewer than agreed."""
     slowest: dict[ApiName, float] = field(default_factory=dict)
-    """The least of these at any time."""
+    """The lowest limit so far."""
     closures: dict[ApiName, Closure] = field(default_factory=dict)
     """APIs that get no more requests in this run."""
     closed: dict[ApiName, Sentence] = field(default_factory=dict)
-    """Why no more is sent in this run, and what to do, of APIs whose server turns everything away or wants a
-    longer pause than a run sits out."""
+    """Why no more is sent in this run, and what to do, for APIs whose server refuses all requests, or
+    requests a longer pause than a run waits.
+    """
 
 
 class AnswerSink(Protocol):
     """Takes answers as they arrive."""
 
     def add(self, answer: Answer) -> None:
-        """Keep one more."""
+        """Hold one more answer."""
 
     def frame(self) -> pl.DataFrame:
-        """`Answers`: those that are kept here, and here no longer."""
+        """Return the held `Answers`, and drop them."""
 
 
 class AnswerBuffer:
-    """What came back so far: packed into frames, because tuples would take twice the memory."""
+    """The answers so far, packed into frames, because tuples take twice the memory."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -139,28 +140,28 @@ class AnswerBuffer:
         self._packed: list[pl.DataFrame] = []
 
     def add(self, answer: Answer) -> None:
-        """Keep one more."""
+        """Hold one more answer."""
         self.count += 1
         self._loose.append(answer)
         if len(self._loose) == _LOOSE_MAX:
             self._pack()
 
     def frame(self) -> pl.DataFrame:
-        """`Answers`, all of them; nothing is kept here afterwards."""
+        """Return all `Answers`, and drop them."""
         if self._loose:
             self._pack()
         packed, self._packed = self._packed, []
         return slim(*packed) if packed else pl.DataFrame(schema=ANSWERS)
 
     def _pack(self) -> None:
-        # Column by column takes two thirds of what row by row takes.
+        # By columns, this takes two thirds of the time that rows take.
         columns = list(zip(*self._loose, strict=True))
         self._packed.append(pl.DataFrame(columns, schema=ANSWERS, orient="col"))
         self._loose = []
 
 
 _LOOSE_MAX = 1_024
-"""Packed in a millisecond, for which no other task can do anything."""
+"""Number of answers packed within a millisecond, in which no other task runs."""
 
 
 class AskingObserver(Protocol):
@@ -172,24 +173,24 @@ class AskingObserver(Protocol):
         """Observe the limits of one asking, and the tally of its run, until the block ends."""
 
     def follow(self, api: ApiName) -> Follow:
-        """Follow a question to this API, which is taken up now."""
+        """Follow a question to this API, from now on."""
 
 
 class Observers(NamedTuple):
-    """An `AskingObserver` that passes everything on to each of some, or to none."""
+    """An `AskingObserver` that forwards to several others, or to none."""
 
     each: Sequence[AskingObserver] = ()
 
     @contextmanager
     def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
-        """Begin and end with all of them."""
+        """Start and end all of them."""
         with ExitStack() as stack:
             for observer in self.each:
                 stack.enter_context(observer.asking(channels, tally))
             yield
 
     def follow(self, api: ApiName) -> Follow:
-        """Have all of them follow it."""
+        """Let all of them follow it."""
         follows = [observer.follow(api) for observer in self.each]
 
         def event(event: QuestionEvent) -> None:
@@ -204,10 +205,10 @@ UNOBSERVED = Observers()
 
 @dataclass(frozen=True, slots=True)
 class AskingContext:
-    """The context of asking: time and chance, the tally to fill, and the request to stop."""
+    """The context of asking: clock, chance, the tally to fill, and the stop request."""
 
     now: Callable[[], datetime]
-    clock: Callable[[], float]  # seconds that never go back
+    clock: Callable[[], float]  # monotonic seconds
     chance: Callable[[], float]
     new_id: Callable[[], str]
     stop: anyio.Event

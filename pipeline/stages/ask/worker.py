@@ -1,4 +1,4 @@
-"""The asking of one API: workers that take questions and bring answers."""
+"""Ask the questions of one API: workers take questions and bring answers."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -30,9 +30,9 @@ from schemas.problem import ProblemCode
 from schemas.strict import timestamp
 
 DOUBT_INTERVAL_S = 0.1
-"""How often to look whether failures have become an outage."""
+"""How often to check whether failures have become an outage."""
 LOOK_INTERVAL_S = 1.0
-"""How often a process that has nothing to ask of an API looks whether others have given something back."""
+"""How often an idle process checks whether others have released questions."""
 
 
 @dataclass(slots=True)
@@ -44,15 +44,15 @@ class WorkerContext:
     answers: AnswerSink = field(default_factory=AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
     counted_ahead_s: dict[ApiName, float] = field(default_factory=dict)
-    """How far a server is ahead of us, as its replies agree and its cap is counted by."""
+    """How far each server is ahead of us, by agreeing replies; its cap is counted by that."""
     ended_by: PrecheckError | None = None
     open_apis: set[ApiName] = field(default_factory=set)
-    """Those that are asked, or about to be, and that nothing has ended."""
+    """APIs that are being asked or will be, and have not ended."""
     all_left: anyio.Event = field(default_factory=anyio.Event)
-    """Set for good once none of them is open."""
+    """Set for good once no API is open."""
 
     def leave(self, api: ApiName) -> None:
-        """Ask this one no more; after an error, and once the others are done, wait for none."""
+        """Stop asking this API; after an error, and once the others are done, end all waits."""
         self.open_apis.discard(api)
         if not self.open_apis:
             self.all_left.set()
@@ -62,23 +62,23 @@ class WorkerContext:
 
 @dataclass(slots=True)
 class QuestionInProgress:
-    """A question that has been taken up, and how far it has come."""
+    """A question in progress."""
 
     question: Question
     hold: ChunkLease
     sent_count: int
-    """Requests for it, those of earlier runs included."""
+    """Its requests, including those of earlier runs."""
     event: Follow
-    """Called with what happens to it."""
+    """Called with its events."""
     tries: int = 0
-    """Requests for it in this run that count as its attempts."""
+    """Its requests in this run that count as attempts."""
     streak: int | None = None
-    """The server's run of failures that its latest reply belongs to; None if it was none."""
+    """The server's streak of failures that includes its latest reply, or None."""
     in_doubt: bool = False
-    """Its attempts are used up, and the server may have been in an outage all the time."""
+    """True if its attempts are used up, and the server may have been down all the time."""
     token_renewed: bool = False
     useless: UselessReply | None = None
-    """What its latest request brought."""
+    """The result of its latest request."""
 
     @property
     def check(self) -> Check:
@@ -91,12 +91,12 @@ class QuestionInProgress:
 
 
 class ApiAsker:
-    """The asking of one API."""
+    """Asks one API."""
 
     def __init__(
         self, run: WorkerContext, channel: ApiChannel, feed: QuestionFeed, *, has_answered: bool
     ) -> None:
-        """Begin to ask one API; it may have answered another question of this file in an earlier run."""
+        """Prepare; the API may have answered another question of this file in an earlier run."""
         self._run = run
         self._world = run.world
         self._channel = channel
@@ -104,19 +104,19 @@ class ApiAsker:
         self._admission = Admission(has_answered=has_answered)
         self._gate = RequestGate(channel, run.world)
         self._judge = ReplyJudge(channel, run.world, self._admission)
-        self._postponed: list[QuestionInProgress] = []  # for banks that have fallen silent, or in doubt
+        self._postponed: list[QuestionInProgress] = []  # for silent banks, or in doubt
         self._exchanging_count = 0
         self._working_count = 0
         run.open_apis.add(channel.api.name)
 
     def start(self, tasks: anyio.abc.TaskGroup) -> None:
-        """Ask in these tasks, one for each request that may be in flight."""
+        """Start one task per request allowed in flight."""
         self._working_count = self._channel.in_flight_max
         for _ in range(self._working_count):
             tasks.start_soon(self._work, tasks)
 
     async def _work(self, tasks: anyio.abc.TaskGroup) -> None:
-        """Take questions until none are left or the run stops; the last worker of an API looks for more."""
+        """Take questions until none is left or the run stops; the last worker of an API looks for more."""
         try:
             with self._ended_by_error():
                 if self._channel.unreachable is not None:
@@ -158,7 +158,7 @@ class ApiAsker:
         return self._takes_more and self._run.ended_by is None and not self._run.all_left.is_set()
 
     async def _rejoin(self) -> bool:
-        """Take a share of the account again, if there is one; meanwhile this API counts as open."""
+        """Take a share of the account again, if available; meanwhile this API counts as open."""
         self._run.open_apis.add(self._channel.api.name)
         if await self._channel.share.rejoin():
             return True
@@ -167,11 +167,11 @@ class ApiAsker:
 
     @contextmanager
     def _ended_by_error(self) -> Iterator[None]:
-        """Have an error end this API, and the run once the others are done."""
+        """Let an error end this API, and the run once the others are done."""
         try:
             yield
         except PrecheckError as error:
-            # Every row of this API would end so, and of the others, too, where it is the ledger that failed.
+            # Every row of this API would end so; and of the others too, if the ledger failed.
             self._run.ended_by = self._run.ended_by or error
             self._run.leave(self._channel.api.name)
             if not self._world.stop.is_set():
@@ -179,13 +179,13 @@ class ApiAsker:
 
     @property
     def _takes_more(self) -> bool:
-        """True if to take up questions: behind a closed gate, only those that no other process may ask."""
+        """True if it may take questions: behind a closed gate, only those that no other process may ask."""
         return not self._world.stop.is_set() and not (self._feed.is_shared and self._gate.closed)
 
     async def _go_on(
         self, task: QuestionInProgress, how: Callable[[QuestionInProgress], Awaitable[Answer | None]]
     ) -> None:
-        """Go on with a question in some way and keep its answer, unless it is another process's now."""
+        """Continue with a question and keep its answer, unless another process has it now."""
         if not self._feed.has(task.hold):
             return
         try:
@@ -194,7 +194,7 @@ class ApiAsker:
             self._feed.lose(task.hold)
 
     async def _keep(self, task: QuestionInProgress, answer: Answer | None) -> None:
-        """Keep an answer, if it came: not where the question was postponed, or the run stopped before."""
+        """Keep an answer, if there is one: the question may be postponed, or the run stopped."""
         if answer is None:
             return
         self._run.answers.add(answer)
@@ -206,7 +206,7 @@ class ApiAsker:
         await self._feed.ended(task.hold)
 
     async def _take_up_again(self, task: QuestionInProgress) -> Answer | None:
-        """Go on with a postponed question, once its bank may be tried again or is given up."""
+        """Continue with a postponed question, once its bank may be tried again or is given up."""
         if task.in_doubt:
             return await self._decide(task)
         match self._gate.later(task.check):
@@ -220,7 +220,7 @@ class ApiAsker:
                 return await self._exchange(task)
 
     async def _decide(self, task: QuestionInProgress) -> Answer | None:
-        """End a question whose attempts are used up, unless it was an outage that used them up."""
+        """End a question whose attempts are used up, unless an outage used them up."""
         assert task.useless is not None
         match self._gate.was_outage(task.streak):
             case True:
@@ -234,7 +234,7 @@ class ApiAsker:
                 return task.answer(AnswerState.UNANSWERED, task.useless.code)
 
     async def _exchange(self, task: QuestionInProgress) -> Answer | None:
-        """Send a question, and again where that may help, until there is an answer or will be none."""
+        """Send a question, repeatedly if that may help, until it has an answer or never will."""
         self._exchanging_count += 1
         try:
             return await self._send_until_answered(task)
@@ -244,7 +244,7 @@ class ApiAsker:
     async def _send_until_answered(self, task: QuestionInProgress) -> Answer | None:
         """As `_exchange`; a question asked during a possible outage is kept in doubt."""
         while task.tries < self._channel.attempts_max:
-            await self._channel.sender.token()  # waits for the identity provider here, not in a slot
+            await self._channel.sender.token()  # waits for the identity provider outside any slot
             if not await self._feed.renewed(task.hold):
                 raise LeaseLostError
             task.event(Wait())
@@ -279,7 +279,7 @@ class ApiAsker:
         return task.answer(*self._gate.closed)
 
     async def _try(self, task: QuestionInProgress) -> Answer | None:
-        """Send a question once; None if the reply was of no use."""
+        """Send a question once; None if the reply was useless."""
         check, request_id = task.check, self._world.new_id()
         answer, lost = None, None
         with self._in_flight(check):
@@ -320,10 +320,10 @@ class ApiAsker:
         return None
 
     async def _intend(self, task: QuestionInProgress, request_id: str) -> None:
-        """Record that a request is about to leave; its question may have come in another chunk meanwhile.
+        """Record the intent of a request; its question may have come in another chunk meanwhile.
 
         Raises:
-            LeaseLostError: its chunk was lost while it waited for its turn.
+            LeaseLostError: its chunk was lost while it waited.
             CapSpentError, PrecheckError: as the ledger's.
         """
         if not self._feed.has(task.hold):
@@ -341,7 +341,7 @@ class ApiAsker:
     async def _record(
         self, task: QuestionInProgress, verdict: FinalReply | UselessReply, request_id: str
     ) -> Answer | None:
-        """Make durable what came back; return it where it is an answer."""
+        """Make the reply durable; return it if it is an answer."""
         ledger, key, time = self._run.ledger, task.question.key, self._time()
         if isinstance(verdict, FinalReply):
             state, code, matched_name, detail = verdict
@@ -353,17 +353,17 @@ class ApiAsker:
         return None
 
     async def _renew(self, task: QuestionInProgress, token: Token) -> UselessReply | None:
-        """Get another token after a 401; what the 401 is worth where there is none that is newer."""
+        """Get another token after a 401; without a newer one, judge the 401."""
         try:
             await self._channel.sender.renew(token)
         except CredentialsError as error:
             return self._judge.not_renewed(error)
         task.token_renewed = True
-        task.tries -= 1  # it was the token that was refused, not the question
+        task.tries -= 1  # the token was refused, not the question
         return None
 
     def _let_in(self, final: FinalReply) -> None:
-        """The server processed a question."""
+        """Record that the server processed a question."""
         if final.state is AnswerState.ANSWERED:
             self._admission.answered()
             self._gate.answered()
@@ -373,7 +373,7 @@ class ApiAsker:
     def _turned_away(
         self, task: QuestionInProgress, verdict: UselessReply, error: PrecheckError, *, alone: bool
     ) -> None:
-        """The server refused access to a question; perhaps to all of them."""
+        """Record that the server refused access to a question, perhaps to all."""
         again = task.question.is_suspect
         if self._admission.turned_away(verdict.code, error, alone=alone, again=again):
             self._gate.ask_alone()
@@ -385,7 +385,7 @@ class ApiAsker:
             self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 
     async def _again(self, task: QuestionInProgress) -> bool:
-        """True to send a question again, after the wait that its last reply asks for."""
+        """True if the question is to be sent again, after the wait that its last reply requests."""
         assert task.useless is not None
         match task.useless.decision:
             case EndRun(error):
@@ -393,7 +393,7 @@ class ApiAsker:
             case retry.RenewToken() | retry.Held():
                 return True
             case retry.Retry() | retry.GiveUp() if task.useless.told_to_wait:
-                # The gate sits out the pause; the server has not processed the question.
+                # The gate waits for the pause; the server has not processed the question.
                 task.tries -= 1
                 return self._gate.budget.spend()
             case retry.Retry() | retry.GiveUp() if self._gate.was_outage(task.streak):
@@ -411,13 +411,13 @@ class ApiAsker:
 
     @contextmanager
     def _in_flight(self, check: Check) -> Iterator[None]:
-        """Count a request as in flight, from its intent to the record of its reply; its place is taken."""
+        """Count a request as in flight, from its intent to its recorded reply; its place is already taken."""
         tally = self._world.tally
         tally.in_flight_count += 1
         try:
             yield
         except PrecheckError:
-            self._gate.withdraw(check)  # it was not sent, or its reply is here
+            self._gate.withdraw(check)  # it was not sent, or its reply arrived
             raise
         finally:
             tally.in_flight_count -= 1
@@ -447,7 +447,7 @@ class ApiAsker:
         return response
 
     async def _require_its_day(self, quota: CapCount, received: datetime) -> None:
-        """EndRun where the cap is counted by a day that is not the server's; what was answered is kept."""
+        """EndRun if the cap is counted by a different day from the server's; answers are kept."""
         api = self._channel.api.name
         ahead_s = self._run.clocks.agreed_ahead_s(api)
         if ahead_s is None:
@@ -466,8 +466,8 @@ class ApiAsker:
 
 
 def _cost_of(useless: UselessReply) -> float:
-    """What a retry after this reply costs the budget of the run."""
+    """The cost of a retry after this reply in the run's budget."""
     if useless.needs_fresh:
-        return 0  # what the API itself refuses must not be asked again in every run
-    # A silent bank makes the caller wait for seconds each time.
+        return 0  # the API's own refusals must not be repeated in every run
+    # A silent bank delays the caller for seconds each time.
     return 2 if useless.code == ProblemCode.TIMEOUT_ERROR else 1

@@ -1,4 +1,4 @@
-"""Read a payment file into payments, and keep what stands in it as it is.
+"""Read a payment file into payments, and keep its columns unchanged.
 
 file -read-> Payments
 """
@@ -28,11 +28,11 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
 ) -> PaymentSource:
     """Read a payment file.
 
-    A row that is too long, too short or blank is data: it is in the payments, with its defect. Headers again
-    below the header line, and totals and the like below the payments, are not.
+    A row that is too long, too short or blank is a payment with a defect. Repeated headers below the header
+    line, and totals and the like below the payments, are not payments.
 
     Args:
-        path: The file, perhaps compressed; its start says the format, or the suffix of its name.
+        path: The file, perhaps compressed; its start, or the suffix of its name, shows the format.
         mapping: From `--map FIELD=HEADER`.
         encoding: The encoding of a CSV file; None means UTF-8.
         sheet: The sheet of a workbook; None means the only one that has data.
@@ -42,8 +42,8 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
 
     Raises:
         InputError: the file cannot be read as payments.
-        UsageError: the encoding is not supported, a file that is no workbook has no sheets, or there is no
-            such format.
+        UsageError: the encoding is not supported, a sheet is given for another kind of file, or the format is
+        unknown.
     """
     arguments = ReadingArguments(
         mapping,
@@ -69,5 +69,5 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
 def read_written(
     data: bytes, file_format: TabularFormat, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
-    """Read a file that is being written, before it has a name of its own; else as `read`."""
+    """Read a file that is being written, before it has its name; otherwise as `read`."""
     return read_table(data, file_format, arguments._replace(is_ours=True), where=where)

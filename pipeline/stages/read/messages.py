@@ -1,4 +1,4 @@
-"""A message -> payments: the format knows the place of each field and the totals that its file states."""
+"""Read a message into payments: the format has the position of each field and the stated totals."""
 
 import polars as pl
 
@@ -19,14 +19,15 @@ from schemas.payments import FIELDS
 from schemas.row_positions import RowPositions
 
 BATCH, LINE, LOCATION = "batch", "line", "location"
-"""The columns that follow the fields in the outcome file: what the file calls the batch of a payment, its
-line, and its path within a document."""
+"""The columns after the fields in the outcome file: the payment's batch, its line, and its path within a
+document.
+"""
 
 
 def read_message(
     content: bytes | Message, entry: MessageEntry, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
-    """Read a file of a format of messages: its bytes, or what a child has read them into.
+    """Read a file in a message format: its bytes, or the message that a child has read.
 
     Raises:
         InputError: the file cannot be read as payments.
@@ -66,7 +67,7 @@ def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.Da
     """The canonical fields and `defect`, also of accounts that are not British.
 
     Raises:
-        InputError: nothing shows the country of any account.
+        InputError: no sign shows the country of any account.
     """
     if message.signs is None:
         return message.payments.with_columns(message.defects.alias("defect"))
@@ -79,13 +80,13 @@ def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.Da
 
 
 def _dialect(message: Message, file_format: MessageFormat) -> Dialect:
-    """The encoding, where the file does not state it itself."""
+    """The encoding, if the file does not declare it."""
     is_stated = "encoding" in file_format.OPTIONS
     return Dialect(encoding=message.facts["encoding"]) if is_stated else Dialect()
 
 
 def _own_layout(file_format: MessageFormat, arguments: ReadingArguments) -> BankLayout | None:
-    """What a later command reads the file by, whatever the configuration has by then."""
+    """The user's layout, for later commands, whatever the configuration has by then."""
     is_own = file_format.NAME in arguments.format_choice.layouts
     return file_format.layout if is_own and isinstance(file_format, LayoutFormat) else None
 
@@ -100,13 +101,13 @@ def _original(message: Message, payments: pl.DataFrame) -> pl.DataFrame:
 
 
 def batches_in(original: pl.DataFrame) -> pl.Series | None:
-    """What a message calls the batch of each payment, from its outcome file; None of any other file."""
+    """The batch of each payment in a message, from its outcome file; None for other files."""
     is_of_a_message = original.columns == [*FIELDS, BATCH, LINE, LOCATION]
     return original[BATCH] if is_of_a_message else None
 
 
 def _readings(message: Message, file_format: MessageFormat) -> list[ColumnReading]:
-    """How each field that the file has was read."""
+    """How each field of the file was read."""
     return [
         ColumnReading(
             header=_recorded(file_format.ORIGINS.get(field, "")),
@@ -124,7 +125,7 @@ def _recorded(origin: Sentence | str) -> str:
 
 
 def _positions(message: Message) -> RowPositions | None:
-    """By batch and payment in a document, by line in all other files."""
+    """Positions by batch and payment in a document, by line in other files."""
     if message.levels.is_empty():
         return lines_at(message.locations["line"])
     return batches_of(message.locations["level"])

@@ -1,6 +1,6 @@
-"""A payment file, opened: its bytes, read once, so that what is hashed is what is parsed.
+"""Open a payment file: its bytes are read once, so that the hashed bytes are the parsed ones.
 
-Where a child reads the file, it does both, and this process never holds it.
+If a child reads the file, it does both, and this process never holds it.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from pipeline.wording import Sentence
 FILE_BYTES_MAX = 8 * 1024**3
 
 _UNPACKED_TWICE = 2
-"""The pieces of what is unpacked, and all of it."""
+"""Memory per unpacked byte: the pieces, and the whole."""
 _PACKED_SUFFIXES = (".gz", ".zip")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
@@ -34,32 +34,33 @@ class OpenedFile(NamedTuple):
     """The contents of a file."""
 
     content: bytes | Message
-    """Unpacked; a message where a child has read the file."""
+    """The unpacked bytes; a message if a child has read the file."""
     entry: Entry
     packed: tuple[Packing, FileIdentity] | None
-    """How it is compressed, and the identity of the file as it is; None if it is not."""
+    """Its compression, and the identity of the compressed file; None if it is not compressed."""
 
 
 def identity_of(data: bytes) -> FileIdentity:
-    """The identity of the bytes of a file."""
+    """The hash and size of these bytes."""
     return FileIdentity(hashlib.sha256(data).hexdigest(), len(data))
 
 
 def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) -> OpenedFile:
-    """The bytes of a file, unpacked, and the format that they are in.
+    """The unpacked bytes of a file, and their format.
 
     Args:
         path: The file.
         arguments: How to read it.
-        with_bytes: The bytes are needed; else a child may read the file, so that it is in memory once.
+        with_bytes: True if the bytes are needed; otherwise a child may read the file, to hold it in memory
+        once.
 
     Raises:
-        InputError: it cannot be read, or not as payments.
-        UsageError: an option means nothing for its format.
+        InputError: it cannot be read, or holds no payments.
+        UsageError: an option does not apply to its format.
     """
     _refuse_no_file(path)
     head = _head_of(path)
-    # A workbook is a ZIP, too.
+    # A workbook is a ZIP too.
     compression = None if path.suffix.lower() in excel.SUFFIXES else sniff(head)
     if compression is not None:
         return _unpacked(path, compression, arguments)
@@ -93,7 +94,7 @@ def _unpacked(path: Path, compression: Compression, arguments: ReadingArguments)
 
 
 def _name_of(path: Path, found: UnpackedFile) -> PurePath:
-    """Name of a compressed file's contents: its own, with the suffix in the ZIP, which is foreign text."""
+    """Name of a compressed file's contents: its own, with the suffix in the ZIP, which is untrusted text."""
     own = path.stem if path.suffix.lower() in _PACKED_SUFFIXES else path.name
     suffix = PurePath(found.member or own).suffix
     if PurePath(own).suffix.lower() == suffix.lower() or not _SUFFIX.fullmatch(suffix):
@@ -102,7 +103,7 @@ def _name_of(path: Path, found: UnpackedFile) -> PurePath:
 
 
 def _refuse_no_file(path: Path) -> None:
-    """Refuse a folder, a pipe or a device, whatever its suffix; that a file is missing is found out later."""
+    """Refuse a folder, pipe or device, whatever its suffix; a missing file is found later."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -117,7 +118,7 @@ def _refuse_no_file(path: Path) -> None:
 
 
 def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: str) -> None:
-    """Refuse options that mean nothing for the format of a file."""
+    """Refuse options that do not apply to the format of a file."""
     if arguments.sheet is not None and "sheet" not in entry.format.OPTIONS:
         raise UsageError(
             Sentence("stages.no_workbook_so", where=where), advice=Sentence("advice.name_no_sheet")
@@ -130,7 +131,7 @@ def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: s
 
 
 def _head_of(path: Path) -> bytes:
-    """How a file starts."""
+    """The first bytes of a file."""
     with _as_input_errors(path), path.open("rb") as file:
         return file.read(HEAD_BYTES)
 
@@ -150,7 +151,7 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _as_input_errors(path: Path) -> Iterator[None]:
-    """Turn what the system refuses into an error about the file."""
+    """Turn errors of the system into errors about the file."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""A payment file as it was read, and the arguments of reading it."""
+"""A payment file as read, and the arguments of reading it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -21,20 +21,20 @@ class Packing(NamedTuple):
     """The compression of a file."""
 
     compression: Compression
-    unpacked_name: str  # of what is in it; its suffix is that of a payment file
+    unpacked_name: str  # name of its content, with the suffix of a payment file
 
 
 class ReadingArguments(NamedTuple):
     """The arguments of reading: the user's choices and the program's own findings."""
 
     mapping: Mapping[str, str]
-    """Field -> header, as the user mapped them."""
+    """Field -> header, from the user."""
     encoding: str | None = None
     sheet: str | None = None
     decided: Mapping[str, str] | None = None
     """The `decision` of an earlier reading of the same columns: fewer rows must not decide again."""
     is_ours: bool = False
-    """The file is one of this program: every row below its header line is a payment."""
+    """True if this program wrote the file: every row below its header line is a payment."""
     format_choice: FormatChoice = ANY_FORMAT
     country: str | None = None
     """Country of all accounts without an IBAN, by the user or the profile."""
@@ -46,50 +46,51 @@ class ReadingArguments(NamedTuple):
 
     @property
     def options(self) -> ReadingOptions:
-        """As far as it concerns the format of the file."""
+        """The options that concern the format of the file."""
         return ReadingOptions(None if self.is_ours else self.mapping, self.encoding, self.sheet)
 
 
 class PaymentSource(NamedTuple):
-    """A payment file, read."""
+    """A payment file as read."""
 
     payments: Payments
     """`frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1."""
     original: Original
-    """The columns of the file, untouched and in order, without the outcome columns of an earlier
-    run; the same height."""
+    """The columns of the file, unchanged and in order, without the outcome columns of an earlier run; the
+    same height.
+    """
     columns: tuple[ColumnReading, ...]
     """How each header was read, in file order."""
     decision: Mapping[str, str]
-    """Which column is which field, as `--map` would say it, by position: what `read` takes as `decided`."""
+    """The column of each field, in `--map` notation by position: the `decided` of a later `read`."""
     notes: tuple[Sentence, ...]
-    """Decisions about columns that a person may want to know, as sentences."""
+    """Notes on decisions about columns, for people."""
     format: str
     """The name of the format."""
     layout: BankLayout | None
-    """Section of a format that the user described."""
+    """Section of a user's layout."""
     outcome_format: str
     """The default format of outcomes: that of the input, if it can be written."""
     dialect: Dialect
-    """How the file is written."""
+    """The dialect of the file."""
     sha256: str
     """SHA-256 of the file, as hexadecimal digits."""
     byte_count: int
     extra_column_count: int
-    """How many columns of the original, the last ones, hold cells of rows that were too long."""
+    """The number of columns, at the end, with cells of rows that were too long."""
     earlier: pl.DataFrame
-    """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
+    """The outcome columns of an earlier run in the file; the same height, or without columns."""
     positions: RowPositions | None
-    """Where the payments stand in the file; None if the format has no lines."""
+    """The positions of payments in the file; None if the format has no lines."""
     not_payments: list[NotPayment]
-    """Rows of the table that are no payments: headers again, totals, who prepared it."""
+    """Rows of the table that are not payments: repeated headers, totals, the author."""
 
     packing: Packing | None = None
     """How the file was compressed."""
     message: Message | None = None
-    """What a format of messages says about its file, and where."""
+    """Facts of a message file, with their positions."""
     warnings: Warnings = Warnings(pl.DataFrame(schema=WARNINGS))
-    """That only the format can know."""
+    """Warnings that only the format can find."""
 
     @property
     def read_as(self) -> dict[str, str]:

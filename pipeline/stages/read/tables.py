@@ -1,4 +1,4 @@
-"""A table -> payments: which column is which field, which rows are none, and what stands in the cells."""
+"""Read a table into payments: assign columns to fields, drop rows that are not payments, clean cells."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -35,13 +35,13 @@ from schemas.summary import NotPayment
 
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
 _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
-"""How spreadsheets are made to keep an identifier as text: `="00123456"`, or an apostrophe first."""
+"""Spreadsheet notations that keep an identifier as text: `="00123456"`, or a leading apostrophe."""
 
 
 def read_table(
     data: bytes, file_format: TabularFormat, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
-    """Read the bytes of a file whose format is one of tables.
+    """Read the bytes of a file in a table format.
 
     Raises:
         InputError: the file cannot be read as payments.
@@ -53,7 +53,7 @@ def read_table(
     cells = slim(table.cells)
     original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
     own = original.columns[: original.width - table.extra_column_count]
-    # Totals among the payments would be an answer to which column is the payee.
+    # Totals among the payments could distort the choice of the payee's column.
     likely = original.height if arguments.is_ours else likely_payment_count(original)
     bare, whole = _without_placeholders(original.select(own).head(likely))
     columns = read_columns(
@@ -67,7 +67,7 @@ def read_table(
     try:
         known = whole if likely == original.height else frozenset()
         payments, is_open, empty = _payments(original, table, columns, arguments, where, known)
-    except InputError as error:  # a type that cannot hold its field: how the columns were read is known
+    except InputError as error:  # a column's type cannot hold its field: the reading of columns is known
         raise ColumnsError(error.reason, columns.readings, advice=error.advice) from None
     if is_open and not arguments.is_ours:
         raise ColumnsError(
@@ -103,7 +103,7 @@ def read_table(
 
 
 def _kind_of(payments: pl.DataFrame, original: pl.DataFrame) -> list[Sentence]:
-    """What the rows are if not payments."""
+    """What the rows are, if not payments."""
     is_list = is_list_of_payees(Payments(payments), Original(original))
     return [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list else []
 
@@ -126,16 +126,16 @@ def _headers_again(table: Table) -> list[NotPayment]:
 
 
 def _without_empty_extras(original: pl.DataFrame, header_count: int) -> pl.DataFrame:
-    """Without the columns that held only what rows below the payments had too many."""
+    """Drop extra columns that held only excess cells of rows below the payments."""
     extra = original.columns[header_count:]
     return original.drop(name for name in extra if original[name].null_count() == original.height)
 
 
 def _refuse_patterns(headers: Sequence[str], where: str) -> None:
-    """Refuse a header that the library of frames would take for a pattern of headers.
+    """Refuse a header that polars would treat as a pattern of headers.
 
     Raises:
-        InputError: there is one.
+        InputError: a header is one.
     """
     for position, header in enumerate(headers, start=1):
         if header.startswith("^") and header.endswith("$"):
@@ -150,9 +150,9 @@ def _payments(  # noqa: PLR0913, PLR0917 (all that is known of the file)
     where: str,
     whole: Collection[str],
 ) -> tuple[pl.DataFrame, bool, tuple[Sentence, ...]]:
-    """`frames.PAYMENTS`, whether nothing shows the country of any of the accounts, and notes.
+    """`frames.PAYMENTS`, whether no sign shows the country of any account, and notes.
 
-    Of the headers of `whole` it is known that their columns have no placeholders.
+    `whole` has the headers of columns known to be without placeholders.
     """
 
     def column(header: str, field: str) -> pl.Series:
@@ -223,7 +223,7 @@ def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
 
 
 def _direct_debits(original: pl.DataFrame) -> pl.Series:
-    """The defect of rows that their transaction code calls a direct debit; nothing without such a column."""
+    """The defect of rows whose transaction code means direct debit; none without such a column."""
     header = transaction_code(original.columns)
     if header is None or original[header].dtype != pl.String:
         return pl.Series([], dtype=pl.String)
@@ -232,7 +232,7 @@ def _direct_debits(original: pl.DataFrame) -> pl.Series:
 
 
 def _amounts_in(table: Table, columns: Columns) -> tuple[str, ...]:
-    """The columns of amounts that are numbers in a workbook: they are written as such again."""
+    """The columns of amounts that are numbers in a workbook: they are written as numbers again."""
     amounts = {header for parts in columns.sources.get("amount", ()) for header in parts}
     return tuple(header for header in table.dialect.numbers if header in amounts)
 
@@ -246,7 +246,7 @@ def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
-    """The columns without one that is headed as BICs and holds none; unless the user says that it does."""
+    """The columns without one that is headed as BICs but holds none, unless the user mapped it."""
     is_stated = any(reading.field == "bic" and reading.how == rule_of("map") for reading in columns.readings)
     if is_stated or "bic" not in columns.sources:
         return columns
@@ -282,7 +282,7 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     before, after = pl.nth(0).str.len_bytes(), pl.nth(1).str.len_bytes()
     both = pl.DataFrame([column.alias("before"), stripped.alias("after")])
     is_same, is_blank = both.select(same=(before == after).all(), blank=(after == 0).any()).row(0)
-    # Where nothing changes, the payments share the memory of the original.
+    # If nothing changes, the payments share the memory of the original.
     return stripped.set(stripped == "", None) if is_blank else column if is_same else stripped
 
 
@@ -311,7 +311,7 @@ def _first_filled(alternatives: Sequence[pl.Series]) -> pl.Series:
 
 
 def _filled_up(currency: pl.Series | None, default: str, amount: pl.Series) -> pl.Series:
-    """The currency of every amount: its own, or what the header says."""
+    """The currency of every amount: its own, or that of the header."""
     of_header = pl.select(pl.when(amount.is_not_null()).then(pl.lit(default))).to_series()
     return of_header if currency is None else pl.select(pl.coalesce(currency, of_header)).to_series()
 
@@ -325,7 +325,7 @@ def _without_guard(column: pl.Series) -> pl.Series:
 
 
 def _with_blank_rows(defects: pl.Series, payments: pl.DataFrame, original: pl.DataFrame) -> pl.Series:
-    """The defects, with rows marked as blank where no cell has any text."""
+    """The defects, with rows marked as blank if no cell has text."""
     without_fields = payments.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if not without_fields.any():
         return defects

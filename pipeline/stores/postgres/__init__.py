@@ -1,7 +1,7 @@
 """Stores in PostgreSQL, which any number of machines share: the ledger, its questions, and who asks them.
 
-Only this package imports psycopg, which the extra `postgres` installs; and only once a store is opened, so
-that a configuration can name a ledger where the extra is missing. It is a `StoreKind`.
+Only this package imports psycopg, which the extra `postgres` installs, and only when a store is opened, so a
+configuration can name a ledger without the extra. The package is a `StoreKind`.
 """
 
 from importlib.util import find_spec

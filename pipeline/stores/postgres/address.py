@@ -1,4 +1,4 @@
-"""The address of a ledger in PostgreSQL, and what must not stand in it."""
+"""The address of a ledger in PostgreSQL, and what it must not contain."""
 
 import re
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from pipeline.wording import Sentence
 PORT = 5432
 _FORM = "postgresql://USER@HOST:PORT/DATABASE"
 _OPTIONS = frozenset({"host", "sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout"})
-"""What may follow the question mark."""
+"""Allowed parameters after the question mark."""
 _SAFE_MODE = "verify-full"
 
 
 class LedgerAddress(NamedTuple):
-    """The address of a ledger and the user to log in as. It has no secret."""
+    """The address of a ledger, and its user; without secrets."""
 
-    url: str  # as it stands in the configuration
-    host: str  # A name, an IP address, or the folder of a Unix socket
+    url: str  # as in the configuration
+    host: str  # a name, an IP address, or the folder of a Unix socket
     port: int
-    user: str | None  # None: as libpq decides, by PGUSER or the user of the system
+    user: str | None  # None: decided by libpq, from PGUSER or the system's user
     database: str
-    options: Mapping[str, str]  # more parameters of libpq, sslmode among them
+    options: Mapping[str, str]  # further parameters of libpq, sslmode included
 
     @property
     def place(self) -> str:
@@ -32,7 +32,7 @@ class LedgerAddress(NamedTuple):
         return f"{self.host}:{self.port}"
 
     def parameters(self) -> dict[str, str | int]:
-        """What libpq takes to connect; a password comes from PGPASSFILE or PGPASSWORD."""
+        """Connection parameters of libpq; a password comes from PGPASSFILE or PGPASSWORD."""
         user = {} if self.user is None else {"user": self.user}
         return {"host": self.host, "port": self.port, "dbname": self.database, **user, **self.options}
 
@@ -41,14 +41,14 @@ def parsed(url: str) -> LedgerAddress:
     """Read an address.
 
     Raises:
-        WrongValueError: it is none, has a password in it, or would trust a server that is not proved. The
-            sentence says what to do, and quotes nothing.
+        WrongValueError: it is invalid, contains a password, or would trust an unverified server. The sentence
+        says what to do, and quotes nothing.
     """
     try:
         parts = urlsplit(url)
         port = PORT if parts.port is None else parts.port
     except ValueError:
-        # Its own message would quote the address, and a password that should not be in it.
+        # The library's message would quote the address, and with it a misplaced password.
         raise WrongValueError(Sentence("config.no_address", form=_FORM)) from None
     if parts.scheme not in {"postgresql", "postgres"} or re.search(r"[^!-~]", url) or parts.fragment:
         raise WrongValueError(Sentence("config.no_address", form=_FORM))
@@ -67,17 +67,17 @@ def parsed(url: str) -> LedgerAddress:
 
 
 def _proved(host: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """The options, with proof of the server's identity where the way to it leaves this machine."""
+    """The options, with verification of the server unless the connection stays on this machine."""
     if _is_here(host):
         return options
     if options.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
         raise WrongValueError(Sentence("config.ledger_sslmode", mode=_SAFE_MODE))
-    # libpq looks for its authorities in a file of the user's home unless it is set to use the system's.
+    # Unless told to use the system's authorities, libpq looks for a file in the user's home.
     return {"sslrootcert": "system", **options, "sslmode": _SAFE_MODE}
 
 
 def _is_here(host: str) -> bool:
-    """True if a host is this machine: by a Unix socket, or by its loopback."""
+    """True if a host is this machine: a Unix socket, or the loopback address."""
     if host.startswith("/") or host == "localhost":
         return True
     try:

@@ -1,6 +1,6 @@
-"""A connection to PostgreSQL that reconnects when it is lost, and the time limit for that.
+"""A connection to PostgreSQL that reconnects after a loss, within a time limit.
 
-What is done with it may be done twice: a connection may be lost between COMMIT and its reply.
+Work on it must be idempotent: a connection may be lost between COMMIT and its reply.
 """
 
 import os
@@ -24,7 +24,7 @@ from pipeline.wording import Sentence
 from schemas.strict import timestamp
 
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""Between two tries to connect; the last one is repeated."""
+"""Waits between two attempts to connect; the last one is repeated."""
 _CONNECTING = {
     "autocommit": True,
     "prepare_threshold": 0,  # each statement here is used again
@@ -32,17 +32,17 @@ _CONNECTING = {
     "client_encoding": "utf8",
     "application_name": "precheck",
     "target_session_attrs": "read-write",
-    # A server that falls silent is noticed within seconds.
+    # A silent server is detected within seconds.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-# A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction
-# does not hold the others up; a lock that another session keeps for longer counts as a server that is away.
+# Commits survive a power loss; a process that was stopped inside a transaction does not delay the others; a
+# lock held longer by another session counts as an unavailable server.
 _SETTINGS = STATEMENTS["connection.settings"]
 _SYSTEM_TEXTS = {os.strerror(number): number for number in errorcode}
-"""A system error as libpq quotes it -> its errno, to word it in any language."""
+"""A system error as libpq quotes it -> its errno, for translation."""
 _REFUSALS = {
     "root certificate file": Sentence("stores.no_authorities"),
     "password authentication failed": Sentence("stores.password_refused"),
@@ -56,7 +56,7 @@ _REFUSALS = {
     "does not support SSL": Sentence("stores.no_tls"),
     "permission denied for database": Sentence("stores.may_not_connect"),
 }
-"""Pattern in a message of libpq or the server, before a connection is there -> what is wrong, what to do."""
+"""Pattern in a message of libpq or the server before a connection exists -> problem, remedy."""
 
 T = TypeVar("T")
 Work = Callable[[psycopg.Connection], T]
@@ -65,7 +65,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class _Outage:
-    """Which connections of a process wait for the server, and since when, so that it is announced once."""
+    """Connections of a process that wait for the server, and since when, to announce an outage once."""
 
     def __init__(self) -> None:
         self._since: dict[int, tuple[datetime, float]] = {}
@@ -73,7 +73,7 @@ class _Outage:
         self._lock = threading.Lock()
 
     def wait(self, connection: int, clocks: StoreClocks, place: str) -> tuple[datetime, float]:
-        """Since when a connection waits, and for how long; announced where none waited before."""
+        """When a connection's wait began, and how long to wait; announces the first waiting connection."""
         with self._lock:
             is_first = not self._since
             since, began = self._since.setdefault(connection, (clocks.now(), clocks.monotonic()))
@@ -88,7 +88,7 @@ class _Outage:
         return since, clocks.monotonic() - began
 
     def end(self, connection: int, clocks: StoreClocks, place: str) -> None:
-        """A connection is back; announced once none waits any more."""
+        """Record that a connection is back; announces the last waiting one."""
         with self._lock:
             is_last = self._since.pop(connection, None) is not None and not self._since
         if is_last and clocks.wait_max_s > 0:
@@ -98,28 +98,28 @@ class _Outage:
             )
 
     def forget(self, connection: int) -> None:
-        """A connection is closed, and waits no more."""
+        """Record that a connection is closed, and no longer waits."""
         with self._lock:
             self._since.pop(connection, None)
 
 
 class Database:
-    """One connection, for one piece of work at a time, from any thread. It connects when it is first used."""
+    """One connection, for one piece of work at a time, from any thread. It connects at first use."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
-        """Take where to connect to, as the user of the address or as another one."""
+        """Take the address, and the user, by default that of the address."""
         self.address = address
         self.clocks = clocks
         self._user = {} if user is None else {"user": user}
         self._connection: psycopg.Connection | None = None
         self.was_lost = False
-        """True if the server has ended a connection: only then may it have forgotten anything."""
+        """True after the server ended a connection: only then may it have lost data."""
         self._outage = _Outage()
         self._lock = threading.Lock()
         self._closing = threading.Event()
 
     def another(self) -> Self:
-        """A second connection to the same place."""
+        """A second connection to the same server."""
         twin = type(self)(self.address, self.clocks)
         twin._user = self._user  # noqa: SLF001 (its own class)
         twin._outage = self._outage  # noqa: SLF001
@@ -140,15 +140,15 @@ class Database:
 
     @property
     def is_connected(self) -> bool:
-        """True if there is a connection, as far as it is known."""
+        """True if a connection exists, as far as known."""
         return self._connection is not None and not self._connection.closed
 
     def run(self, work: Work[T]) -> T:
-        """Do this until the server has answered; it may be done twice.
+        """Run `work`, retrying until the server answers; it may run twice.
 
         Raises:
-            IncompleteError: the server has been away for as long as is waited.
-            ConfigurationError: it does not let us in, or has no ledger of this version.
+            IncompleteError: the server stayed unavailable until the timeout.
+            ConfigurationError: it refuses access, or has no ledger of this version.
         """
         tries = 0
         while True:
@@ -168,7 +168,7 @@ class Database:
                 return done
 
     def try_once(self, work: Work[T]) -> T | None:
-        """Do this if the server answers now; None if it does not."""
+        """Run `work` if the server answers now; otherwise return None."""
         try:
             with self._lock:
                 return work(self._connected())
@@ -176,11 +176,11 @@ class Database:
             if self._is_lost(error):
                 return None
             raise
-        except ConfigurationError:  # it lets us in no more; what must be written will find out
+        except ConfigurationError:  # access refused; a later write will report it
             return None
 
     async def run_in_thread(self, work: Work[T]) -> T:
-        """As `run`; a task that is cancelled waits no longer, and it is not known then what was done."""
+        """As `run`; a cancelled task stops waiting, and whether its work was done is then unknown."""
         return await anyio.to_thread.run_sync(self.run, work, abandon_on_cancel=True)
 
     def _connected(self) -> psycopg.Connection:
@@ -221,7 +221,7 @@ class Database:
             self._connection = None
 
     def _explained(self, error: psycopg.Error) -> Exception:
-        """What the user can do about an error of the server; else the error itself, a mistake of ours."""
+        """The error with advice for the user, if the server's is known; otherwise itself, a bug of ours."""
         match error:
             case errors.UndefinedTable() | errors.InvalidSchemaName():
                 return ConfigurationError(
@@ -239,7 +239,7 @@ class Database:
                 return error
 
     def has_forgotten(self) -> IncompleteError:
-        """The error where what was acknowledged is not there any more."""
+        """The error for acknowledged data that the server has lost."""
         return IncompleteError(
             Sentence("stores.ledger_s_database", place=self.address.place),
             advice=Sentence("stores.let_look_database"),

@@ -1,11 +1,11 @@
-"""The daily caps of accounts, counted for all hosts in the transaction that writes the intents.
+"""Daily caps of accounts, counted for all hosts in the transaction that writes the intents.
 
-A unit is one request that may leave, repeats included; as many are taken as intents are written, by however
-many processes, whatever kills them. It is counted as `sqlite.quota` does, by the clock of the database: what
-was taken in the last `EDGE_S` seconds before a window opens counts in that window too, and time does not go
-back but after a clock that ran ahead, once a server's replies agree on an earlier time. Units are counted by
-the second, rounded up, and in the server's day as well where that is another. Functions of the ledger's
-owner, in `schema.sql`, count them: no role of a run can set back what was taken.
+A unit is one request, repeats included; exactly one is taken per intent, by any number of processes, whatever
+kills them. Units are counted as in `sqlite.quota`, by the clock of the database: units of the last `EDGE_S`
+seconds before a window count in it too, and time moves back only after a clock ran ahead and a server's
+replies agree on an earlier time. Units are counted by the second, rounded up, also in the server's day if
+that differs. Functions of the ledger's owner, in `schema.sql`, count them: no role of a run can reduce the
+count.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import AccountCap
 
 EDGE_S = 30
-"""How long before a window opens a request may still be on its way whose unit was taken."""
+"""How long before a window a unit may have been taken whose request is still on its way."""
 _DAY_S = 86_400
 
 _TAKE = "SELECT precheck.cap_take(%s, %s, %s, %s)"
@@ -38,24 +38,24 @@ class _Count(NamedTuple):
 
     used: int
     counted_from: int
-    """What was taken in this second and before it is in no window any more."""
+    """Units taken up to this second are in no window any more."""
     closed_until: int
     now: float
     opens: float
-    """When the earliest window opens that has no moment in common with this one, nor with the server's."""
+    """The start of the next window that does not overlap with this one, nor with the server's."""
 
 
 class DailyCaps:
-    """The caps of the accounts of one process, as the transaction of its intents takes from them."""
+    """The caps of one process's accounts, from which the transaction of its intents takes units."""
 
     def __init__(self, caps: Mapping[str, AccountCap]) -> None:
-        """Take the caps by the APIs of their accounts; one without a cap is left out."""
+        """Take the caps by the APIs of their accounts; accounts without a cap are left out."""
         self._caps = caps
 
     def take(self, db: psycopg.Connection, wanted: Sequence[str]) -> Sequence[bool]:
-        """Take a unit for each intent whose account has one, in the transaction that writes intents."""
+        """Take a unit for each intent whose account has a cap, in the transaction that writes intents."""
         wishes = Counter(api for api in wanted if api in self._caps)
-        # All processes take them in the same order, so that no two wait for one another.
+        # All processes take them in the same order, so that no two wait for each other.
         left = {
             api: _row(db, _TAKE, *self._caps[api], wishes[api])[0]
             for api in sorted(wishes, key=lambda api: self._caps[api].scope)
@@ -69,7 +69,7 @@ class DailyCaps:
 
 
 class PostgresCap:
-    """The cap of one account, for the gate; `DailyCaps` takes its units, where an intent is written."""
+    """The cap of one account, for the gate; `DailyCaps` takes its units when an intent is written."""
 
     def __init__(self, database: Database, cap: AccountCap) -> None:
         self._database = database
@@ -80,20 +80,19 @@ class PostgresCap:
         return await self._database.run_in_thread(self._resets_at)
 
     async def is_spent(self) -> bool:
-        """True if no unit is left now, of whichever process took the last."""
+        """True if no unit is left now, whichever process took the last."""
         count = await self._database.run_in_thread(self._count)
         return count.now < count.closed_until or count.used >= self._cap.cap
 
     async def close_for_today(self) -> None:
-        """Take the server's word that nothing is left: for all hosts, in this UTC day or for 24 hours."""
+        """Record that the server reports the cap as used up: for all hosts, for this UTC day or 24 hours."""
         await self._database.run_in_thread(lambda db: db.execute(_CLOSE, self._cap))
 
     async def go_by(self, server_now: datetime) -> None:
         """Count in the server's day too: its replies agree on this time.
 
-        What was taken since either day began counts. After a clock of the database that ran ahead, the latest
-        time is set back, never to before that clock. Nothing that a server says closes a cap for longer than
-        a day.
+        Units taken since either day began count. After the database's clock ran ahead, the latest time is set
+        back, but never to before that clock. No server's reply closes a cap for longer than a day.
         """
         parameters = (*self._cap, server_now.timestamp())
         await self._database.run_in_thread(lambda db: db.execute(_GO_BY, parameters))

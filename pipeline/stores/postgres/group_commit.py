@@ -1,4 +1,4 @@
-"""Group commit to PostgreSQL: few statements for many tasks, under the fences of their chunks."""
+"""Group commit to PostgreSQL: few statements for many tasks, guarded by the fences of their chunks."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from pipeline.stores.values import ChunkLease
 
 
 class _FencedBatch(Batch[Line]):
-    """Lines that are written together, as far as they may be."""
+    """Lines that are written together, if allowed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,12 +40,12 @@ class _FencedBatch(Batch[Line]):
 
 
 class FencedCommit(GroupCommit[Line, _FencedBatch]):
-    """The lines of one process for one run. A task that is cancelled waits no longer for a database."""
+    """The lines of one process for one run. A cancelled task stops waiting for the database."""
 
     is_shielded = False
 
     def __init__(self, database: Database, writer: LineWriter, lost: Callable[[ChunkLease], None]) -> None:
-        """Accept nothing yet; `lost` is called with each lease that turns out to be another process's now."""
+        """Accept nothing yet; `lost` is called with each lease that another process has taken over."""
         super().__init__()
         self._database = database
         self._writer = writer
@@ -81,7 +81,7 @@ class FencedCommit(GroupCommit[Line, _FencedBatch]):
             self._lost(lease)
 
     def _write(self, db: psycopg.Connection, batch: _FencedBatch) -> None:
-        """Write what is not there yet. Called again after a lost connection."""
+        """Write the missing lines. Called again after a lost connection."""
         lines = batch.as_lines
         if not batch.is_tried:
             batch.is_tried = True
@@ -90,5 +90,5 @@ class FencedCommit(GroupCommit[Line, _FencedBatch]):
         try:
             batch.refused = self._writer.write(db, self._writer.missing(db, lines))
         except psycopg.errors.UniqueViolation:
-            # The server had not noticed the end of that connection, and was still at work on the first try.
+            # The server had not noticed the lost connection, and was still working on the first try.
             batch.refused = self._writer.write(db, self._writer.missing(db, lines))

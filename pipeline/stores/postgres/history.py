@@ -1,4 +1,4 @@
-"""What the ledger of one run knows of its questions, and what other runs of the ledger were answered."""
+"""The history of a run's questions in the ledger, and the answers of its other runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,7 +52,7 @@ def known(
 
 
 def fruitless(db: psycopg.Connection, run: int) -> Mapping[bytes, FruitlessQuestion]:
-    """The open questions whose rounds ended by a reply that is about the question."""
+    """The open questions whose rounds ended with a reply about the question itself."""
     found: dict[bytes, FruitlessQuestion] = {}
     codes = [str(code) for code in ABOUT_THE_QUESTION]
     for question, code, attempt in db.cursor(binary=True).execute(_FRUITLESS, (run, codes, run)):
@@ -71,7 +71,7 @@ def counts(db: psycopg.Connection, run: int) -> LedgerCounts:
 def earlier_answers(
     db: psycopg.Connection, keys: StoreKeys, run: StoredRun, questions: Sequence[bytes], not_before: str
 ) -> dict[str, list[FinalAnswer]]:
-    """As `SharedRun.earlier_answers`: the same question has the same key in all runs of a ledger."""
+    """As `SharedRun.earlier_answers`: a question has the same key in all runs of a ledger."""
     found: dict[str, list[FinalAnswer]] = {}
     lines: dict[int, RunLines] = {}
     place = f"{db.info.host}:{db.info.port}"

@@ -1,7 +1,7 @@
-"""The keys of a ledger in PostgreSQL: what its questions are known by, its lines sealed, its names hidden.
+"""The keys of a ledger in PostgreSQL, which hash its questions, seal its lines and encrypt its names.
 
-They are random, and lie in the database encrypted under a key that is derived from the user's secret by
-scrypt. So the secret can be changed without a change to any line, and a wrong one is noticed at once.
+They are random, and stored in the database, encrypted under a key that scrypt derives from the user's secret.
+So the secret can change without changing any line, and a wrong one is detected at once.
 """
 
 import os
@@ -19,11 +19,11 @@ _SEAL_BYTE_COUNT = 16
 _WRAPPED_FOR = b"the key of this ledger"
 
 Seal = Callable[[bytes, str], bytes]
-"""What a line is about, a hash of 32 bytes, and what it says -> its seal."""
+"""(the subject of a line as a hash of 32 bytes, its content) -> its seal."""
 
 
 class WrappedKey(NamedTuple):
-    """The key of a ledger as the database has it."""
+    """The key of a ledger as stored in the database."""
 
     salt: bytes
     hidden: bytes
@@ -35,7 +35,7 @@ class StoreKeys:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self.question: KeyedHash = keyed_hash(self._derived(b"questions"))
-        """Of what a question says: the same for the same question, in every run on every host."""
+        """The key of a question: equal for equal questions, in every run on every host."""
         self.plan: KeyedHash = keyed_hash(self._derived(b"plans"))
         prepared = blake2b(key=self._derived(b"seals"), digest_size=_SEAL_BYTE_COUNT)
 
@@ -48,12 +48,12 @@ class StoreKeys:
         self.seal: Seal = seal
 
     def wrapped(self, secret: SecretStr) -> WrappedKey:
-        """The key under a secret, for the database."""
+        """The key encrypted under a secret, for the database."""
         salt = os.urandom(KEY_BYTE_COUNT)
         return WrappedKey(salt, Cipher.under(secret, salt).encrypt(self._key, _WRAPPED_FOR))
 
     def names_of(self, run: UUID) -> Cipher:
-        """What hides the texts that servers returned in one run."""
+        """The encryption of texts that servers returned in one run."""
         return Cipher(self._derived(b"names", run.bytes))
 
     def _derived(self, purpose: bytes, of: bytes = b"") -> bytes:
@@ -66,6 +66,6 @@ def new_keys() -> StoreKeys:
 
 
 def unwrapped(wrapped: WrappedKey, secret: SecretStr) -> StoreKeys | None:
-    """The keys of a ledger; None if the secret is another."""
+    """The keys of a ledger; None if the secret is wrong."""
     key = Cipher.under(secret, wrapped.salt).decrypt(wrapped.hidden, _WRAPPED_FOR)
     return None if key is None else StoreKeys(key)

@@ -1,8 +1,8 @@
 """Chunks of questions, leased to one process at a time, by the clock of the database.
 
-The end of a lease only permits another process to take the chunk over. The fence decides: each claim raises
-it, and nothing is written under another one. It is the time of the claim, in microseconds: a database that
-forgets a claim, as a failover to a standby that lags behind may, gives no other process the same number.
+When a lease ends, another process may take the chunk over. The fence decides: each claim raises it, and
+nothing is written under an old one. The fence is the time of the claim, in microseconds: if the database
+loses a claim, as in a failover to a lagging standby, no other process gets the same number.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ _STATE = STATEMENTS["leases.state"]
 _LOCK = "SELECT 1 FROM precheck.run WHERE run = %b FOR UPDATE"
 _OPEN = "INSERT INTO precheck.round(run, round) VALUES (%b, %b)"
 _ADD = STATEMENTS["leases.add"]
-# What is undone is asked in chunks of the next round: nothing is written under these any more.
+# Unfinished questions are asked in chunks of the next round: nothing is written under these any more.
 _END = f"""
 WITH ended AS (
  UPDATE precheck.round SET ended_at = clock_timestamp()
@@ -47,7 +47,7 @@ FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at
 
 
 class ClaimedChunk(NamedTuple):
-    """A chunk that this process holds, as the database has it."""
+    """A chunk that this process holds, as in the database."""
 
     hold: ChunkLease
     round: int
@@ -58,10 +58,10 @@ class ClaimedChunk(NamedTuple):
 def claim(  # noqa: PLR0913, PLR0917
     db: psycopg.Connection, run: int, holder: UUID, api: str, lease_s: float, but: Collection[int]
 ) -> ClaimedChunk | None:
-    """Lease the first free chunk of the open round, but for some; None if there is none.
+    """Lease the first free chunk of the open round, except those in `but`; None if none is free.
 
-    One that is this process's, and not among those that it knows to hold, was claimed by a statement whose
-    reply was lost. It is free to this process at once.
+    A chunk of this process that is not in `but` was claimed by a statement whose reply was lost; it is free
+    to this process at once.
     """
     values = {"holder": holder, "lease": lease_s, "run": run, "api": api, "not": list(but)}
     row = db.cursor(binary=True).execute(_CLAIM, values).fetchone()
@@ -72,7 +72,7 @@ def claim(  # noqa: PLR0913, PLR0917
 
 
 def has_free(db: psycopg.Connection, run: int, holder: UUID, api: str, but: Collection[int]) -> bool:
-    """True if `claim` would find a chunk; it may be gone before the claim."""
+    """True if `claim` would find a chunk; it may be taken before the claim."""
     values = {"holder": holder, "run": run, "api": api, "not": list(but)}
     row = db.cursor(binary=True).execute(_HAS_FREE, values).fetchone()
     return row is not None and row[0]
@@ -87,12 +87,12 @@ def keep(
 
 
 def be_seen(db: psycopg.Connection, holder: UUID) -> None:
-    """Note that a process is there, where it holds nothing that it would renew."""
+    """Record that a process is alive, if it has no lease to renew."""
     db.execute(_SEEN, (holder,))
 
 
 def leave(db: psycopg.Connection, holder: UUID) -> None:
-    """Note that a process has ended of its own accord."""
+    """Record that a process has ended normally."""
     db.execute(_LEFT, (holder,))
 
 
@@ -102,18 +102,18 @@ def done(db: psycopg.Connection, run: int, hold: ChunkLease) -> None:
 
 
 def give_back(db: psycopg.Connection, run: int, holder: UUID, api: str | None) -> None:
-    """Release every undone chunk that this process holds, of one API or all."""
+    """Release every unfinished chunk that this process holds, of one API or all."""
     db.execute(_GIVE_BACK, {"run": run, "holder": holder, "api": api})
 
 
 def latest_round(db: psycopg.Connection, run: int) -> RoundState:
-    """How far the latest round has come."""
+    """The state of the latest round."""
     row = db.cursor(binary=True).execute(_STATE, (run, run)).fetchone()
     return RoundState(0, is_open=False, undone_count=0, free_count=0) if row is None else RoundState(*row)
 
 
 def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk], after: int) -> bool:
-    """Open the round after this one; False where another process has done so, or a round is open."""
+    """Open the next round; False if another process has done so, or a round is open."""
     with db.transaction():
         db.execute(_LOCK, (run,))
         latest = latest_round(db, run)

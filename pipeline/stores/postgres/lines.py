@@ -1,4 +1,4 @@
-"""The lines of a ledger in PostgreSQL as they are sealed, hidden and proved."""
+"""Seal, encrypt and verify the lines of a ledger in PostgreSQL."""
 
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
@@ -13,7 +13,7 @@ class RunLines:
     """Makes and reads the lines of one run."""
 
     def __init__(self, keys: StoreKeys, run: StoredRun, place: str) -> None:
-        """Take how the lines of a run are sealed; the place of the ledger is for messages."""
+        """Take the keys of a run's lines; `place` of the ledger is for messages."""
         self._seal = keys.seal
         self._names = keys.names_of(run.id)
         self._run = run.number
@@ -22,14 +22,14 @@ class RunLines:
     def intent(  # noqa: PLR0913, PLR0917
         self, lease: ChunkLease, question: bytes, attempt: int, request_id: str, time: str, api: str
     ) -> IntentLine:
-        """A request that is about to leave."""
+        """The line of a request about to be sent."""
         seal = self._seal(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}")
         return IntentLine(lease, question, attempt, request_id, time, seal, api)
 
     def failure(  # noqa: PLR0913, PLR0917
         self, lease: ChunkLease, question: bytes, attempt: int, round_: int, code: str, time: str, detail: str
     ) -> FailureLine:
-        """A request that brought nothing usable."""
+        """The line of a request with an unusable result."""
         seal = self._seal(question, self._failure(attempt, round_, code, time))
         hidden = self._hidden(detail, "problem", question, attempt)
         return FailureLine(lease, question, attempt, round_, str(code), time, hidden, seal)
@@ -48,7 +48,7 @@ class RunLines:
         return self._seal(question, "\n".join(("reuse", str(self._run), *fields, code)))
 
     def require_intent(self, question: bytes, attempt: int, request_id: str, time: str, seal: bytes) -> None:
-        """Refuse a line that is not as it was written (DiskError)."""
+        """Refuse a corrupt line (DiskError)."""
         self._require(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}", seal)
 
     def require_failure(  # noqa: PLR0913, PLR0917
@@ -74,13 +74,13 @@ class RunLines:
         name: bytes | None,
         seal: bytes,
     ) -> FinalAnswer:
-        """An answer that was read; a DiskError where it is not as it was written."""
+        """The final answer in a line; a DiskError if the line is corrupt."""
         self._require(question, self._answer(attempt, state, code, time, is_named), seal)
         shown = self.shown(name, "answer", question, attempt)
         return FinalAnswer(question, AnswerState(state), code, shown, request_id, time, attempt)
 
     def shown(self, hidden: bytes | None, what: str, question: bytes, attempt: int) -> str | None:
-        """A name or the detail of a problem; a DiskError where it is not what was hidden in this line."""
+        """A decrypted name or detail of a problem; a DiskError if it does not belong to this line."""
         if hidden is None:
             return None
         text = self._names.decrypt(hidden, _line(what, question, attempt))
@@ -91,7 +91,7 @@ class RunLines:
     def _hidden(self, text: str | None, what: str, question: bytes, attempt: int) -> bytes | None:
         return self._names.encrypt(text.encode(), _line(what, question, attempt)) if text else None
 
-    # The code is a server's, and so it comes last: whatever it is, two lines do not say the same.
+    # The server's code comes last: whatever it is, two different lines cannot look equal.
 
     def _failure(self, attempt: int, round_: int, code: str, time: str) -> str:
         return f"failure\n{self._run}\n{attempt}\n{round_}\n{time}\n{code}"

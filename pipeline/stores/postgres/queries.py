@@ -1,4 +1,4 @@
-"""The longer statements of a ledger in PostgreSQL, as `queries.sql` has them."""
+"""The longer SQL statements of a ledger in PostgreSQL, from `queries.sql`."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""Every line of a run, for the copy in its folder."""
+"""Read every line of a run, for the copy in its folder."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ class _Requests:
 
     run: int
     at_once: int
-    latest: int = 0  # the last one that was taken
-    _reading: psycopg.Connection | None = None  # on which the cursor is
+    latest: int = 0  # the number of the last row taken
+    _reading: psycopg.Connection | None = None  # the connection of the cursor
 
     def more(self, db: psycopg.Connection) -> list[tuple[Any, ...]]:
         if self._reading is not db:

@@ -1,7 +1,7 @@
-"""The lines that a process writes to a run, in one statement, under the fences of its chunks.
+"""Write a process's lines to a run, in one statement, guarded by the fences of its chunks.
 
-The statement locks the chunks that the process holds by their fences, and writes the lines of those alone. It
-is one transaction and one round trip. Where its reply was lost, `missing` finds out what it did not write.
+The statement locks the chunks whose fences the process still holds, and writes only their lines, in one
+transaction and one round trip. If its reply was lost, `missing` finds the lines that were not written.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from pipeline.stores.values import ChunkLease
 
 
 class IntentLine(NamedTuple):
-    """A request that is about to leave."""
+    """A request about to be sent."""
 
     lease: ChunkLease
     question: bytes
@@ -27,7 +27,7 @@ class IntentLine(NamedTuple):
 
 
 class FailureLine(NamedTuple):
-    """A request that brought nothing usable."""
+    """A request with an unusable result."""
 
     lease: ChunkLease
     question: bytes
@@ -68,13 +68,13 @@ class RefusedLines(NamedTuple):
     """Lines that were not written; neither kind is a bug."""
 
     lost: Collection[ChunkLease]
-    """Leases that others have taken over: no line under them."""
+    """Leases taken over by other processes: their lines are refused."""
     spent: Collection[tuple[bytes, int]]
-    """Question and attempt of the intents that no unit of the cap was left for."""
+    """Question and attempt of the intents for which the cap had no unit left."""
 
 
 class ForgottenLinesError(Exception):
-    """The ledger lacks lines that these follow: the intent of their request, or of the attempt before."""
+    """The ledger lost earlier lines that these need: the intent of their request, or the attempt before."""
 
 
 _HELD = STATEMENTS["recording.held"]
@@ -87,16 +87,16 @@ class LineWriter:
     """Writes the lines of one run."""
 
     def __init__(self, run: int, caps: DailyCaps | None) -> None:
-        """Write those of a run, by its number; without caps where no account has one."""
+        """Write lines of `run`, its number; without `caps` if no account has one."""
         self._run = run
         self._caps = caps
 
     def write(self, db: psycopg.Connection, lines: WrittenLines) -> RefusedLines:
-        """Write lines, all in one transaction, and none of a chunk that another process holds.
+        """Write lines in one transaction, except those of chunks that another process holds.
 
         Raises:
-            IntegrityError: a line that may not be; what was written is not known.
-            ForgottenLinesError: an earlier one is not there any more; what was written is not known.
+            IntegrityError: a forbidden line; what was written is unknown.
+            ForgottenLinesError: an earlier line was lost; what was written is unknown.
         """
         intents, failures, answers = lines
         if self._caps is not None and intents:
@@ -112,7 +112,7 @@ class LineWriter:
         return RefusedLines(lost, ())
 
     def missing(self, db: psycopg.Connection, lines: WrittenLines) -> WrittenLines:
-        """The lines that an earlier try, whose reply was lost, did not write."""
+        """The lines that an earlier try did not write, whose reply was lost."""
         intents, failures, answers = lines
         values: list[Any] = [
             *([line[field] for line in intents] for field in (1, 2, 3)),
@@ -175,19 +175,19 @@ def _row(db: psycopg.Connection, query: LiteralString, values: Sequence[Any]) ->
 
 
 def _numbered(lines: Sequence[Line]) -> dict[ChunkLease, int]:
-    """The leases of some lines, numbered from 1."""
+    """The distinct leases of some lines, numbered from 1."""
     return {lease: number for number, lease in enumerate(dict.fromkeys(line[0] for line in lines), start=1)}
 
 
 def _chunks(leases: Iterable[ChunkLease]) -> tuple[list[int], list[int]]:
-    """Their chunks, and their fences."""
+    """Their chunks and fences, as columns."""
     return [lease.chunk for lease in leases], [lease.fence for lease in leases]
 
 
 def _columns(
     leases: Mapping[ChunkLease, int], lines: Sequence[Line], start: int, end: int
 ) -> Iterator[Sequence[Any]]:
-    """The number of the lease of each line, then some of its fields, each as a column."""
+    """The lease number of each line and some of its fields, as columns."""
     if lines:
         lease_of, *columns = zip(*lines, strict=True)
         yield [leases[lease] for lease in lease_of]
@@ -201,7 +201,7 @@ def _lost(leases: Mapping[ChunkLease, int], held: Sequence[int]) -> set[ChunkLea
 
 
 def _require_counts(lost: Collection[ChunkLease], counts: Sequence[int], *kinds: Sequence[Line]) -> None:
-    """Every line whose lease holds was written, unless those that it follows are gone."""
+    """Require that every line with a valid lease was written, unless its earlier lines were lost."""
     for lines, count in zip(kinds, counts, strict=True):
         lost_count = sum(line[0] in lost for line in lines) if lost else 0
         if count != len(lines) - lost_count:

@@ -1,4 +1,4 @@
-"""One process's view of a run that others work on too: the ledger of its questions, and their source."""
+"""One process's handle on a shared run: the ledger of its questions, and their source."""
 
 import json
 import threading
@@ -44,25 +44,25 @@ from pipeline.stores.values import (
 from schemas.outcomes import ApiName
 
 LEASE_S = 15.0
-"""How long the questions of a process that has died wait for another."""
+"""How long the questions of a dead process stay reserved."""
 _BEATS_IN_A_LEASE = 4
 _NOTHING = QuestionHistory(None, 0, None)
 
 
 @dataclass(slots=True)
 class _HeldChunk:
-    """A chunk in the hands of this process."""
+    """A chunk held by this process."""
 
     api: ApiName
-    until: float  # when its lease ends at the earliest, by the clock of this process
+    until: float  # the earliest end of its lease, by this process's clock
     questions: dict[bytes, Check] = field(default_factory=dict)
 
 
 class _SentRequest(NamedTuple):
-    """A request that left, as it was on record then."""
+    """A request that was sent, as recorded then."""
 
     lease: ChunkLease
-    check: Check | None  # None if its chunk has just been taken over
+    check: Check | None  # None if its chunk was just taken over
     request_id: str
     time: str
 
@@ -70,11 +70,11 @@ class _SentRequest(NamedTuple):
 class PostgresRun:
     """A run in a ledger that processes share, for one of them; a `SharedRun`.
 
-    Each method that goes to the database may raise an IncompleteError or a ConfigurationError, as
-    `Database.run`; one that reads lines a DiskError, where one is not as it was written.
+    Methods that use the database may raise an IncompleteError or a ConfigurationError, as `Database.run`;
+    those that read lines a DiskError if one is corrupt.
 
-    Made by `PostgresStore.shared_run`; to be closed. Chunks that it holds are kept by a thread of its own,
-    also while the event loop is busy.
+    Made by `PostgresStore.shared_run`; the caller closes it. A separate thread renews its leases, even if the
+    event loop is busy.
     """
 
     is_shared = True
@@ -90,7 +90,7 @@ class PostgresRun:
         caps: DailyCaps | None = None,
         lease_s: float = LEASE_S,
     ) -> None:
-        """Hold no chunk yet, with a connection of its own; silent processes keep chunks for one lease."""
+        """Open a connection without claiming a chunk; a silent process keeps its chunks for one lease."""
         self.run = run
         self._database = database.another()
         self._keys = keys
@@ -100,12 +100,12 @@ class PostgresRun:
         self._lease_s = lease_s
         self._commits = FencedCommit(self._database, LineWriter(run.number, caps), self._forget)
         self._held: dict[ChunkLease, _HeldChunk] = {}
-        self._claims: dict[object, ApiName] = {}  # under way, or cancelled
+        self._claims: dict[object, ApiName] = {}  # in progress, or cancelled
         self._lease_of: dict[bytes, ChunkLease] = {}
         self._in_flight: dict[tuple[bytes, int], _SentRequest] = {}
         self._copy: RequestCopy | None = None
         self._taken_over: set[int] = set()
-        self._rounds: dict[int, int] = {}  # of each chunk that was claimed
+        self._rounds: dict[int, int] = {}  # round of each claimed chunk
         self._apis: dict[int, ApiName] = {}
         self._ended = threading.Event()
         self._beating: threading.Thread | None = None
@@ -117,11 +117,11 @@ class PostgresRun:
         self.close()
 
     def copy_to(self, copy: RequestCopy) -> None:
-        """Have every request of this process copied, once its ending is on record, or it is left in doubt."""
+        """Copy every request of this process, once its result is recorded, or it is left in doubt."""
         self._copy = copy
 
     def close(self) -> None:
-        """End the connection. Chunks that were not given back are free once their lease has ended."""
+        """Close the connection. Chunks that were not released are free once their leases have ended."""
         self._ended.set()
         self._database.close()
         if self._beating is not None:
@@ -131,11 +131,11 @@ class PostgresRun:
 
     @property
     def counts(self) -> LedgerCounts:
-        """How many requests and answers the run has, of all processes."""
+        """The number of requests and answers in the run, of all processes."""
         return self._database.run(lambda db: history.counts(db, self.run.number))
 
     def question_key(self, check: Check) -> bytes:
-        """The key of a question: 32 bytes, the same for the same question in every run of this ledger."""
+        """The key of a question: 32 bytes, equal for equal questions in every run of this ledger."""
         return self._keys.question(json.dumps(check[1:]).encode())
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
@@ -144,7 +144,7 @@ class PostgresRun:
         return await self._known(questions)
 
     async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
-        """The open questions that the rounds which have ended got no answer to. Not while `writing()`."""
+        """The open questions that finished rounds got no answer to. Not while `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         return await self._database.run_in_thread(lambda db: history.fruitless(db, self.run.number))
 
@@ -161,7 +161,7 @@ class PostgresRun:
                 self._taken_over.clear()
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """As `Ledger.intend`; a question that was given back is not this process's either."""
+        """As `Ledger.intend`; a released question is not this process's either."""
         lease = self.lease_of(question)
         held = self._held.get(lease)
         check = None if held is None else held.questions.get(question)
@@ -185,7 +185,7 @@ class PostgresRun:
         await self._pass_on(question, answer.attempts, answer=final, detail=detail)
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record that these questions are not asked; one that another process has recorded stays as it is."""
+        """Record answers of earlier runs; existing records of other processes are kept."""
         rows = [(self.run.number, *answer, self._lines.reused(answer)) for answer in answers]
         self._database.run(partial(_reuse, rows=rows))
 
@@ -231,12 +231,12 @@ class PostgresRun:
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
                 if (earlier := self._lease_of.get(key, found.hold)) != found.hold:
-                    self._forget(earlier)  # a question is in one chunk at a time: the store forgot that one
+                    self._forget(earlier)  # a question is in one chunk at a time: the store lost that one
                 self._lease_of[key] = found.hold
                 held.questions[key] = check
                 is_suspect = before.code in ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
-        # What was asked before comes last: at a daily cap it would otherwise be all that is ever asked.
+        # Questions asked before come last: otherwise a daily cap would be spent on them every day.
         return QuestionChunk(found.hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
 
     async def has_free(self, api: ApiName) -> bool:
@@ -257,15 +257,15 @@ class PostgresRun:
         return hold in self._held
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """True if its lease cannot have ended: it was asked for less than a lease ago."""
+        """True if its lease cannot have ended: it was requested less than one lease ago."""
         chunk = self._held.get(hold)
         return chunk is not None and self._database.clocks.monotonic() < chunk.until
 
     async def give_back(self, api: ApiName | None = None) -> None:
-        """Release every chunk that is not done, of one API or all. The next holder looks up its history.
+        """Release every unfinished chunk, of one API or all. The next holder reads its history.
 
-        A claim that was cancelled leaves nothing held either. Where the database is away, chunks are free
-        once their leases have ended. What was taken over of the API may be claimed again.
+        Cancelled claims are released too. If the database is unavailable, chunks become free when their
+        leases end. Chunks of the API that were taken over may be claimed again.
         """
         for chunk in [chunk for chunk in list(self._taken_over) if self._apis[chunk] == api]:
             self._taken_over.discard(chunk)
@@ -284,12 +284,12 @@ class PostgresRun:
     # --- the rounds
 
     async def latest_round(self) -> RoundState:
-        """How far the latest round has come. Who looks is there, and so is seen from then on."""
+        """The state of the latest round. The caller counts as alive from then on."""
         self._keep_leases()
         return await self._database.run_in_thread(lambda db: leases.latest_round(db, self.run.number))
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
-        """Open the next round with these chunks; False where another process has done so."""
+        """Open the next round with these chunks; False if another process has done so."""
         return await self._database.run_in_thread(
             lambda db: leases.open_round(db, self.run.number, chunks, after)
         )
@@ -301,14 +301,14 @@ class PostgresRun:
         )
 
     def lease_of(self, question: bytes) -> ChunkLease:
-        """The lease of the chunk that a question came in; a LeaseLostError if it is not ours any more."""
+        """The lease of a question's chunk; a LeaseLostError if it is no longer ours."""
         try:
             return self._lease_of[question]
         except KeyError:
             raise LeaseLostError from None
 
     def _lease_of_attempt(self, question: bytes, attempt: int) -> ChunkLease:
-        """As `lease_of`, as it was when the request left: the chunk may have been given back since."""
+        """As `lease_of`, but at the time of the request: the chunk may have been released since."""
         sent = self._in_flight.get((question, attempt))
         return self.lease_of(question) if sent is None else sent.lease
 
@@ -335,11 +335,11 @@ class PostgresRun:
         )
 
     def _not_to_claim(self) -> set[int]:
-        """The chunks that are held, and those taken over while requests for them may be out."""
+        """The held chunks, and lost ones that may still have requests in flight."""
         return {*self._taken_over, *(hold.chunk for hold in list(self._held))}
 
     def _members(self, chunk: ClaimedChunk, api: ApiName) -> list[Check]:
-        """The questions of a chunk; a DiskError where no run planned such a chunk."""
+        """The questions of a chunk; a DiskError if no run planned it."""
         part = self._questions(chunk.part)
         assert part.schema == CHECKS
         members, indexes = chunk.members, range(part.height)
@@ -350,7 +350,7 @@ class PostgresRun:
         return [Check(number, ApiName(named), *fields) for number, named, *fields in rows.iter_rows()]
 
     def _release(self, hold: ChunkLease) -> None:
-        chunk = self._held.pop(hold, None)  # by the thread of the leases, too
+        chunk = self._held.pop(hold, None)  # the lease thread may do so too
         for key in () if chunk is None else chunk.questions:
             if self._lease_of.get(key) == hold:
                 del self._lease_of[key]
@@ -377,7 +377,7 @@ class PostgresRun:
                     self._forget(hold)
 
     def _lease_end(self) -> float:
-        """The earliest end of a lease requested now: one granted later ends later."""
+        """The earliest end of a lease requested now: it may be granted later."""
         return self._database.clocks.monotonic() + self._lease_s
 
     def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:

@@ -21,7 +21,7 @@ RENEWAL_INTERVAL_S = 1.0
 _ADD = "INSERT INTO precheck.account(scope, api, division) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 _READ = STATEMENTS["shares.read"]
 _LOOK = STATEMENTS["shares.look"]
-_WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %s"  # and when, by a trigger
+_WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %s"  # a trigger adds the time
 
 
 def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerms) -> LeasedShares:
@@ -35,7 +35,7 @@ def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerm
             databases = {account: stack.enter_context(database.another()) for account in accounts}
 
             def new_holder(account: ServerAccount) -> Renew:
-                """A holder of one lease alone: what an earlier one of this process sent still counts."""
+                """A holder of one lease only: requests of an earlier holder of this process still count."""
                 me = _joining(process, account, f"{process.id} {terms.ticks():.9f}", terms.clock())
 
                 async def renew(wish: ShareWish) -> ShareRenewal:
@@ -51,7 +51,7 @@ def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerm
 def require_same_limits(
     database: Database, process: AskingProcess, accounts: Collection[ServerAccount], *, now: datetime
 ) -> None:
-    """Refuse to begin a run beside a process that goes by other limits; nothing is leased, nothing written.
+    """Refuse to begin a run while another process has different limits; nothing is leased or written.
 
     Raises:
         ConfigurationError: it names both hosts.
@@ -66,15 +66,15 @@ def require_same_limits(
 
 
 def _joining(process: AskingProcess, account: ServerAccount, holder: str, now: datetime) -> HeldShare:
-    """This process at an account, as others see it."""
+    """This process at an account, as other processes see it."""
     server, began = account.scope.partition("|")[0], now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return sharing.joining(holder, LeaseHolder(server, process.pid, began, process.host), account)
 
 
 def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me: HeldShare) -> ShareRenewal:
-    """Renew one lease; it may be done twice, where the reply is lost.
+    """Renew one lease; idempotent, as the reply may be lost.
 
-    It is durable before it counts: a database that forgets in a crash who has what would give it away again.
+    It is durable before it counts: a database that lost leases in a crash would grant them again.
     """
     key = account.scope, account.api
     with db.transaction():
@@ -93,7 +93,7 @@ def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me
 
 
 def _require_same_limits(other: HeldShare | None, me: HeldShare) -> None:
-    """Refuse to begin beside a process that goes by other limits; the error names both hosts."""
+    """Refuse to begin while another process has different limits; the error names both hosts."""
     if other is not None:
         raise ConfigurationError(
             Sentence(

@@ -1,4 +1,4 @@
-"""A snapshot of a shared ledger: its open runs, and who asks."""
+"""A snapshot of a shared ledger: its open runs, and the asking processes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from pipeline.stores.shared import AccountState, StoreState
 from pipeline.stores.sharing import Division
 
 SEEN_MAX_S = 60.0
-"""A process that was not seen for so long is not listed."""
+"""Processes not seen for this long are not listed."""
 _TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 _NOW = f"SELECT {_TIME.format('clock_timestamp()')}"
 _RUNS = f"""
@@ -49,7 +49,7 @@ _CAPS = STATEMENTS["status.caps"]
 
 
 def state_of(db: psycopg.Connection) -> StoreState:
-    """Look at a ledger."""
+    """The state of a ledger."""
     # One snapshot for everything that is shown together.
     with db.transaction(), db.cursor(row_factory=namedtuple_row) as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -1,4 +1,4 @@
-"""A ledger in PostgreSQL as a job needs it: which run is meant, and what is on record of it."""
+"""A ledger in PostgreSQL for jobs: it finds or begins runs, and reads their records."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -57,12 +57,12 @@ class PostgresStore:
     def open(
         cls, address: LedgerAddress, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
     ) -> Self:
-        """Connect, and make sure that it is a ledger of this version under this key of the user's.
+        """Connect, and verify that the ledger has this version and the user's key.
 
         Raises:
-            ConfigurationError: the server does not let us in, there is no ledger of this version, or its key
-                is another.
-            IncompleteError: the server has been away for as long as is waited.
+            ConfigurationError: the server refuses access, or the ledger is missing or has another version or
+            key.
+            IncompleteError: the server stayed unavailable until the timeout.
         """
         database = Database(address, clocks)
         try:
@@ -80,21 +80,21 @@ class PostgresStore:
         self.close()
 
     def close(self) -> None:
-        """Leave, and end the connection. Safe to call twice."""
+        """Leave, and close the connection. Safe to call twice."""
         if self.database.is_connected:
             self.database.try_once(lambda db: leases.leave(db, self.process.id))
         self.database.close()
 
     def be_seen(self) -> None:
-        """Note that this process is there, though it holds nothing."""
+        """Record that this process is alive, though it holds nothing."""
         self.database.try_once(lambda db: leases.be_seen(db, self.process.id))
 
     def wait_at_most(self, wait_max_s: float) -> None:
-        """Wait no longer than this for a server that is away."""
+        """Limit the wait for an unavailable server."""
         self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """The plan that two hosts must have in common to share a run."""
+        """The plan that two hosts must agree on to share a run."""
         hashes, question_count = [], 0
         for part in parts:
             assert part.schema == CHECKS
@@ -123,7 +123,7 @@ class PostgresStore:
         caps: Mapping[str, AccountCap] | None = None,
         lease_s: float = LEASE_S,
     ) -> PostgresRun:
-        """The ledger and the source of a run, for this process; to be closed."""
+        """The ledger and the source of a run, for this process; the caller closes it."""
         counted = DailyCaps(caps) if caps else None
         return PostgresRun(
             self.database, self.keys, run, self.process.id, questions, caps=counted, lease_s=lease_s
@@ -138,15 +138,15 @@ class PostgresStore:
         return postgres_shares(self.database, self.process, terms)
 
     def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
-        """Refuse to begin a run beside a process that goes by other limits."""
+        """Refuse to begin a run while another process has different limits."""
         require_same_limits(self.database, self.process, accounts, now=now)
 
     def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
-        """Every line of a run, proved where it is read. Has a connection of its own."""
+        """Every line of a run, verified when read. Has a connection of its own."""
         return recorded(self.database, self.keys, run)
 
     def mark_finished(self, run: StoredRun) -> bool:
-        """Record that every question has its final answer; False where another process has done so."""
+        """Record that every question has its final answer; False if another process has done so."""
         return self.database.run(lambda db: db.execute(_FINISH, (run.number,)).rowcount == 1)
 
     def _join(
@@ -168,7 +168,7 @@ class PostgresStore:
             db.execute(_BEGIN, (new_id, *identity, *plan, seal))
             where = "WHERE (input_sha256, profile_sha256, environment) = (%s, %s, %s) AND finished_at IS NULL"
             row = db.execute(_RUN + where, same).fetchone()
-            if row is None:  # it was finished this very moment
+            if row is None:  # it was finished at this very moment
                 return self._join(db, identity, plan, new_id, run_id)
         run = StoredRun(*row[:5])
         *theirs, their_plan, seal = row[5:]
@@ -188,7 +188,7 @@ def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
     """The keys of a ledger of this version.
 
     Raises:
-        ConfigurationError: it has another version, or another key.
+        ConfigurationError: it has another version or key.
         IncompleteError: as `Database.run`.
     """
     row = database.run(lambda db: db.execute(_STORE).fetchone())

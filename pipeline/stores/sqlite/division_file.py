@@ -1,12 +1,12 @@
-"""The division of one account among the processes of one machine: a small file, locked while it changes.
+"""The division of one account among the processes of one machine: a small file, locked during changes.
 
-Nothing in it must outlive the machine, so nothing waits for the disk. The clock is the system's monotonic
-one, which is the same for all processes and restarts with the machine: a time too far ahead is of before
-a restart, and one that is past counts for nothing by then, however it came about (`sharing`).
+It need not survive a restart of the machine, so writes are not synced. The clock is the system's monotonic
+one, which all processes share and which restarts with the machine: a time too far ahead is from before a
+restart, and past times do not count (`sharing`).
 
-A process that is killed leaves the lock. One that is stopped just while it holds it, which is for some
-microseconds of a renewal, keeps the others from renewing until it continues or is killed: their leases end,
-and they send nothing until then.
+A killed process releases the lock. A process stopped while it holds the lock, for some microseconds of a
+renewal, blocks the others' renewals until it continues or is killed: their leases end, and they send nothing
+until then.
 """
 
 import fcntl
@@ -35,7 +35,7 @@ class DivisionFile:
     """The file of one account."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; where it is missing, create it (0600), and its folder (0700). Raises as `opened`."""
+        """Open it; if missing, create it (0600) and its folder (0700). Raises as `opened`."""
         self._path = path
         self._file = opened(path)
 
@@ -44,7 +44,7 @@ class DivisionFile:
         os.close(self._file)
 
     async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:
-        """Change the division, as one step, by a rule for the old one, which is None if the file has none.
+        """Change the division atomically: `rule` takes the old one, or None.
 
         Raises:
             DiskError, OutputError: the file cannot be written.
@@ -74,7 +74,7 @@ class DivisionFile:
 
 
 def opened(path: Path) -> int:
-    """A small private file that all processes of a user share; created with its folder where it is missing.
+    """A small private file that all processes of a user share; created with its folder if missing.
 
     Raises:
         OutputError: it cannot be created.
@@ -93,7 +93,7 @@ def _written(division: Division) -> bytes:
 
 
 def _read(content: bytes) -> Division | None:
-    """The division; None if a crash has left half of one."""
+    """The division; None if a crash left it incomplete."""
     if not content:
         return Division()
     checksum, content = content[:_CHECKSUM_LENGTH], content[_CHECKSUM_LENGTH:]

@@ -17,7 +17,7 @@ Insert = tuple[str, Row]
 
 
 class FileCommit(GroupCommit[Insert, Batch[Insert]]):
-    """The transactions of one SQLite connection. What has joined one is written, even if the run stops."""
+    """The transactions of one SQLite connection. Lines that joined one are written, even if the run stops."""
 
     is_shielded = True
 
@@ -27,7 +27,7 @@ class FileCommit(GroupCommit[Insert, Batch[Insert]]):
         self._db = connection
 
     async def write(self, *inserts: Insert) -> None:
-        """Run an INSERT, or several that belong together; they are on disk when this returns.
+        """Run one or several INSERTs in one transaction; they are on disk when this returns.
 
         Raises:
             DiskError: this or an earlier write did not reach the disk; nothing more is accepted.
@@ -48,7 +48,7 @@ class FileCommit(GroupCommit[Insert, Batch[Insert]]):
             if not isinstance(error, sqlite3.IntegrityError):
                 raise write_failed(self._path, error) from error
             batch.failure = self.refusal = DiskError(Sentence("stores.earlier_write_failed", path=self._path))
-            raise  # a mistake of ours, not the disk's
+            raise  # a bug of ours, not a disk error
 
     def _insert(self, batch: Batch[Insert]) -> None:
         rows: defaultdict[str, list[Row]] = defaultdict(list)

@@ -1,19 +1,17 @@
-"""The crash-safe record of one run: which questions may have been sent, and what came back.
+"""The crash-safe record of one run: which questions may have been sent, and their replies.
 
-The rule it serves: an answered check is never asked again, whatever kills the run. A request leaves
-only after its intent is on disk, and a check counts as done only after its answer is on disk. What a
-crash leaves in doubt is therefore known exactly: intents with neither failure nor answer.
+Its purpose: an answered check is never asked again, whatever kills the run. A request is sent only after its
+intent is on disk, and a check is done only after its answer is on disk. So the requests that a crash leaves
+in doubt are known exactly: intents with neither failure nor answer.
 
-The ledger is append-only, and it holds no name or account that the payer sent: a question is known by
-a keyed hash. The only personal data in it are what servers sent: the matched names, and perhaps the detail
-of a problem, from which the caller removes what was asked. They are also the only thing that can ever be
-deleted from it, by `pipeline.stores.sqlite.purge`; the answer they came with stays final. With a secret of
-the user's they are encrypted (`pipeline.stores.encryption`).
+The ledger is append-only, and holds no name or account from the payer: questions are stored as keyed hashes.
+The only personal data in it come from servers: matched names, and perhaps details of problems, from which the
+caller removes the request's data. Only they can ever be deleted, by `pipeline.stores.sqlite.purge`; their
+answers stay final. With a secret of the user they are encrypted (`pipeline.stores.encryption`).
 
-It is a SQLite file on a *local* disk. Its write-ahead log and both of its locks are unsafe on NFS and
-SMB shares. One process and one connection work on it at a time: SQLite before 3.51.3 can corrupt a
-write-ahead log that two connections checkpoint, and with a single connection the question does not
-arise.
+It is a SQLite file on a *local* disk. Its write-ahead log and both of its locks are unsafe on NFS and SMB
+shares. Only one process and connection uses it at a time: SQLite before 3.51.3 can corrupt a write-ahead log
+that two connections checkpoint.
 """
 
 import sqlite3
@@ -50,7 +48,7 @@ from pipeline.wording import Sentence
 
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
 _FINISH, _REUSE = map(insertion, ("finish", "reuse"))
-# A run ends with its outcome file; one that was killed counts as one with the next.
+# A run ends with its outcome file; a killed run is counted with the next one.
 _FRUITLESS = """
 WITH ended AS (
  SELECT intent.id, question, code, attempt,
@@ -62,7 +60,7 @@ SELECT question, code, attempt, max(id) FROM ended GROUP BY question, run ORDER 
 
 
 class _Intent(NamedTuple):
-    """The latest intent of a question that has no final answer."""
+    """The latest intent of a question without a final answer."""
 
     id: int
     attempt: int
@@ -71,8 +69,8 @@ class _Intent(NamedTuple):
 class SqliteLedger(OpenLedger):
     """The ledger of one run, open: a `RunLedger`. Made by `SqliteLedger.open`.
 
-    Writes are accepted inside `writing()` only, from any number of tasks of one event loop. What cannot be
-    written is a DiskError.
+    Writes are accepted only inside `writing()`, from any number of tasks of one event loop. A failed write is
+    a DiskError.
     """
 
     def __init__(
@@ -100,15 +98,15 @@ class SqliteLedger(OpenLedger):
         secret: SecretStr | None = None,
         proof: LedgerProof = NO_PROOF,
     ) -> Self:
-        """Start the ledger of a run, or resume it; with `fresh`, forget the run that is there.
+        """Start or resume the ledger of a run; with `fresh`, delete the existing run.
 
-        The folder is created if it is missing, and locked before anything in it is touched. Matched names are
-        stored in clear without a secret. What is resumed must be proved. The time is UTC, ISO 8601 with Z.
+        The folder is created if missing, and locked first of all. Without `secret`, matched names are stored
+        in clear. A resumed ledger must satisfy `proof`. `now` is UTC, ISO 8601 with Z.
 
         Raises:
-            InputError: the lines are not proved, or were changed.
-            ConfigurationError: the ledger was begun with another secret, or with one where none is given, or
-                without one where one is; or it is sealed with a signing key, and none is given.
+            InputError: the lines fail the proof, or were changed.
+            ConfigurationError: the ledger was begun with another secret, or only one of the two has a secret;
+            or it is sealed with a signing key, and none is given.
             LockedError: another process works in this folder.
             UsageError: the folder holds a run of another input, profile or environment.
             OutputError: the ledger cannot be created, or the file there is not one of ours.
@@ -130,7 +128,7 @@ class SqliteLedger(OpenLedger):
         """Fold the write-ahead log into the file and release the folder. Safe to call twice.
 
         Raises:
-            DiskError: the log could not be folded. It stays beside the file, and nothing is lost.
+            DiskError: the log could not be folded. It stays next to the file, and nothing is lost.
         """
         self._resources.close()
 
@@ -172,7 +170,7 @@ class SqliteLedger(OpenLedger):
         await self._commits.write((_FAIL, (intent.id, code, time)), *self._problem(intent, detail))
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """As `Ledger.settle`: again is a mistake of the caller's, even with the same answer."""
+        """As `Ledger.settle`: repeating it is a bug of the caller, even with the same answer."""
         _, state, code, matched_name, request_id, time, attempts = answer
         assert state in FINAL, f"{self.path}: {state} is not a final answer"
         intent = self._latest_intent(question, attempts)
@@ -213,14 +211,14 @@ class SqliteLedger(OpenLedger):
         questions: Sequence[bytes],  # noqa: ARG002
         not_before: str,  # noqa: ARG002
     ) -> Mapping[str, Sequence[FinalAnswer]]:
-        """None: the ledger of a folder holds one run."""
+        """Always empty: the ledger of a folder holds one run."""
         return {}
 
     def copy(self, requests: Sequence[RecordedRequest]) -> None:
-        """Add requests of this run that other processes recorded elsewhere, as far as they are not here.
+        """Add missing requests of this run that other processes recorded elsewhere.
 
-        All of them are on disk when this returns, or none. Those for one question come in the order that
-        they left, as far as they are known; their questions are keys of this ledger.
+        When this returns, all or none are on disk. Requests for one question are in the order of sending, if
+        known; their questions are keys of this ledger.
         """
         with self._transaction():
             intents = self._copier.add(requests)
@@ -252,7 +250,7 @@ class SqliteLedger(OpenLedger):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Everything written in the block is on disk when it ends, or nothing."""
+        """All writes in the block are on disk when it ends, or none."""
         self._require_no_writing()
         try:
             with self._db:
@@ -262,7 +260,7 @@ class SqliteLedger(OpenLedger):
             raise write_failed(self.path, error) from error
 
     def _problem(self, intent: _Intent, detail: str) -> Iterator[Insert]:
-        """The row for the detail of a problem, where there is one."""
+        """The row for the detail of a problem, if there is one."""
         if detail:
             yield _DETAIL, (intent.id, self._names.write(detail, intent.id, "problem"))
 
@@ -274,7 +272,7 @@ class SqliteLedger(OpenLedger):
 
     def _fold(self) -> None:
         if self._commits.refusal is not None:
-            return  # a disk that refused a write is left alone; the log is replayed at the next opening
+            return  # leave a disk that refused a write alone; the next opening replays the log
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:

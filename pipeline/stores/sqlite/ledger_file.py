@@ -1,4 +1,4 @@
-"""The ledger's file: created atomically, opened only if it is sound and of this tool."""
+"""The ledger's file: created atomically, and opened only if it is sound and from this tool."""
 
 import os
 import sqlite3
@@ -32,10 +32,10 @@ _SCHEMA_VERSION = 7
 _SCHEMA = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_SCHEMA_VERSION};\n" + files(
     "pipeline.stores.sqlite"
 ).joinpath("ledger.sql").read_text("utf-8")
-# Triggers too: one of another hand could change lines after their seals are verified.
+# Triggers too: a foreign one could change lines after their seals are verified.
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
-# FULL, not NORMAL: with NORMAL a power loss takes acknowledged answers with it.
-# EXCLUSIVE comes first: the log then needs no shared memory, and another program is kept out.
+# FULL, not NORMAL: with NORMAL a power loss can lose acknowledged answers. EXCLUSIVE comes first: then the
+# log needs no shared memory, and other programs are locked out.
 _PRAGMAS = """
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = WAL;
@@ -57,11 +57,11 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
     secret: SecretStr | None = None,
     proof: LedgerProof = NO_PROOF,
 ) -> Iterator[sqlite3.Connection]:
-    """The folder's ledger, new or taken up again, for this process alone until the block ends.
+    """The folder's ledger, new or existing, for this process alone until the block ends.
 
-    Without an identity it is the ledger that is there, of whichever run. A new one has its names
-    encrypted where there is a secret; `NameEncryption.require` verifies that of an existing one.
-    One that holds no answer becomes the ledger of the run that opens it, and need not be proved.
+    Without `identity` it is the existing ledger of any run. A new one encrypts names if there is a secret;
+    `NameEncryption.require` checks the secret of an existing one. A ledger without answers becomes that of
+    the opening run, without proof.
 
     Raises:
         LockedError, UsageError, OutputError, DiskError: as `SqliteLedger.open`.
@@ -77,7 +77,7 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
             if identity is not None and not os.path.lexists(path):
                 _create(path, identity, now, secret, proof)
             _require_ours(path, *otherwise)
-            # Used by the event loop's thread and by the worker thread of a commit, never at once.
+            # Used by the event loop's thread and a commit's worker thread, never at once.
             db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
             stack.enter_context(closing(db))
             db.executescript(_PRAGMAS)
@@ -99,9 +99,9 @@ def opened_to_read(
 ) -> Iterator[sqlite3.Connection]:
     """The existing ledger of a folder, if proved, for reading only, shared with other readers unless `alone`.
 
-    Alone is a job that writes other files of the folder. Nothing is written, so it may lie on a read-only
-    disk; unless a killed run left a log that is not yet in the ledger: that log is replayed first, as the
-    next run would do.
+    Jobs that write other files of the folder pass `alone`. Nothing is written, so the disk may be read-only,
+    unless a killed run left a log that is not in the ledger yet: it is replayed first, as the next run would
+    do.
 
     Raises:
         UsageError: there is no ledger.
@@ -117,7 +117,7 @@ def opened_to_read(
                     pass  # closing it folds the log
             stack.enter_context(locked(path.parent, now) if alone else shared(path.parent))
             _require_ours(path)
-            # Nothing is written while the lock is held, so SQLite needs no files of its own beside it.
+            # Nothing is written while the lock is held, so SQLite needs no further files.
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             db = stack.enter_context(closing(sqlite3.connect(address, uri=True, isolation_level=None)))
             db.executescript("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
@@ -127,7 +127,7 @@ def opened_to_read(
 
 
 def ledger_files(path: Path) -> tuple[Path, ...]:
-    """A ledger's file, its name until it is complete, and what SQLite writes beside it."""
+    """A ledger's file, its temporary name during creation, and the files that SQLite writes next to it."""
     return (path, *(path.with_name(path.name + suffix) for suffix in (".new", "-wal", "-shm")))
 
 
@@ -175,7 +175,7 @@ def _create(
 
 
 def _require_ours(path: Path, *otherwise: Sentence) -> None:
-    """Read the file's header before SQLite touches it: a foreign file is left as it is, with this advice."""
+    """Check the file's header before SQLite opens it: a foreign file is unchanged, and the error says so."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         header = os.pread(descriptor, 100, 0)
@@ -210,14 +210,14 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
 
 @cache
 def _objects() -> list[tuple[str, ...]]:
-    """What a ledger consists of."""
+    """The database objects of a ledger."""
     with closing(sqlite3.connect(":memory:")) as model:
         model.executescript(_SCHEMA)
         return model.execute(_OBJECTS).fetchall()
 
 
 def _binds(db: sqlite3.Connection) -> bool:
-    """True if the ledger is tied to its run by a request or answer, or by the end of an import."""
+    """True if the ledger belongs to its run, because of a request, an answer or a finished import."""
     [has_any] = db.execute(
         "SELECT EXISTS(SELECT 1 FROM answer) OR EXISTS(SELECT 1 FROM reuse)"
         " OR EXISTS(SELECT 1 FROM intent WHERE id NOT IN (SELECT intent FROM failure))"
@@ -230,7 +230,7 @@ def _binds(db: sqlite3.Connection) -> bool:
 def _make_its_own(
     path: Path, db: sqlite3.Connection, identity: RunIdentity, now: str, secret: SecretStr | None
 ) -> None:
-    """Turn the ledger of a run that got no answer into that of another one, as if it were new."""
+    """Turn the ledger of a run without answers into that of another run, as if new."""
     *recorded, run_key, name_proof, is_sealed = db.execute(
         "SELECT input_sha256, profile_sha256, environment, run_key, name_proof,"  # noqa: S608 (a constant)
         f" seal IS {seals.new_seal('run')} FROM run"

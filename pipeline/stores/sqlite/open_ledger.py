@@ -1,4 +1,4 @@
-"""What a ledger says of its run, whether it is open for writing or only for reading."""
+"""The content of an open ledger, whether for writing or only for reading."""
 
 import json
 import sqlite3
@@ -11,7 +11,7 @@ from pipeline.stores.sqlite.seals import digests
 from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, ReusedAnswer, RunIdentity
 
 NameOf = Callable[[str | bytes | None, int], str | None]
-"""Reads the matched name as it is stored in the row of an intent's answer."""
+"""Reads the matched name as stored in the row of an intent's answer."""
 
 DETAIL_IS_DUE = (
     "(SELECT time FROM failure WHERE failure.intent = problem.intent"
@@ -45,14 +45,15 @@ class OpenLedger:
     def question_key(self, check: Check) -> bytes:
         """The 32-byte hash of a question, from every field but the check's number.
 
-        A file planned anew keeps its answers. The key lies in the ledger: runs cannot be linked by their
-        questions, but the owner could try names on it, hence mode 0600.
+        A file that is planned again finds its answers by these hashes. Their key is in the ledger, so
+        questions of different runs cannot be linked; but a reader of the ledger could test names, hence mode
+        0600.
         """
         return self._hashed(json.dumps(check[1:]).encode())
 
     @property
     def counts(self) -> LedgerCounts:
-        """How much it holds."""
+        """The number of requests and answers."""
         row = self._db.execute(
             "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer),"
             " (SELECT count(*) FROM reuse)"
@@ -61,7 +62,7 @@ class OpenLedger:
 
     @property
     def finish_count(self) -> int:
-        """How many outcome files are on record."""
+        """The number of recorded outcome files."""
         [count] = self._db.execute("SELECT count(*) FROM finish").fetchone()
         return int(count)
 
@@ -71,7 +72,7 @@ class OpenLedger:
 
     @property
     def last_finish(self) -> FinishRecord | None:
-        """The latest outcome file on record, or None."""
+        """The latest recorded outcome file, or None."""
         row = self._db.execute(
             "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish"
             " ORDER BY id DESC LIMIT 1"
@@ -79,7 +80,7 @@ class OpenLedger:
         return FinishRecord(*row) if row else None
 
     def _final_answers(self, name_of: NameOf) -> Iterator[FinalAnswer]:
-        """Every final answer, in the order of their requests on record; then those of earlier runs."""
+        """Every final answer, in the recorded order of requests; then those of earlier runs."""
         for intent, question, state, code, name, *rest in self._db.execute(
             "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
             " FROM answer JOIN intent ON intent.id = answer.intent ORDER BY answer.intent"

@@ -1,18 +1,17 @@
 """The daily cap of a server, counted together by every process of this user.
 
-A unit is one request, repeats included. It is taken before the request leaves and never given back:
-a crash, or a pause in the last moment, can waste a unit, never spend one twice. The count survives
-kills and power loss, and no number of processes takes more than the cap.
+A unit is one request, repeats included. It is taken before the request is sent and never returned: a crash,
+or a pause at the last moment, can waste a unit, but never spend one twice. The count survives kills and power
+loss, and no number of processes exceeds the cap.
 
-The server's day is not known exactly: its clock differs from ours, and a request that is reserved
-just before midnight may be counted just after. What was taken in the last `EDGE_S` seconds before a
-window opens therefore counts in that window too.
+The server's day is not known exactly: its clock differs from ours, and a request reserved just before
+midnight may be counted just after. So units of the last `EDGE_S` seconds before a window count in it too.
 
-Time does not go back here. Each scope keeps the latest time it has seen and counts by that, so that
-setting a clock back opens no new day. After a clock that ran ahead a scope counts by that time until it
-has come, or until the server's replies agree on an earlier one. A unit stays in the day when it was
-taken, and counts in the server's as well where that is another: while its clock is known to differ from
-ours, what was taken since either day began counts.
+Time never goes back here. Each scope stores the latest time it has seen and counts by that, so setting a
+clock back opens no new day. After a clock ran ahead, a scope counts by that time until it is reached, or
+until the server's replies agree on an earlier one. A unit stays in the day when it was taken, and also counts
+in the server's day if that differs: while the clocks are known to differ, units taken since either day began
+count.
 
 The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
 corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
@@ -36,9 +35,9 @@ from pipeline.stores.values import Window
 from pipeline.wording import Sentence
 
 EDGE_S = 30
-"""How long before a window opens a reserved request may still be on its way."""
+"""How long before a window a request may have been reserved that is still on its way."""
 BUSY_MAX_S = 30
-"""How long to wait for other processes; each holds the file for some milliseconds."""
+"""How long to wait for other processes; each locks the file for some milliseconds."""
 
 _DAY_MS = 86_400_000
 _EDGE_MS = EDGE_S * 1000
@@ -49,8 +48,8 @@ _MS = timedelta(milliseconds=1)
 _APPLICATION_ID = int.from_bytes(b"PCQ3")
 _PRAGMAS = (
     "PRAGMA journal_mode = DELETE",
-    # EXTRA is FULL with the end of the journal on disk too. With FULL alone a power loss may undo the
-    # last reservation although its request has left.
+    # EXTRA is FULL, with the deletion of the journal synced too. With FULL alone a power loss may undo the
+    # last reservation although its request was sent.
     "PRAGMA synchronous = EXTRA",
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
@@ -62,9 +61,9 @@ SCHEMA = (
         kind TEXT NOT NULL CHECK(kind IN ('utc_day', 'rolling_24h')),
         latest_ms INTEGER NOT NULL, closed_until_ms INTEGER NOT NULL DEFAULT 0,
         ahead_ms INTEGER NOT NULL DEFAULT 0) STRICT""",  # the server's clock, as its replies agree
-    # also_ms: when it was taken by the server's clock, where that is on another day; else 0.
-    # seat: how many the window holds with this one. The CHECK is the last guard: not even a mistake
-    # in the counting can write a seat beyond the cap.
+    # also_ms: when it was taken by the server's clock, if that is on another day; else 0. seat: how many the
+    # window holds with this one. The CHECK is the last guard: not even a bug in the counting can write a seat
+    # beyond the cap.
     """CREATE TABLE reservation(
         id INTEGER PRIMARY KEY, scope TEXT NOT NULL REFERENCES scope, time_ms INTEGER NOT NULL,
         cap INTEGER NOT NULL, seat INTEGER NOT NULL CHECK(seat BETWEEN 1 AND cap),
@@ -80,7 +79,7 @@ _TAKEN = (
 class QuotaUse(NamedTuple):
     """The use of one server's cap by one client, as last configured."""
 
-    scope: str  # as `scopes.scope_of` gives it
+    scope: str  # from `scopes.scope_of`
     window: Window
     window_start: datetime
     used_count: int
@@ -90,7 +89,7 @@ class QuotaUse(NamedTuple):
 
 
 class SqliteQuota:
-    """Cap of one server for one client, from any thread; cap changes apply at once."""
+    """Cap of one server for one client, usable from any thread; changed caps apply at once."""
 
     def __init__(
         self, path: Path, *, scope: str, cap: int, window: Window, clock: Callable[[], datetime]
@@ -103,7 +102,7 @@ class SqliteQuota:
         Raises:
             OutputError: the file cannot be created, or the file there is not one of ours.
             DiskError: the file is damaged, or cannot be read or written, or the disk is full.
-            IncompleteError: other processes held the file all the time.
+            IncompleteError: other processes locked the file until the timeout.
         """
         self._path = path
         self._scope = scope
@@ -112,7 +111,7 @@ class SqliteQuota:
         self._clock = clock
         self._first_taken: int | None = None
         self._clock_is_wrong = False
-        self._one_at_a_time = threading.Lock()  # a connection has one transaction
+        self._one_at_a_time = threading.Lock()  # a connection has one transaction at a time
         self._db = self._opened()
         try:
             with self._transaction() as db:
@@ -126,7 +125,7 @@ class SqliteQuota:
             raise
 
     def _opened(self) -> sqlite3.Connection:
-        """A connection to the file, which is made where it is missing."""
+        """A connection to the file, which is created if missing."""
         _create(self._path)
         return _connected(self._path)
 
@@ -143,11 +142,11 @@ class SqliteQuota:
     def reserve(self, spare_count: int = 0) -> bool:
         """Take one unit, durably, for one request about to be sent; False if there is none.
 
-        This many units must be left afterwards, for requests that matter more. None is granted by a clock
-        that `go_by` found on another day than the server's.
+        `spare_count` units must remain, for more important requests. None is granted if `go_by` found our
+        clock on a different day from the server's.
 
         Raises:
-            DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
+            DiskError, IncompleteError: a unit may not have been taken; send nothing.
         """
         with self._transaction() as db:
             count = self._count(db)
@@ -173,13 +172,13 @@ class SqliteQuota:
     def resets_at(self) -> datetime:
         """When there is more to take: UTC midnight, or in a rolling window the next unit's return.
 
-        In a rolling window that is not full, that is now.
+        In a rolling window with units left, that is now.
         """
         with self._transaction() as db:
             return _resets_at(db, self._scope, self._count(db), self._cap)
 
     def close_for_today(self) -> None:
-        """Take the server's word that nothing is left: no more in this UTC day, or for 24 hours."""
+        """Record that the server reports the cap as used up: for this UTC day, or for 24 hours."""
         with self._transaction() as db:
             count = self._count(db)
             db.execute(
@@ -190,9 +189,9 @@ class SqliteQuota:
     def go_by(self, server_now: datetime) -> None:
         """Count in the server's day too: its replies agree on this time.
 
-        Units that this process took in another day, and those of any process that are ahead of the server,
-        count in the server's day as well, and so does what any process takes from now on. The latest time is
-        set back to the server's, never ahead: no server closes a scope for longer than a day by what it says.
+        The server's day also counts units that this process took in another day, units of any process that
+        are ahead of the server, and all units taken from now on. The latest time is set back to the server's,
+        never ahead: no server's reply closes a scope for longer than a day.
         """
         with self._transaction() as db:
             now_ms = _ms(server_now)
@@ -229,7 +228,7 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
     if not path.exists():
         return []
     with count_errors(path), closing(_connected(path)) as db:
-        db.execute("BEGIN")  # what is read is of one moment
+        db.execute("BEGIN")  # so that all rows are read at one moment
         scopes = db.execute("SELECT scope, kind, cap FROM scope ORDER BY scope").fetchall()
         return [_use(db, scope, window, cap, now) for scope, window, cap in scopes]
 
@@ -247,7 +246,7 @@ class _Count(NamedTuple):
     now_ms: int
     closed_until_ms: int
     ahead_ms: int
-    used_count: int  # the reservations that count
+    used_count: int  # reservations that count
 
     @property
     def closed(self) -> bool:
@@ -259,7 +258,7 @@ class _Count(NamedTuple):
 
     @property
     def next_window_ms(self) -> int:
-        """When the earliest window opens that has no moment in common with this one."""
+        """The start of the next window that does not overlap with this one."""
         if self.window == "rolling_24h":
             return self.now_ms + _DAY_MS
         server_start_ms = _window_start_ms(self.window, self.now_ms + self.ahead_ms) - self.ahead_ms
@@ -271,9 +270,9 @@ def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) 
         "SELECT latest_ms, closed_until_ms, ahead_ms FROM scope WHERE scope = ?", (scope,)
     ).fetchone()
     now_ms = max(_ms(now), latest_ms)
-    if closed_until_ms > now_ms + _DAY_MS:  # by a clock that ran ahead: no server closes more than a day
+    if closed_until_ms > now_ms + _DAY_MS:  # by a clock that ran ahead: no server closes for more than a day
         closed_until_ms = 0
-    # A server that is ahead or behind is in its own day: what was taken since either of them began counts.
+    # The server's day may differ from ours: units taken since either day began count.
     start_ms = min(_window_start_ms(window, now_ms + ms) - ms for ms in (0, ahead_ms))
     bounds = start_ms - _EDGE_MS, now_ms + _EDGE_MS
     [used_count] = db.execute(f"SELECT count(*) {_TAKEN}", (scope, *bounds)).fetchone()
@@ -307,7 +306,7 @@ def _window_start_ms(window: Window, now_ms: int) -> int:
 
 
 def _create(path: Path) -> None:
-    """Make the folder and an empty file, private to this user, unless they are there.
+    """Create the folder and an empty file, private to this user, unless they exist.
 
     An existing file is not even opened here: closing it would release the locks that SQLite holds on it
     elsewhere in this process.
@@ -335,7 +334,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(path: Path, db: sqlite3.Connection) -> None:
-    """See that the file is ours and sound, or empty; in an empty one, make the tables."""
+    """Check that the file is ours and sound, or empty; create the tables in an empty one."""
     with db:
         db.execute("BEGIN IMMEDIATE")
         [application_id] = db.execute("PRAGMA application_id").fetchone()
@@ -358,7 +357,7 @@ def count_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.IntegrityError:
-        raise  # a mistake of ours, not the disk's
+        raise  # a bug of ours, not a disk error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             busy = Sentence("stores.other_processes_kept", path=path, busy_max_s=BUSY_MAX_S)
@@ -377,7 +376,7 @@ def _time(ms: int) -> datetime:
 
 
 class QuotaInThreads:
-    """A `Quota` for the tasks of an event loop, which must not wait for a disk. Its owner closes it."""
+    """A `Quota` for tasks of an event loop, which must not wait for a disk. Its owner closes it."""
 
     def __init__(self, quota: SqliteQuota) -> None:
         self._quota = quota

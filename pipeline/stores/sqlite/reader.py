@@ -1,4 +1,4 @@
-"""A ledger opened for reading only: for the history of a row, the evidence, and answers to reuse."""
+"""A ledger opened for reading only: for a row's history, the evidence, and answers to reuse."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -41,29 +41,29 @@ class LedgerReader(OpenLedger):
 
     @property
     def is_encrypted(self) -> bool:
-        """True if reading its names takes a key."""
+        """True if reading its names needs a key."""
         return self._name_proof is not None
 
     def opens_with(self, secret: SecretStr) -> bool:
-        """True if this is the key of its names."""
+        """True if this secret opens its names."""
         return NameEncryption.under(secret, self._run_key, self.path).proves(self._name_proof)
 
     def answers_to(
         self, questions: Sequence[bytes], secret: SecretStr | None = None, *, with_names: bool = False
     ) -> dict[bytes, FinalAnswer]:
-        """Final answers to questions by their keys; on request with the names that remain."""
+        """Final answers to questions by their keys; on request with the remaining names."""
         read = NameEncryption.under(secret, self._run_key, self.path).read if with_names else _no_name
         known = self._index.known(questions, read)
         return {question: one.answer for question, one in known.items() if one.answer is not None}
 
     @property
     def purged_before(self) -> str | None:
-        """The names of answers before this time were purged; None if none ever was."""
+        """The names of answers before this time were purged; None if none were."""
         [time] = self._db.execute("SELECT max(answers_before) FROM purge").fetchone()
         return None if time is None else str(time)
 
     def name_count(self, before: str) -> int:
-        """How many matched names there are of answers that came before a time."""
+        """The number of matched names in answers from before a time."""
         [count] = self._db.execute(
             "SELECT count(*) FROM answer WHERE matched_name IS NOT NULL AND ifnull(time, '') < ?", (before,)
         ).fetchone()
@@ -76,7 +76,7 @@ class LedgerReader(OpenLedger):
         return bool(has_any)
 
     def detail_count(self, before: str) -> int:
-        """How many details of problems there are that came before a time."""
+        """The number of details of problems from before a time."""
         [count] = self._db.execute(
             f"SELECT count(*) FROM problem WHERE {DETAIL_IS_DUE}",  # noqa: S608 (a constant)
             (before,),
@@ -100,7 +100,7 @@ class LedgerReader(OpenLedger):
 def ledger_reader(
     path: Path, *, now: str, alone: bool = False, proof: LedgerProof = NO_PROOF
 ) -> Iterator[LedgerReader]:
-    """The ledger of a folder, to be read; no run works there until the block ends. As `opened_to_read`."""
+    """Open the ledger of a folder for reading; it excludes runs until the block ends. As `opened_to_read`."""
     with opened_to_read(path, now=now, alone=alone, proof=proof) as db:
         with sqlite_errors(path):
             record = LedgerReader(path, db)

@@ -1,13 +1,13 @@
-"""A seal on every row of the ledger, so that a corrupted byte is never taken for an answer.
+"""Seal every row of the ledger, so that a corrupted byte is never taken for an answer.
 
-SQLite detects an invalid page, not a flipped letter: BANM and PANM are equally sound to it. Each row
-therefore carries a keyed hash of its values, and all of them are verified when a ledger is opened.
-The key lies in the same file: this alone detects failing disks and careless edits, not forgery.
+SQLite detects an invalid page, not a flipped letter: BANM and PANM are equally valid. So each row carries a
+keyed hash of its values, and opening a ledger verifies them all. The key is in the same file: this detects
+failing disks and accidental edits, not forgery.
 
-Forgery is detected by two other means. The manifest of the run has a digest of the seals of each table.
-With a signing key the seal of each row has a second half under a key derived from that key, which never lies
-in the folder. Matched names are deleted by a purge, so a row's seal covers only a salted hash of its name;
-the salt is deleted with the name.
+Two other means detect forgery. The manifest of the run has a digest of the seals of each table. With a
+signing key, each row's seal has a second half under a key derived from it, which is never stored in the
+folder. A purge deletes matched names, so a row's seal covers only a salted hash of its name; the salt is
+deleted with the name.
 """
 
 import json
@@ -37,11 +37,11 @@ SEALED: Mapping[str, Sequence[str]] = {
         *("run_key", "name_proof"),
     ),
 }
-"""Table -> the columns that its seal covers, beside `after_finish`."""
+"""Table -> the columns that its seal covers, besides `after_finish`."""
 _ERASABLE: Mapping[str, Sequence[str]] = {"answer": ("matched_name", "name_salt")}
 """Table -> the columns that a purge empties."""
 _DIGESTED = [table for table in SEALED if table not in ("problem", "purge")]
-"""The tables from which nothing is ever deleted, and to which only a run adds."""
+"""The tables that only runs add to, and from which nothing is ever deleted."""
 _FINISHES = "(SELECT count(*) FROM finish)"
 _SEAL_BYTE_COUNT = 32
 _SALT_BYTE_COUNT = 16
@@ -69,7 +69,7 @@ def _name_seal(salt: bytes | None, name: str | bytes | None) -> bytes | None:
 
 
 def sealed_name(name: str | bytes | None) -> tuple[bytes | None, str | bytes | None, bytes | None]:
-    """The last parameters of the insertion of an answer: the seal of its name, the name, and the salt."""
+    """The last parameters for inserting an answer: the seal of its name, the name, and the salt."""
     salt = None if name is None else os.urandom(_SALT_BYTE_COUNT)
     return _name_seal(salt, name), name, salt
 
@@ -84,12 +84,12 @@ def insertion(table: str) -> str:
 
 
 def new_seal(table: str) -> str:
-    """The SQL of a row's seal, as its values are now."""
+    """SQL for a row's seal of its current values."""
     return f"seal('{table}', {', '.join(SEALED[table])}, after_finish)"
 
 
 def first_broken_seal(db: sqlite3.Connection) -> Sentence | None:
-    """The first fault in the rows of a ledger whose pages are sound, or None."""
+    """The first broken seal in the rows of a ledger whose pages are sound, or None."""
     for table in SEALED:
         if broken_count := _count(db, table, f"{_first_half('seal')} IS NOT {_first_half(new_seal(table))}"):
             return Sentence("stores.found_lines_changed", table=table, count=broken_count)
@@ -114,10 +114,10 @@ def _digest(db: sqlite3.Connection, table: str, finish_count: int) -> str:
 
 
 def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
-    """Refuse to add lines without the signing key that the others are sealed with: no holder could sign them.
+    """Refuse to add lines without the signing key of the existing ones: such a ledger could not be signed.
 
     Raises:
-        ConfigurationError: there is no key.
+        ConfigurationError: the key is missing.
     """
     if proof.signing_key_of is None and _is_signed(db):
         raise ConfigurationError(
@@ -127,7 +127,7 @@ def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
 
 
 def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
-    """Refuse a ledger whose seals are whole, and that is not the one of the manifest or of the signing key.
+    """Refuse a ledger with valid seals that is not the manifest's, or not sealed with the signing key.
 
     Raises:
         InputError: it is another one.
@@ -171,5 +171,5 @@ def damaged(path: Path, finding: Sentence | str) -> DiskError:
 
 
 def altered(path: Path, finding: Sentence | str) -> InputError:
-    """The error for a ledger that someone changed, or a disk: it can be read, and its seals do not hold."""
+    """The error for a ledger that a person or a disk changed: it is readable, but its seals are broken."""
     return InputError(Sentence("stores.ledger_altered", path=path, finding=finding), advice=_RESTORE)

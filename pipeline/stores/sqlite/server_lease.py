@@ -1,9 +1,9 @@
-"""A lock per server and client, which the runs that ask it hold together.
+"""A lock per server and client, shared by the runs that ask it.
 
-The system releases the lock when the process ends, however it ends. A run that gets it alone is therefore the
-only one, and all that others had is free. The file says that runs are at work, and afterwards when the last
-one ended. If it still says that they are, that one was killed: its last requests may still count, so nothing
-is free before one window of the rate is over. This holds on one machine, on a local disk.
+The system releases the lock when the process ends, however it ends. So a run that gets it exclusively is the
+only one, and all shares are free. The file records that runs are active, and afterwards when the last one
+ended. If it still says active, the last run was killed: its last requests may still count, so nothing is free
+until one rate window is over. This holds on one machine, on a local disk.
 """
 
 import fcntl
@@ -38,12 +38,12 @@ class ServerLock:
         self._file = opened(folder / f"{file_name(scope)}.lock")
 
     async def take(self, waiting: Waiting) -> float | None:
-        """Take the lock alone, if no other run has it, or else together with the others.
+        """Take the lock exclusively if no other run has it, otherwise shared.
 
-        Where this run has it alone: how long the requests of the last one may still count.
+        Returns, if exclusive, how long the last run's requests may still count.
 
         Raises:
-            IncompleteError: a run that was stopped as it began has it at the end of the wait.
+            IncompleteError: a run that was stopped while starting still has it after the wait.
             DiskError: the disk is full.
         """
         beginning: LeaseHolder | None = None
@@ -57,11 +57,11 @@ class ServerLock:
         return _rest_s(ending, self._window_s, self._clock().timestamp()) if is_alone else None
 
     def share(self) -> bool:
-        """Let others have the lock, too; False if one took it for itself in this very moment."""
+        """Share the lock; False if another run took it exclusively at this moment."""
         return self._has(fcntl.LOCK_SH)
 
     def end(self) -> None:
-        """Release the lock; the last one to do so records when, or it is an OutputError or a DiskError."""
+        """Release the lock; the last run records the time. Raises OutputError, DiskError."""
         try:
             if self._has(fcntl.LOCK_EX):
                 ending = f"{self._clock().timestamp():.3f}"
@@ -78,12 +78,12 @@ class ServerLock:
 
 
 def file_name(subject: str) -> str:
-    """A name that tells nothing of the server and the client."""
+    """A file name that does not reveal server or client."""
     return sha256(subject.encode()).hexdigest()[:32]
 
 
 def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
-    """The rest of the window where the last request of the previous run may still count."""
+    """How long the last request of the previous run may still count."""
     if not ending:
         return 0.0
     try:
@@ -94,7 +94,7 @@ def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
 
 
 def write_record(lock: int, folder: Path, ending: bytes) -> None:
-    """Overwrite the record of the lock. One that a crash leaves half written counts as unfinished."""
+    """Overwrite the record of the lock. One left incomplete by a crash counts as unfinished."""
     try:
         os.pwrite(lock, ending, 0)
         os.truncate(lock, len(ending))

@@ -1,4 +1,4 @@
-"""Shares of an account on one machine: its runs divide each account among themselves."""
+"""Shares of accounts on one machine, divided among its runs."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Collection
@@ -17,7 +17,7 @@ RENEWAL_INTERVAL_S = 0.5
 
 
 def local_shares(folder: Path, terms: LeaseTerms) -> LeasedShares:
-    """The accounts of one user, divided among the runs of one machine; locks and divisions in one folder."""
+    """One user's accounts, divided among the runs of one machine; locks and divisions are in one folder."""
     return LeasedShares(_Divisions(folder, terms).opened, terms, every_s=RENEWAL_INTERVAL_S)
 
 
@@ -42,12 +42,12 @@ class _Divisions(NamedTuple):
     async def _take_locks(
         self, accounts: Collection[ServerAccount], waiting: Waiting, stack: AsyncExitStack
     ) -> None:
-        """Lock each server; where no other run asks it, nothing of the last ones counts but their window."""
+        """Lock each server; if no other run asks it, only the last requests still count, for a window."""
         while True:
             with ExitStack() as taken:
                 rests: dict[str, float | None] = {}
                 locks = []
-                # One lock for two APIs that one client asks of one server.
+                # One lock if a client uses two APIs of a server.
                 for scope in sorted({account.scope for account in accounts}):
                     window_s = max(account.window_s for account in accounts if account.scope == scope)
                     lock = ServerLock(self.folder, scope, window_s, self.terms.clock)
@@ -62,7 +62,7 @@ class _Divisions(NamedTuple):
                     return
 
     async def _begin(self, account: ServerAccount, rest_s: float) -> None:
-        """Start the division of an account again, without any shares."""
+        """Start a new division of the account, without shares."""
         nobody = sharing.not_before(self.terms.ticks() + rest_s, account) if rest_s else Division()
         file = DivisionFile(self._path(account))
         try:
@@ -74,7 +74,7 @@ class _Divisions(NamedTuple):
         return self.folder / f"{file_name(f'{account.scope}|{account.api}')}.json"
 
     def _me(self, account: ServerAccount) -> HeldShare:
-        """This process, at an account; no other one has begun with its number at this moment."""
+        """This process as a holder; no other one began with its number at this moment."""
         began, pid = self.terms.ticks(), os.getpid()
         server = account.scope.partition("|")[0]
         who = LeaseHolder(server, pid, self.terms.clock().strftime("%Y-%m-%dT%H:%M:%SZ"))
