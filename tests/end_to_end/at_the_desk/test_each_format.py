@@ -148,6 +148,9 @@ def test_every_sheet_of_a_workbook_can_be_chosen(desk_here, rita):
     for line in [MIXED.columns, *MIXED.head(3).rows()]:
         pay.append(line)
     at = rita.file(in_memory(book.save), "two_sheets.xlsx")
+    by_itself = rita.get(f"/files/{at}/columns").text  # the one sheet that has payees and accounts
+    assert "payment_id" in by_itself
+    assert "cannot be read this way" not in by_itself
     said = {"sheet": "Pay run", "then": "plan"}
     assert rita.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
     assert rita.post(f"/files/{at}/columns", said).to.endswith("/plan")
