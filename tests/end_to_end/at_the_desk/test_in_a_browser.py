@@ -253,8 +253,20 @@ def test_a_time_is_shown_in_the_zone_of_the_reader_with_utc_beside_it(at_the_des
         time = page.locator("time").first
         shown, utc = time.inner_text(), time.get_attribute("title")
         assert "UTC" in utc
-        assert shown.rpartition(" ")[2] != utc.removesuffix(" UTC").rpartition(" ")[2]
+        assert re.findall("[0-9]+:[0-9]+", shown) != re.findall("[0-9]+:[0-9]+", utc)
         assert page.locator(".where").evaluate("one => getComputedStyle(one).position") == "sticky"
+
+
+def test_the_list_of_files_is_cards_on_a_phone_and_a_number_of_a_row_is_on_one_line(at_the_desk, reviewed):
+    with at_the_desk() as page:
+        page.set_viewport_size(PHONE)
+        line = page.locator("table.list tbody tr").first
+        assert line.evaluate("one => getComputedStyle(one).display") == "block"
+        assert page.locator("table.list thead").is_hidden()
+        page.set_viewport_size({"width": 1200, "height": 800})
+        page.goto(f"{reviewed}?group=fix_name")
+        lines = page.locator("#rows th label b")
+        assert len({one.evaluate("one => one.offsetHeight") for one in lines.all()}) == 1
 
 
 @pytest.mark.nightly
