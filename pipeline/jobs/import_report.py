@@ -104,7 +104,9 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
         surface.watch.enter(Phase.WRITING)
         used = [*kept, *_copied(new, check.out, first=len(kept) + 1, by=by, now=now)]
         planned = Plan(checks, prepared.assignments)
-        found, resolved = decided_by_reports(message, prepared.findings, planned, [*reports, *new])
+        reports += [report._replace(data=b"") for report in new]  # they are copied
+        del new
+        found, resolved = decided_by_reports(message, prepared.findings, planned, reports)
         provided = [
             Sentence(
                 "jobs.report_provided",
