@@ -115,7 +115,8 @@ def _answer(door, request, streams) -> int:
         numbers = b"".join(stream.to_bytes(4, sys.byteorder) for stream in streams)
         content = marshal.dumps(request).hex().encode() + b"\n"
         sent = line.sendmsg([content], [(SOL_SOCKET, SCM_RIGHTS, numbers)])
-        line.sendall(content[sent:])
+        if sent < len(content):  # even nothing cannot be sent to one that has answered by now
+            line.sendall(content[sent:])
         while not answer.endswith(b"\n") and (more := line.recv(64)):
             answer += more
     finally:
