@@ -43,7 +43,7 @@ from schemas.manifest import Manifest
 from schemas.outcomes import WarningCode
 from schemas.strict import timestamp
 
-AT_ONCE_MAX = 500_000
+AT_ONCE_MAX = 200_000
 """Payments that are compared at once, of those that may have changed."""
 
 
@@ -104,9 +104,11 @@ def rows_of(accepted: Accepted, original: Original) -> Compared:
     return lambda: iter([rows])
 
 
-def rows_in_pieces(pieces: Callable[[], Iterable[tuple[Accepted, pl.Series]]], row_count: int) -> Compared:
-    """The same of payments that lie in pieces, each with the ids of its payees."""
-    passes = passes_for(row_count)
+def rows_in_pieces(
+    pieces: Callable[[], Iterable[tuple[Accepted, pl.Series]]], row_count: int | None
+) -> Compared:
+    """The same of payments that lie in pieces, each with the ids of its payees; None: there are no ids."""
+    passes = 0 if row_count is None else passes_for(row_count)
     nobodys = nobodys_ids(lambda: (payees_with(*piece).select(HASHED) for piece in pieces()), passes)
 
     def rows() -> Iterator[ComparedRows]:
@@ -118,7 +120,12 @@ def rows_in_pieces(pieces: Callable[[], Iterable[tuple[Accepted, pl.Series]]], r
 
 
 def compare_with_earlier(
-    wanted: ComparisonRequest, subject: CurrentRun, rows: Callable[[], Compared], *, now: datetime
+    wanted: ComparisonRequest,
+    subject: CurrentRun,
+    rows: Callable[[], Compared],
+    *,
+    now: datetime,
+    spool: Path | None = None,
 ) -> ComparedRun | None:
     """Compare the payments that can be checked with earlier runs; None without a comparison.
 
@@ -137,7 +144,8 @@ def compare_with_earlier(
             record = stack.enter_context(
                 opened_to_read(folder, now=timestamp(now), signer=wanted.signer, manifest=manifest)
             )
-            runs.append(stack.enter_context(kept_run(EndedRun(folder, manifest), record.payee_key, now=now)))
+            earlier = kept_run(EndedRun(folder, manifest), record.payee_key, now=now, spool=spool)
+            runs.append(stack.enter_context(earlier))
         changes, carried, payee_count = _compared(compared(), runs)
     comparison = Comparison(
         said=words,

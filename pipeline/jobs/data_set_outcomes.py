@@ -64,8 +64,7 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -
             ]
         )
         questions = read_frame(shared.files.frame("questions", bucket), CHECKS, ["check", "api", "account"])
-        hashes = answers.hash_rows()
-        digest.update(f"{hashes.sum()} {hashes.bitwise_xor()!r} ".encode())
+        digest.update(_digest(answers).encode())
         for api, state, code, count in (
             answers.join(questions, on="check").group_by("api", "state", "code").len().iter_rows()
         ):
@@ -80,6 +79,12 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -
         digest.hexdigest(),
         hashlib.sha256("\n".join(suspects).encode()).hexdigest(),
     )
+
+
+def _digest(rows: pl.DataFrame) -> str:
+    """Names rows, whatever their order."""
+    hashes = rows.hash_rows()
+    return f"{hashes.sum()} {hashes.bitwise_xor()!r} "
 
 
 class KnownSet(NamedTuple):
@@ -120,7 +125,7 @@ def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom
 def _tasks(run: OpenRun, data: DataSet, known: KnownSet, shared: SetTask) -> list[DecideTask]:
     planned, answered, compared = known
     rows, form = planned.rows, run.job.format or data.format
-    changes = "" if compared is None else str(compared.changes.hash_rows().to_list())
+    changes = "" if compared is None else _digest(compared.changes)
     where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence, changes])
     basis = hashlib.sha256(where.encode()).hexdigest()
     return [

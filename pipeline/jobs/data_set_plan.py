@@ -114,10 +114,10 @@ def compare_parts(
 
     def rows() -> Compared:
         has_ids = payee_id_header(planned.usable[0][1].headers) is not None
-        row_count = sum(planned.rows.counts) if has_ids else 0
+        row_count = sum(planned.rows.counts) if has_ids else None
         return rows_in_pieces(partial(accepted_rows, shared, planned.rows), row_count)
 
-    found = compare_with_earlier(wanted, subject, rows, now=now)
+    found = compare_with_earlier(wanted, subject, rows, now=now, spool=shared.files.root)
     changes = {} if found is None else by_part(found.changes, planned.rows)
     for part in planned.rows.parts:
         write_frame(changes.get(part, pl.DataFrame(schema=CHANGES)), shared.files.frame("changes", part))

@@ -85,8 +85,10 @@ class KeptRun(NamedTuple):
 
 
 @contextmanager
-def kept_run(run: EndedRun, payee_key: bytes, *, now: datetime) -> Iterator[KeptRun]:
-    """Open the payees of a run that has ended.
+def kept_run(
+    run: EndedRun, payee_key: bytes, *, now: datetime, spool: Path | None = None
+) -> Iterator[KeptRun]:
+    """Open the payees of a run that has ended; keyed hashes lie in the spool folder until the block ends.
 
     Raises:
         InputError: the folder was changed since the run, or has no data left to compare with.
@@ -107,14 +109,19 @@ def kept_run(run: EndedRun, payee_key: bytes, *, now: datetime) -> Iterator[Kept
         return None if is_purged else run.names(rows)
 
     origin = RunOrigin(real_path(folder).name, manifest.finished, payee_key)
-    with TemporaryDirectory(prefix="precheck-", ignore_cleanup_errors=True) as spool:
-        if not keeps_keys:
-            yield KeptRun(origin, _of_outcomes(run, payee_key, Path(spool)), _decided(manifest), names)
-            return
-        try:
-            yield KeptRun(origin, pl.scan_csv(folder / PAYEES, schema=KEPT_PAYEES), _decided(manifest), names)
-        finally:  # it was read after it was verified
-            run.require_unchanged(PAYEES)
+    with TemporaryDirectory(prefix="precheck-", dir=spool, ignore_cleanup_errors=True) as folder_of_keys:
+        keys = Path(folder_of_keys)
+        kept = _kept(run, keys / "kept") if keeps_keys else _of_outcomes(run, payee_key, keys)
+        yield KeptRun(origin, kept, _decided(manifest), names)
+
+
+def _kept(run: EndedRun, copy: Path) -> pl.LazyFrame:
+    """What a run keeps, as a copy that is quick to search."""
+    try:
+        pl.scan_csv(run.folder / PAYEES, schema=KEPT_PAYEES).sink_parquet(copy)
+    finally:  # it was read after it was verified
+        run.require_unchanged(PAYEES)
+    return pl.scan_parquet(copy)
 
 
 def _collected(rows: pl.LazyFrame) -> pl.DataFrame:

@@ -60,7 +60,7 @@ def nobodys_ids(pairs: Callable[[], Iterable[pl.DataFrame]], pass_count: int = 1
     The pairs are `HASHED` of all payments, piece by piece, which are gone through again and again so that
     fewer are in memory at once.
     """
-    found = []
+    found = [pl.Series("payee_id", dtype=pl.UInt64)]
     for number in range(pass_count):
         some = (piece.filter(pl.col("payee_id") % pass_count == number).unique() for piece in pairs())
         names = pl.concat(some).group_by("payee_id").agg(pl.col("name").n_unique())

@@ -22,7 +22,7 @@ from pipeline.stages.plan import plan
 from schemas.data_set import BucketPlanned
 from schemas.outcomes import ApiName
 
-_ROWS_AT_ONCE = 500_000
+_ROWS_AT_ONCE = 200_000
 HASH_SEED = 7
 """The seed of the hash that assigns an account to its bucket."""
 BESIDE: Schema = {

@@ -6,11 +6,13 @@ import weakref
 import polars as pl
 import pytest
 
-from pipeline.frames import OUTCOMES, PAYMENTS
+from pipeline.frames import CHANGES, OUTCOMES, PAYMENTS
+from pipeline.reports.changes import gravest
 from pipeline.reports.documents import ATTENTION_MAX, ROW, SIZE, PartReport, of_all
 from pipeline.reports.groups import LISTED, sums_of
 
 NO_PAYMENTS = pl.DataFrame(schema={**PAYMENTS, **OUTCOMES}).select(LISTED)
+NO_CHANGES = gravest(pl.DataFrame(schema=CHANGES), pl.DataFrame(schema=PAYMENTS))
 NO_SUMS = sums_of(pl.DataFrame(schema={**PAYMENTS, **OUTCOMES}))
 
 
@@ -26,7 +28,7 @@ def test_the_largest_payments_are_found_without_all_parts_in_memory():
             held.append(weakref.ref(part))
             gc.collect()
             most_at_once = max(most_at_once, sum(one() is not None for one in held))
-            yield PartReport(part, NO_PAYMENTS, NO_SUMS)
+            yield PartReport(part, NO_PAYMENTS, NO_SUMS, NO_CHANGES)
             del part
 
     found = of_all(parts()).attention
