@@ -188,11 +188,6 @@ def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
     return chosen._replace(signer=_signer(chosen, key))
 
 
-def is_signed_by_profile(chosen: Chosen) -> bool:
-    """True if the profile has a key that signs its manifests."""
-    return chosen.profile is not None and chosen.profile.sign_with is not None
-
-
 def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
     if key is not None:
         variable = SIGN_PASSWORD if os.environ.get(SIGN_PASSWORD) else None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.review import LastDecision, Review, opened, reviewed
+from pipeline.desk.review import Review, opened, reviewed
 from pipeline.desk.words import CARRIED
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import Payments
@@ -27,7 +27,7 @@ def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] |
         (row, last) for row, last in latest.items() if last.decision is Decision.HOLD and own(row) is not None
     ]
 
-    def made(last: LastDecision) -> tuple[str, str, str, str]:
+    def made(last: RowsDecided) -> tuple[str, str, str, str]:
         return last.time, last.by, last.reason or "", last.claimed_by or ""
 
     for _, some in groupby(
@@ -40,7 +40,7 @@ def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] |
 
 
 def _record(
-    to: FileFolder, before: FileFolder, review: Review, rows: list[tuple[int, int]], last: LastDecision
+    to: FileFolder, before: FileFolder, review: Review, rows: list[tuple[int, int]], last: RowsDecided
 ) -> None:
     was, now = zip(*rows, strict=True)
     own = (last.reason or "").removesuffix(CARRIED).strip()

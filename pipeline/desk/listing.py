@@ -9,12 +9,13 @@ import polars as pl
 
 from pipeline.desk.finding import has_text
 from pipeline.desk.languages import amount, gettext, gettext_noop
-from pipeline.desk.review import ACCOUNTS, LastDecision, Repeated, Review
+from pipeline.desk.review import ACCOUNTS, Repeated, Review
 from pipeline.headers.readings import spoken
 from pipeline.reports.groups import TEXT_CHARS_MAX, Row, numbered, shown
 from pipeline.reports.wording import positions_in_words
 from pipeline.review.placements import total
 from pipeline.wording import Sentence
+from schemas.desk import RowsDecided
 from schemas.outcomes import Action, Outcome
 from schemas.review import ControlTotal, Decision, Verdict
 
@@ -57,7 +58,7 @@ class ListedRow(NamedTuple):
     policy_says: str  # the same as a sentence
     can_release: bool
     fix: str  # the effect of a correction, in words; empty if none is known
-    latest: LastDecision | None
+    latest: RowsDecided | None
     reason: list[Sentence | str]
     repeats: Repeated | None = None  # the same payment that another file released
     account: str = ""  # the whole account, in groups
@@ -119,7 +120,7 @@ class Listing(NamedTuple):
     """The rows of a run, with what people decided about them so far."""
 
     run: Review
-    latest: Mapping[int, LastDecision]  # the decisions that count, by row
+    latest: Mapping[int, RowsDecided]  # the decisions that count, by row
     released_in: Mapping[int, str] = MappingProxyType({})  # row -> the file that released the payment before
 
     @property

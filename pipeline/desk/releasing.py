@@ -12,7 +12,7 @@ from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.listing import policy_says
 from pipeline.desk.people import Person, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal
-from pipeline.desk.review import LastDecision, Review, frame_of
+from pipeline.desk.review import Review, frame_of
 from pipeline.desk.states import FileStatus, State, require
 from pipeline.errors import InputError, UsageError
 from pipeline.files.plain import open_plain
@@ -62,7 +62,7 @@ class ToApprove(NamedTuple):
     """An approval, or corrections, that a form requests."""
 
     review: Review
-    latest: Mapping[int, LastDecision]
+    latest: Mapping[int, RowsDecided]
     shaped: Sequence[Shaped]
     released_in: Mapping[int, str]  # row -> where the payment was released before
     hold_undecided: bool = False
@@ -187,7 +187,7 @@ def approved_facts(made: PaymentFile | None) -> dict[str, str | int]:
     return {"released_count": made.row_count, "money": ", ".join(sums), "sha256": made.sha256}
 
 
-def is_corrected(latest: Mapping[int, LastDecision], since: str = "") -> bool:
+def is_corrected(latest: Mapping[int, RowsDecided], since: str = "") -> bool:
     """True if a decision since then asks for a correction."""
     return any(last.decision is Decision.FIX and last.time > since for last in latest.values())
 

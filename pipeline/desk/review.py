@@ -28,25 +28,13 @@ from pipeline.runs.families import listed as rows_of
 from pipeline.wording import Sentence
 from schemas.desk import RowsDecided
 from schemas.outcomes import ABOUT_THE_PAYEE, Outcome
-from schemas.review import ControlTotal, Decision, Verdict
+from schemas.review import ControlTotal, Verdict
 from schemas.summary import Summary, WarningCount
 
 REASONS_SUGGESTED = 8
 _OF_A_PREVIEW = {name: DECISIONS[name] for name in ("row", "decision")}
 _ANSWER = ("check_outcome", "check_code", "check_matched_name", "check_id")
 ACCOUNTS = ("account_number", "iban")
-
-
-class LastDecision(NamedTuple):
-    """The latest decision on a row, which counts."""
-
-    decision: Decision
-    reason: str | None
-    by: str
-    time: str
-    claimed_by: str | None = None  # the user of the decision, as the workbook names them
-    written: str | None = None  # the corrected cell of a rejected row, as the key of `FileFolder.kept`
-    is_carried: bool = False  # whether the decision was made on the file that this one corrects
 
 
 class Repeated(NamedTuple):
@@ -76,7 +64,7 @@ class Review(NamedTuple):
     decisions: ChainedJournal[RowsDecided]
     known_answers: dict[int, str]
     """Cache of `answers_of`."""
-    counted: list[tuple[Sequence[RowsDecided], Mapping[int, LastDecision]]]
+    counted: list[tuple[Sequence[RowsDecided], Mapping[int, RowsDecided]]]
     """The last result of `last_decisions`: these decisions, and those that count."""
     repeated: Mapping[int, Repeated]
     """The rows whose payment another file released, without a warning of the run."""
@@ -110,12 +98,12 @@ class Review(NamedTuple):
         found = [(part["check_outcome"][0], total(part)) for part in parts]
         return [*found, ("", total(mine))] if len(found) > 1 else found
 
-    def last_at_once(self, latest: Mapping[int, LastDecision]) -> RowsDecided | None:
+    def last_at_once(self, latest: Mapping[int, RowsDecided]) -> RowsDecided | None:
         """The last bulk decision, with the rows that no later decision changed; None if none."""
         entry = next((entry for entry in reversed(self.decisions.entries()) if entry.at_once), None)
         if entry is None:
             return None
-        rows = [row for row in entry.rows if row in latest and _is_of(latest[row], entry)]
+        rows = [row for row in entry.rows if latest.get(row) is entry]
         return entry.model_copy(update={"rows": rows}) if rows else None
 
     def reasons(self) -> list[str]:
@@ -123,7 +111,7 @@ class Review(NamedTuple):
         reasons = (entry.reason for entry in reversed(self.decisions.entries()) if entry.reason)
         return [*dict.fromkeys(reasons)][:REASONS_SUGGESTED]
 
-    def undecided_counts(self, latest: Mapping[int, LastDecision]) -> dict[str, int]:
+    def undecided_counts(self, latest: Mapping[int, RowsDecided]) -> dict[str, int]:
         """Group -> the number of its undecided rows."""
         decided = pl.Series("row", list(latest), pl.UInt32)
         left = self.to_look_at.select("group", "row").filter(~pl.col("row").is_in(decided.implode()))
@@ -139,7 +127,7 @@ class Review(NamedTuple):
             self.known_answers.update(zip(new, hashes, strict=True))
         return [self.known_answers[row] for row in rows]
 
-    def text_of(self, last: LastDecision | None) -> str:
+    def text_of(self, last: RowsDecided | None) -> str:
         """The corrected cell of a rejected row; empty if there is none, or it was deleted."""
         if last is None or last.written is None:
             return ""
@@ -151,12 +139,12 @@ class Review(NamedTuple):
         reason = self.rows.outcomes["check_reason"][row - 1]
         return sentences_of(reason, self.rows.reasons, self.summary.input.places)
 
-    def left(self, latest: Mapping[int, LastDecision]) -> ControlTotal:
+    def left(self, latest: Mapping[int, RowsDecided]) -> ControlTotal:
         """The rows to review that have no decision, with their money."""
         rows = self.to_look_at["row"]
         return total(self.judged[rows.filter(~rows.is_in(list(latest))) - 1])
 
-    def preview(self, latest: Mapping[int, LastDecision], released_in: Mapping[int, str]) -> Preview:
+    def preview(self, latest: Mapping[int, RowsDecided], released_in: Mapping[int, str]) -> Preview:
         """Where each payment would go by the decisions so far and the earlier releases."""
         of_what = (dict(latest), dict(released_in))
         for rows, known, found in self.previewed:
@@ -166,10 +154,6 @@ class Review(NamedTuple):
         found = preview(self.judged, pl.DataFrame([list(latest), decisions], _OF_A_PREVIEW), released_in)
         self.previewed[:] = [(self.judged, of_what, found)]
         return found
-
-
-def _is_of(last: LastDecision, entry: RowsDecided) -> bool:
-    return (last.decision, last.by, last.time) == (entry.decision, entry.by, entry.time)
 
 
 def opened(folder: FileFolder) -> Review:
@@ -271,7 +255,7 @@ def _with_verdicts(
     )
 
 
-def last_decisions(review: Review) -> dict[int, LastDecision]:
+def last_decisions(review: Review) -> dict[int, RowsDecided]:
     """Row -> the decision that counts: the last on the row's current answer, or one carried over."""
     entries = review.decisions.entries()
     counted, before = review.counted[-1] if review.counted else ((), {})
@@ -283,37 +267,24 @@ def last_decisions(review: Review) -> dict[int, LastDecision]:
         review.answers_of([row for row in entry.rows if 1 <= row <= row_count])
     now = review.known_answers
     for entry in new:
-        last = (
-            None
-            if entry.decision is None
-            else LastDecision(
-                entry.decision,
-                entry.reason,
-                entry.by,
-                entry.time,
-                entry.claimed_by,
-                entry.written,
-                entry.carried_from is not None,
-            )
-        )
         for row, answer in zip(entry.rows, entry.answers, strict=False):
             if now.get(row) != answer and (row not in now or entry.carried_from is None):
                 continue
-            if last is None:
+            if entry.decision is None:
                 latest.pop(row, None)
             else:
-                latest[row] = last
+                latest[row] = entry
     review.counted[:] = [(entries, dict(latest))]
     return latest
 
 
-def reviewed(folder: FileFolder) -> tuple[Review, dict[int, LastDecision]]:
+def reviewed(folder: FileFolder) -> tuple[Review, dict[int, RowsDecided]]:
     """The run of a file, and the decisions that count; raises as `opened` and `last_decisions`."""
     review = opened(folder)
     return review, last_decisions(review)
 
 
-def frame_of(latest: Mapping[int, LastDecision]) -> Decisions:
+def frame_of(latest: Mapping[int, RowsDecided]) -> Decisions:
     """The decisions that count, as `Decisions`."""
     columns = {name: [getattr(last, name) for last in latest.values()] for name in DECISIONS if name != "row"}
     return Decisions(pl.DataFrame({"row": list(latest), **columns}, schema=DECISIONS).sort("row"))

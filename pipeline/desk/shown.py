@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeline.desk.refusals import Conflict
-from pipeline.desk.review import LastDecision, Review
+from pipeline.desk.review import Review
 from pipeline.wording import Sentence
+from schemas.desk import RowsDecided
 
 _DIGITS = 16
 
@@ -32,7 +33,7 @@ OF_A_ROW = ("run", "outcomes", "policy")
 
 def shown_of(
     review: Review,
-    latest: dict[int, LastDecision],
+    latest: dict[int, RowsDecided],
     decisions: str,
     released_in: Mapping[int, str] = MappingProxyType({}),
 ) -> Shown:

@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.desk.people import Person, folded
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide
-from pipeline.desk.review import LastDecision, Review, frame_of
+from pipeline.desk.review import Review, frame_of
 from pipeline.desk.states import FileStatus
 from pipeline.formats.excel import decisions as workbook
 from pipeline.reports.choices import warned_in
@@ -19,12 +19,13 @@ from pipeline.reports.groups import ListedRows
 from pipeline.reports.workbook import write_workbook
 from pipeline.review.corrections import by_hand, fix
 from pipeline.wording import Sentence
+from schemas.desk import RowsDecided
 from schemas.review import Decision
 
 NAME = "decisions.xlsx"
 
 
-def exported(review: Review, latest: Mapping[int, LastDecision], outcome_name: str) -> bytes:
+def exported(review: Review, latest: Mapping[int, RowsDecided], outcome_name: str) -> bytes:
     """The workbook of a run, with the decisions so far in its decision columns."""
     decided = frame_of(latest).select("row", "decision", "reason", claimed_by="by")
     rows = review.rows.payments.hstack(review.rows.outcomes.drop("row").get_columns())
@@ -40,7 +41,7 @@ def exported(review: Review, latest: Mapping[int, LastDecision], outcome_name: s
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _corrected(review: Review, latest: Mapping[int, LastDecision]) -> pl.DataFrame:
+def _corrected(review: Review, latest: Mapping[int, RowsDecided]) -> pl.DataFrame:
     """The old and the new value of each cell that a decision corrects, by row."""
     texts = {row: text for row, last in latest.items() if (text := review.text_of(last))}
     known = by_hand(fix(review.rows.payments, review.rows.outcomes, {}), texts, {})
@@ -53,7 +54,7 @@ def _corrected(review: Review, latest: Mapping[int, LastDecision]) -> pl.DataFra
 def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbook)
     current: FileStatus,
     review: Review,
-    latest: Mapping[int, LastDecision],
+    latest: Mapping[int, RowsDecided],
     path: Path,
     person: Person,
     now: datetime,
@@ -74,7 +75,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     found = workbook.read(
         path, run_id=summary.run_id, row_count=summary.input.row_count, positions=summary.input.places
     )
-    known = {row: (last.decision.value, last.reason) for row, last in latest.items()}
+    known = {row: (last.decision, last.reason) for row, last in latest.items()}
     is_new = [known.get(row) != (decision, reason) for row, decision, reason, _ in found.iter_rows()]
     new = found.filter(is_new)
     if new.is_empty():

@@ -40,7 +40,7 @@ from pipeline.desk.releasing import (
 )
 from pipeline.desk.rendering import html
 from pipeline.desk.retention import forget
-from pipeline.desk.review import LastDecision, reviewed
+from pipeline.desk.review import reviewed
 from pipeline.desk.shown import refuse_changed, shown_of
 from pipeline.desk.states import FileStatus, State, may, may_compare, status_of
 from pipeline.desk.uploads import made_here
@@ -50,7 +50,7 @@ from pipeline.reports.changes import comparisons_in_words
 from pipeline.runs.evidence import Finding
 from pipeline.runs.manifest import read_manifest
 from pipeline.wording import Sentence, SurfaceKind, rendered
-from schemas.desk import AuditEntry, Deed, SentBack
+from schemas.desk import AuditEntry, Deed, RowsDecided, SentBack
 from schemas.manifest import SplitMade
 from schemas.review import Act, Decision, PaymentFile, Shaped
 from schemas.strict import timestamp
@@ -102,7 +102,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         changed=[]
         if run is None
         else await asyncio.to_thread(changed_since, context.home, current.file, run.rows.payments),
-        carried=sorted(row for row, last in latest.items() if last.is_carried),
+        carried=sorted(row for row, last in latest.items() if last.carried_from is not None),
         held_since=await asyncio.to_thread(held_since, context.home, current.folder),
         same=await asyncio.to_thread(same_files, context, current.folder),
         voided_by=await asyncio.to_thread(voided_by, current),
@@ -121,9 +121,9 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
     )
 
 
-def _deciders(latest: dict[int, LastDecision]) -> list[tuple[str, dict[str, int]]]:
+def _deciders(latest: dict[int, RowsDecided]) -> list[tuple[str, dict[str, int]]]:
     """Decisions by person: how many rows, and how."""
-    counts = Counter((last.by, last.decision.value) for last in latest.values())
+    counts = Counter((last.by, last.decision or "") for last in latest.values())
     found: dict[str, dict[str, int]] = {}
     for (by, decision), row_count in counts.items():
         found.setdefault(by, {})[decision] = row_count
