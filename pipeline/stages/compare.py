@@ -10,7 +10,17 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS, Changes, Outcomes, Payees, Warnings
+from pipeline.frames import (
+    CHANGES,
+    PAYEE_KEYS,
+    PAYEES,
+    WARNINGS,
+    Changes,
+    Outcomes,
+    OwnCode,
+    Payees,
+    Warnings,
+)
 from pipeline.rules.findings import finding_columns, row_finding_columns
 from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
 from pipeline.rules.policy import RELEASABLE
@@ -256,17 +266,23 @@ def _has_one_of(keys: pl.Series) -> pl.Expr:
 def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, BankComparison]:
     """Find where the payer's bank says otherwise than a check: another outcome, or another name.
 
-    `reported` holds the outcomes that follow from the bank's reports alone. What one of the two has not
-    answered is counted, and is no difference.
+    `reported` holds the outcomes that follow from the bank's reports alone. A payment for which they name
+    another account, or two results, differs from any answer. What one of the two has not answered is counted,
+    and is no difference.
     """
     ours, theirs = (
-        frame.select("row", outcome=pl.col("check_outcome").cast(pl.String), name="check_matched_name")
+        frame.select(
+            "row",
+            outcome=pl.col("check_outcome").cast(pl.String),
+            name="check_matched_name",
+            code="check_code",
+            earlier="check_id",
+        )
         for frame in (outcomes, reported)
     )
-    both = ours.join(theirs, on="row", suffix="_now", maintain_order="left").with_columns(
-        earlier=reported["check_id"]
-    )
-    is_checked, is_reported = (pl.col(column).is_in(RELEASABLE) for column in ("outcome", "outcome_now"))
+    both = ours.drop("earlier").join(theirs, on="row", suffix="_now", maintain_order="left")
+    is_checked, is_answer = (pl.col(column).is_in(RELEASABLE) for column in ("outcome", "outcome_now"))
+    is_reported = is_answer | (pl.col("code_now") == OwnCode.REPORT_DIFFERS)
     is_outcome = pl.col("outcome") != pl.col("outcome_now")
     is_name = (_alike("name") != _alike("name_now")).fill_null(value=False)
     differs = both.filter(is_checked & is_reported & (is_outcome | is_name))

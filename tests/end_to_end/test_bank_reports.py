@@ -329,6 +329,13 @@ def test_a_checked_file_is_compared_with_what_the_bank_reports_afterwards(desk, 
     assert desk("verify", "pay.precheck").status == 0
 
 
+def test_our_own_report_agrees_with_the_check_that_it_is_of(desk, file, using):
+    assert desk("run", file, *using, "--pain002").status == 0
+    assert desk("import", file, "--report", desk.folder / "pay.precheck" / "pain002.xml").status == 0
+
+    assert counts_in(desk) == ([4, 0, 0, 0], [])
+
+
 def test_a_comparison_that_was_changed_is_found(desk, file, using):
     assert desk("run", file, *using).status == 0
     assert desk("import", file, "--report", desk.file("vop.xml", DIFFERS)).status == 0
@@ -362,6 +369,20 @@ def test_a_comparison_stands_when_the_check_goes_on_and_grows_with_each_report(d
     final = report((SaidOfBatch((replace(SAID[3], status="RVNM", names=()),)),), report_id="V-2")
     assert desk("import", file, "--report", desk.file("two.xml", final)).status == 0
     assert counts_in(desk) == ([0, 2, 0, 2], [("BANK_DIFFERS", [2, 4])])
+    assert desk("verify", "pay.precheck").status == 0
+
+
+def test_a_second_report_that_contradicts_the_first_takes_no_difference_away(desk, file, using):
+    assert desk("run", file, *using).status == 0
+    assert desk("import", file, "--report", desk.file("one.xml", DIFFERS)).status == 0
+    other = said_of(*CHECKED).replace(b"VOP-1", b"VOP-2")
+    other = other.replace(IBANS[2].encode(), IBANS[3].encode())
+    assert desk("import", file, "--report", desk.file("two.xml", other)).status == 0
+
+    assert counts_in(desk) == ([1, 3, 0, 0], [("BANK_DIFFERS", [2, 3, 4])])
+    assert "not_possible by the check, unanswered by the bank" in " ".join(
+        desk("show", "pay.precheck", "--row", "3").out.split()
+    )
     assert desk("verify", "pay.precheck").status == 0
 
 
