@@ -23,7 +23,7 @@ from pipeline.headers.meaning import (
     meaning,
 )
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_of
-from pipeline.headers.words import DEBIT_CELLS, DEBIT_HEADERS, Cue
+from pipeline.headers.words import DEBIT_CELLS, DEBIT_HEADERS, WAYS_IN, WAYS_OUT, Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
@@ -45,7 +45,9 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
         return Sentence(
             "headers.direct_debits", columns=list(map(quoted, list(dict.fromkeys([*sure, *debit]))[:2]))
         )
-    balances = [header for header, what in filled.items() if what == BALANCE]
+    balances = [
+        header for header in cells.headers if filled.get(header) == BALANCE or _says_both_ways(header, cells)
+    ]
     booked = [header for header, what in filled.items() if what == BOOKED]
     days = [*booked, *_value_days(cells)] if booked else []
     if balances:
@@ -56,8 +58,11 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     of_statement = (_has_date, _pays_both_ways, _has_one_account)
     if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
         both_ways += booked
-    if both_ways and (_has_both_signs(cells) or any(_goes_both_ways(header, cells) for header in both_ways)):
-        return Sentence("headers.statement_of_both_signs", column=quoted(both_ways[0]))
+    is_signed = _of_both_signs(cells) or any(_goes_both_ways(header, cells) for header in both_ways)
+    # Without another sign, a credit note or two are no statement.
+    signed = both_ways[0] if both_ways and is_signed else _of_both_signs(cells, above=0.5)
+    if signed is not None:
+        return Sentence("headers.statement_of_both_signs", column=quoted(signed))
     if (sides := _columns_of_two_ways(cells)) is not None:
         return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
     return None
@@ -208,11 +213,20 @@ def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
     return cells.varies([header]) and cells.are(header, _WAY)
 
 
-def _has_both_signs(cells: ColumnCells) -> bool:
+def _says_both_ways(header: str, cells: ColumnCells) -> bool:
+    """True if a column says in words, `Income` and `Expense`, that money went both ways."""
+    said = {fold(word) for word in cells.first_values(header)}
+    return said <= _INTO | _OUT and not said.isdisjoint(_INTO) and not said.isdisjoint(_OUT)
+
+
+_INTO, _OUT = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT))
+
+
+def _of_both_signs(cells: ColumnCells, *, above: float = 0) -> str | None:
+    """The column of amounts of which more than this share, and not all, are negative."""
     for header in cells.headers:
         if meaning(header).what == "amount":
-            amounts = cells.text(header).drop_nulls()
-            negative = amounts.str.contains(r"^\(|^[-\u2212]|-$")
-            if negative.any() and not negative.all():
-                return True
-    return False
+            negative = cells.text(header).drop_nulls().str.contains(r"^\(|^[-\u2212]|-$")
+            if above < (negative.mean() or 0) < 1:
+                return header
+    return None

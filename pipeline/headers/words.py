@@ -79,6 +79,7 @@ WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower
 THINGS = listed(_FILE["things"]["words"])
 """Things with a name that are no person or company."""
 DEBIT_HEADERS, DEBIT_CELLS = (listed(_FILE["direct_debits"][name]) for name in ("headers", "cells"))
+WAYS_IN, WAYS_OUT = (listed(_FILE["ways"][name]) for name in ("in", "out"))
 HUNDREDTHS = listed(_FILE["hundredths"]["words"])
 CURRENCIES: Mapping[str, str] = {
     **{code.lower(): code for code in listed(_FILE["currency_codes"]["codes"])},

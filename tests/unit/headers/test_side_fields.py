@@ -178,3 +178,31 @@ def test_the_number_of_an_invoice_is_the_reference_unless_there_is_one(header):
 @pytest.mark.parametrize("header", ["SalarioLiquido", "Nettolohn", "Salario neto", "Stipendio netto"])
 def test_what_somebody_earns_net_is_the_amount(header):
     assert columns_of({header: ["1765,40", "1540,12"]}).sources["amount"] == ((header,),)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Typ": ["Príjem", "Výdavok", "Výdavok"]},
+        {"Kind": ["Income", "Expense", "Income"]},
+        {"Amount": ["-1.00", "2.00", "-3.00"]},
+    ],
+)
+def test_money_that_went_both_ways_is_a_statement(columns):
+    rows = {header: [*cells, cells[0]] for header, cells in PAYMENTS.items()}
+    with pytest.raises(InputError, match="looks like a bank statement"):
+        read_columns(pl.DataFrame({**rows, **columns}), {}, where="x.csv")
+
+
+def test_a_credit_note_among_payments_is_no_statement():
+    rows = {header: [*cells, cells[0]] for header, cells in PAYMENTS.items()}
+    read = read_columns(pl.DataFrame({**rows, "Amount": ["1.00", "2.00", "-3.00"]}), {}, where="x.csv")
+    assert read.sources["amount"] == (("Amount",),)
+
+
+@pytest.mark.parametrize("header", ["Account Title", "Organizátor", "Sælger", "Title of account"])
+def test_more_words_for_who_is_paid(header):
+    read = read_columns(
+        pl.DataFrame({header: PAYMENTS["Payee"], "IBAN": PAYMENTS["IBAN"]}), {}, where="x.csv"
+    )
+    assert read.sources["name"] == ((header,),)
