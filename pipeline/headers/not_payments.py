@@ -226,7 +226,8 @@ def _of_both_signs(cells: ColumnCells, *, above: float = 0) -> str | None:
     """The column of amounts of which more than this share, and not all, are negative."""
     for header in cells.headers:
         if meaning(header).what == "amount":
-            negative = cells.text(header).drop_nulls().str.contains(r"^\(|^[-\u2212]|-$")
-            if above < (negative.mean() or 0) < 1:
+            amounts = cells.text(header).drop_nulls()
+            negative_count = len(amounts.str.contains(r"^\(|^[-\u2212]|-$").arg_true())
+            if above * len(amounts) < negative_count < len(amounts):
                 return header
     return None
