@@ -23,6 +23,7 @@ import checks
 import data_sets
 import desk_pages
 import evenness
+import floors
 import frames
 import history
 import latency
@@ -46,6 +47,7 @@ SECTIONS = {
     "shared-ledger": shared_ledger,
     "starts": starts,
     "desk": desk_pages,
+    "floors": floors,
 }
 
 

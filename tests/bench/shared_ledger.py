@@ -83,11 +83,11 @@ async def _record(shared, folder):
         questions += chunk.questions
     assert len(questions) == STEP
     left = iter(questions)
-    before = time.process_time(), _cpu_s_of_server(folder)
+    before = time.process_time(), cpu_s_of_server(folder)
     async with shared.writing(), anyio.create_task_group() as tasks:
         for _ in range(IN_FLIGHT):
             tasks.start_soon(_work, shared, left)
-    after = time.process_time(), _cpu_s_of_server(folder)
+    after = time.process_time(), cpu_s_of_server(folder)
     return [(end - start) / STEP * 1e6 for start, end in zip(before, after, strict=True)]
 
 
@@ -100,7 +100,7 @@ async def _work(shared, questions):
         await shared.settle(question.key, answer)
 
 
-def _cpu_s_of_server(folder):
+def cpu_s_of_server(folder):
     """Of all processes of the server, those that write to its disk among them."""
     main = (folder / "data" / "postmaster.pid").read_text().split()[0]
     ticks = 0
