@@ -1,5 +1,5 @@
-"""Models of every document that crosses a border: the wire on one side, files on the other.
+"""Models of every document that the program exchanges: over the network, and in files.
 
-This package knows nothing of the program. Each module transcribes one part of the API
-reference or one file contract, and nothing here calls, reads or writes anything.
+This package is independent of the program. Each module transcribes one part of the API reference or one file
+contract; nothing here calls, reads or writes anything.
 """

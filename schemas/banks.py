@@ -1,10 +1,10 @@
-"""What the banks of a file answered: they differ in strictness."""
+"""The answers of each bank in a file: banks differ in strictness."""
 
 from schemas.strict import OwnDocument
 
 
 class BankOutcomes(OwnDocument):
-    """What one responding bank answered."""
+    """The answers of one responding bank."""
 
     bank: str
     """Country and bank code, as in its IBANs, or a UK sort code."""
@@ -16,5 +16,5 @@ class BankOutcomes(OwnDocument):
 
     @property
     def match_percent(self) -> int:
-        """How many of a hundred answers were matches."""
+        """The percentage of answers that were matches."""
         return round(100 * self.match_count / self.answered_count)

@@ -59,5 +59,5 @@ def names() -> tuple[str, ...]:
 
 
 def json_schema(name: str) -> str:
-    """The JSON Schema of a document, indented; an unknown name is a mistake of the caller (KeyError)."""
+    """The JSON Schema of a document, indented; an unknown name is a bug of the caller (KeyError)."""
     return json.dumps(_DOCUMENTS[name].model_json_schema(by_alias=True), indent=2)

@@ -1,4 +1,4 @@
-"""What has changed since earlier runs, and which runs these were."""
+"""Changes since earlier runs, and those runs."""
 
 from decimal import Decimal
 
@@ -18,18 +18,18 @@ class EarlierRun(OwnDocument):
 
 
 class Comparison(OwnDocument):
-    """With what a file was compared, and what that came to. It holds no name and no account."""
+    """A comparison of a file with earlier runs, and its result. It holds no name and no account."""
 
     said: str
-    """The folders that the user gave, or the pattern whose newest match was taken."""
+    """The folders that the user gave, or the pattern whose newest match was used."""
     runs: list[EarlierRun]
-    """Latest first; none if nothing fitted the pattern."""
+    """Latest first; empty if no folder matched the pattern."""
     payee_count: int
     """Payments that could be compared."""
     new_count: int
     """Payments among them whose payee and account are both new."""
     banks: list[BankOutcomes] = []
-    """What each bank answered in the latest of the runs."""
+    """Each bank's answers in the latest of the runs."""
 
 
 class BankComparison(OwnDocument):
@@ -45,7 +45,7 @@ class BankComparison(OwnDocument):
 
 
 class Change(OwnDocument):
-    """A change about one payment, without whole names or accounts."""
+    """A change in one payment, without whole names or accounts."""
 
     row: int
     code: WarningCode

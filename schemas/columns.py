@@ -1,4 +1,4 @@
-"""How payment files are read: what `precheck columns --json` and `precheck formats --json` print."""
+"""How payment files are read: the output of `precheck columns --json` and `precheck formats --json`."""
 
 from typing import Annotated
 
@@ -94,7 +94,7 @@ class KnownFormat(OwnDocument):
 
 
 class KnownFormats(OwnDocument):
-    """All formats of payment files, and how those may be compressed."""
+    """All formats of payment files, and the compressions allowed for them."""
 
     formats: list[KnownFormat]
     compressions: list[str]

@@ -16,7 +16,7 @@ SECONDARY_REFERENCE_LENGTH_MAX = 140
 
 
 class AccountType(StrEnum):
-    """What kind of account the payer believes it pays."""
+    """The account type that the payer states."""
 
     PERSONAL = "Personal"
     BUSINESS = "Business"
@@ -70,8 +70,8 @@ class NameVerificationRequest(Document):
 class VerificationReport(Document):
     """The responder's answer.
 
-    A full match has no reason code; every other outcome has one; a name comes with a close match
-    only. Whether these rules were kept is for the reader of the report to check.
+    A full match has no reason code; every other outcome has one; only a close match has a name. The reader of
+    the report must check these rules.
     """
 
     matched: bool

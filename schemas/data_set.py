@@ -1,4 +1,4 @@
-"""What is kept of the parts of a data set while it is checked, and once it is done."""
+"""Records of a data set's parts, during and after the check."""
 
 from typing import Any
 
@@ -12,22 +12,22 @@ class PartRead(OwnDocument):
     """The findings in a part before any request, or why it cannot be used."""
 
     problem: LocalizedText | None = None
-    """Where, what, what to do; None if there is none. All that follows is then as it is for no rows."""
+    """Place, problem and remedy; None if there is none. Otherwise all other fields are as for no rows."""
     row_count: int = 0
     accepted_count: int = 0
     headers: list[str] = []
     """Headers of its columns, in order."""
     decision: dict[str, str] = {}
-    """Field -> the columns that it was read from, by place, as `--map` would take it."""
+    """Field -> its columns by position, in `--map` notation."""
     blank: list[str] = []
-    """The columns without any cell, by place: how these are read makes no difference."""
+    """The columns without any cell, by position: how they are read does not matter."""
     columns: dict[str, str] = {}
     """Header -> the field that it was read as."""
     as_written: dict[str, str] = {}
-    """Field -> the header of a column that holds just the same."""
+    """Field -> the header of an identical column."""
     notes: list[LocalizedText] = []
     dialect: dict[str, Any] = {}
-    """How it is written: `formats.table.Dialect`."""
+    """The dialect: `formats.table.Dialect`."""
     not_payments: list[NotPayment] = []
     currency_sources: CurrencySources = CurrencySources()
     routes: list[RouteCount] = []
@@ -38,9 +38,9 @@ class BucketPlanned(OwnDocument):
 
     question_counts: dict[ApiName, int]
     uk_account_count: int
-    """Different UK accounts that are asked about."""
+    """Number of distinct UK accounts in questions."""
     many_names_rows: list[int]
-    """The first ten rows of the data set that try names on an account."""
+    """The first ten rows of the data set that try many names on an account."""
     many_names_count: int
     many_names_account_count: int
     modulus: ModulusUsed | None
@@ -50,18 +50,18 @@ class PartDecided(OwnDocument):
     """The outcomes of a part."""
 
     answers: str
-    """Names the answers that they were made of: where it is the same, they are."""
+    """Identifies the answers that they were made from: equal values mean equal answers."""
     basis: str
-    """The same of whatever else they were made of."""
+    """Identifies all other data that they were made from."""
     outcome_name: str
     outcome_sha256: str
     outcome_byte_count: int
     summary: Summary
-    """Summary of the part, by the rows of the data set."""
+    """Summary of the part, with the rows of the data set."""
 
 
 class PartKept(OwnDocument):
-    """A part of a data set, by its name and its bytes."""
+    """A part of a data set, by name and hash."""
 
     name: str
     sha256: str
@@ -69,10 +69,10 @@ class PartKept(OwnDocument):
 
 
 class DataSetRecord(OwnDocument):
-    """Which parts the data set of a run has: `data_set.json`."""
+    """The parts of a run's data set: `data_set.json`."""
 
     input_sha256: str
     """The run's identity in the ledger: the digest of the parts when it began."""
     parts: list[PartKept]
     work: str
-    """The folder of the run within the work folder; it is there until all is decided."""
+    """The folder of the run within the work folder; it exists until all parts are decided."""

@@ -1,4 +1,4 @@
-"""What the desk keeps beside the folder of a run: how a file is read, who decided what, who did what."""
+"""Records of the desk next to the folder of a run: how a file is read, decisions, and the audit."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,11 +10,11 @@ from schemas.review import Decision, Shaped
 from schemas.strict import OwnDocument
 
 NOTHING_BEFORE = "0" * 64
-"""What the first entry of a journal names as the one before it."""
+"""The predecessor's hash in the first entry of a journal."""
 
 
 class Entry(OwnDocument):
-    """A line of a journal that only grows. Each names the one before it: none can be changed unseen."""
+    """A line of an append-only journal. Each holds its predecessor's hash, so no change stays unnoticed."""
 
     previous: Annotated[str, Field(description="SHA-256 of the line before it, without its end.")]
     time: Annotated[str, Field(description="UTC, ISO 8601 with Z.")]
@@ -22,7 +22,7 @@ class Entry(OwnDocument):
 
 
 class RowsDecided(Entry):
-    """A line of `decisions.jsonl`: what one person decided about some rows, in one go."""
+    """A line of `decisions.jsonl`: one person's decision about some rows, made at once."""
 
     run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
     rows: list[int]
@@ -54,7 +54,7 @@ class RowsDecided(Entry):
 
 
 class RowCommented(Entry):
-    """A line of `comments.jsonl`: what a person has to say about a row. It decides nothing."""
+    """A line of `comments.jsonl`: a person's comment on a row. It decides nothing."""
 
     row: int
     comment: str
@@ -64,35 +64,35 @@ class Deed(StrEnum):
     """Recorded actions of people at the desk."""
 
     OPENED = "opened"
-    """The session, or in a team the first request since the desk started."""
+    """The start of a session, or in a team the first request since the desk started."""
     CLOSED = "closed"
     UPLOADED = "uploaded"
     READ_AS = "read as"
     PLANNED = "planned"
-    """With a profile that was chosen."""
+    """With the chosen profile."""
     STARTED = "started"
     STOPPED = "stopped"
     STARTED_OVER = "started over"
-    """A check that had ended without any answer."""
+    """For a check that had ended without any answer."""
     DECIDED = "decided"
     HANDED_OVER = "handed over"
     SENT_BACK = "sent back"
     NOT_NOTIFIED = "not notified"
-    """The people of `[notify]`, of a file that waits or was sent back."""
+    """Notification of the people in `[notify]` about a file that waits or was sent back."""
     APPROVED = "approved"
     CORRECTED = "corrected"
-    """The file that its decisions correct, to be checked again."""
+    """The file whose decisions it follows, to be checked again."""
     COMPARED = "compared"
     """The check, with what the payer's bank reported about the same file."""
     GIVEN = "given to the bank"
     COMMENTED = "commented"
     SAW_ACCOUNTS = "saw accounts"
-    """Whole ones, of the rows of a file; once since the desk started."""
+    """Whole account numbers of a file's rows; recorded once since the desk started."""
     DOWNLOADED = "downloaded"
     VERIFIED = "verified"
     PURGED = "purged"
     REFUSED = "refused"
-    """For want of a session, an identity or a right."""
+    """For lack of a session, an identity or a right."""
 
 
 class AuditEntry(Entry):
@@ -131,7 +131,7 @@ class Release(OwnDocument):
 
 
 class DeskFile(OwnDocument):
-    """`desk.json`: one uploaded file, and what people said about it."""
+    """`desk.json`: one uploaded file, and what people stated about it."""
 
     name: str
     sha256: str
@@ -193,7 +193,7 @@ class DeskFile(OwnDocument):
 
 
 class CheckProgress(OwnDocument):
-    """`progress.json`: how far the check of a file is, written by its process again and again."""
+    """`progress.json`: the progress of a file's check, rewritten regularly by its process."""
 
     phase: str
     started: str

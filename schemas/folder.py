@@ -6,7 +6,7 @@ from typing import Final
 
 LEDGER = "ledger.db"
 STORE = "store.json"
-"""Which run of a shared ledger the folder belongs to; absent if it has a ledger of its own alone."""
+"""The shared ledger's run to which the folder belongs; absent if it has its own ledger."""
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.json.sig"
@@ -18,7 +18,7 @@ ATTENTION = "attention.csv"
 REPORTS = (REPORT_HTML, REPORT_XLSX, ATTENTION)
 """Reports for people; all hold names."""
 OTHER_NAMES = "changes.csv"
-"""For a list of payees: each name that the bank knows differently."""
+"""For a list of payees: each name that differs at the bank."""
 PAIN002, PAIN002_SIMULATED = "pain002.xml", "pain002.simulated.xml"
 """The report for bank software, if requested; the second name if a sandbox answered."""
 CORRECTIONS = "corrections.csv"
@@ -26,29 +26,29 @@ HOLD_REASONS = "hold_reasons.csv"
 BANK_REPORTS = "bank_report-*"
 """The copies of a bank's reports."""
 PAYEES = "payees.csv"
-"""Keyed hashes of payees and accounts, for a later run to compare with."""
+"""Keyed hashes of payees and accounts, for comparison with a later run."""
 CHANGES = "changes.jsonl"
 """Changes since an earlier run, with masked names."""
 REASONS = "reasons.jsonl"
-"""What stands behind each reason, for pages in another language; it may hold masked names."""
+"""The sentences of each reason, for pages in other languages; they may hold masked names."""
 WARNED = "warned.parquet"
-"""Which rows of a data set have which warning; the summary of a file has them."""
+"""The warnings of a data set's rows; for a file, the summary has them."""
 OPTIONAL = (WARNED, PAYEES, CHANGES, REASONS, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
-"""What only some runs leave."""
+"""Files that only some runs write."""
 CORRECTED: Final = "corrected"
 FAMILY = "family.txt"
-"""Where what was corrected or held here was checked, line by line, if not beside the folder."""
+"""Where a file corrected or held here was checked, line by line, if not next to the folder."""
 FAMILY_LOCK = ".family.lock"
-"""What a split holds locked in the folder of every run with these payments."""
+"""The lock of a split, in the folder of every run with these payments."""
 OUTCOMES = "outcomes"
 """The folder of the outcome files of a data set, one for each of its parts."""
 DATA_SET = "data_set.json"
-"""Which parts a data set had when its run began."""
+"""The parts of a data set when its run began."""
 RELEASE: Final = "release"
 HOLD: Final = "hold"
-"""Payment files: the suffix is that of the input, after `.simulated` where the answers were."""
+"""Payment files: the suffix is that of the input, after `.simulated` if a sandbox answered."""
 PARTS: Final = ".parts"
-"""The suffix of folders of payment files, where the input is a data set."""
+"""The suffix of folders of payment files, if the input is a data set."""
 
 
 def outcome_name(suffix: str) -> str:
@@ -57,7 +57,7 @@ def outcome_name(suffix: str) -> str:
 
 
 def pain002_name(*, simulated: bool) -> str:
-    """The name of the report for bank software, which says where a sandbox answered."""
+    """The name of the report for bank software, which shows if a sandbox answered."""
     return PAIN002_SIMULATED if simulated else PAIN002
 
 
@@ -78,7 +78,7 @@ def files_of_review(folder: Path) -> Iterator[Path]:
 
 
 def files_with_returned_names(folder: Path) -> Iterator[Path]:
-    """What holds names that banks returned, beside the outcome file."""
+    """The files that hold names returned by banks, besides the outcome file."""
     reports = (REPORT_HTML, REPORT_XLSX, OTHER_NAMES, PAIN002, PAIN002_SIMULATED, BANK_REPORTS)
     names = (*reports, CORRECTIONS, f"{CORRECTED}.*")
     for pattern in names:

@@ -1,4 +1,4 @@
-"""What checking a file would take: `precheck plan --json`."""
+"""The forecast of a check: `precheck plan --json`."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from schemas.summary import BankWarning, CurrencySources, NotPayment, SetAside, 
 
 
 class ApiForecast(OwnDocument):
-    """What asking one API would take."""
+    """The forecast for one API."""
 
     api: ApiName
     row_count: int
@@ -24,19 +24,19 @@ class ApiForecast(OwnDocument):
     reused_count: int = 0
     """Questions whose answer an earlier run of another folder has, by --reuse-from."""
     call_count: int
-    """Questions that are left to be asked."""
+    """Questions left to ask."""
     price_per_call: Price | None = None
-    """As the profile has it; null if it has none."""
+    """The profile's price; null if it has none."""
     cost: Price | None = None
-    """Cost of these calls without repeats. Null if there is no price."""
+    """Cost of these calls without repeats; null without a price."""
     rate_per_s: float
     duration_s: float
-    """At the configured rate, if every one of them is answered at the first request."""
+    """At the configured rate, if the first request brings every answer."""
     daily_cap: int | None
     used_count: int = 0
-    """Requests of the current window that are used already."""
+    """Requests already used in the current window."""
     day_count: int
-    """On how many days they can be asked under the cap, today included where it has any left."""
+    """Days needed under the cap, today included if it has units left."""
 
 
 class RejectedRow(OwnDocument):
@@ -44,15 +44,15 @@ class RejectedRow(OwnDocument):
 
     row: int
     place: str | None = None
-    """Where the row stands in the file, such as `line 18`; None if the format has no lines."""
+    """Position of the row in the file, such as `line 18`; None if the format has no lines."""
     field: str
     code: str
     message: str
     name: Annotated[str | None, Field(exclude=True)] = None
-    """Of the payee, as are the other cells: for the pages of the desk."""
+    """Cells of the row, this one the payee's: for the pages of the desk."""
     amount: Annotated[str | None, Field(exclude=True)] = None
     cell: Annotated[str | None, Field(exclude=True)] = None
-    """What stands in the field."""
+    """The content of the field."""
 
 
 class BrokenRule(OwnDocument):
@@ -63,22 +63,22 @@ class BrokenRule(OwnDocument):
     message: str
     row_count: int
     rows: list[int]
-    """The first ten of them."""
+    """The first ten rows."""
     said: Annotated[list[JsonValue], Field(exclude=True)] = []
     """The sentence behind the message, as in `frames.FINDINGS`, for pages in other languages."""
 
 
 class Forecast(OwnDocument):
-    """What checking a file would take, found without a call."""
+    """The forecast of a file's check, made without a call."""
 
     environment: Environment
     input_name: str
     row_count: int
     accepted_count: int
     rejected_count: int
-    """Those that break a local rule."""
+    """Rows that break a local rule."""
     unasked_count: int = 0
-    """Those that break none and that the profile wants not to be asked about."""
+    """Valid rows that the profile excludes from checking."""
     apis: list[ApiForecast]
     costs: list[Price] = []
     """Cost of all calls that have a price, by currency."""
@@ -86,31 +86,32 @@ class Forecast(OwnDocument):
     rejects: list[RejectedRow]
     """The first thousand, row by row."""
     broken_rules: list[BrokenRule]
-    """All of them, those of most rows first."""
+    """All of them, those with most rows first."""
     warning_count: int
     refusal: Spoken | None = None
-    """Why a run of this file would send nothing; None if it would be asked about."""
+    """Why a run of this file would send nothing; None if it would ask."""
     warning_codes: list[WarningCount] = []
-    """Every code of a warning that needs no answer."""
+    """Every warning code that needs no answer."""
     compared: Comparison | None = None
-    """With which earlier runs the file was compared; None where with none."""
+    """The earlier runs of the comparison; None without one."""
     changes: list[Change] = []
     """Changes since these; the first thousand of each code, largest amounts first."""
     why_uncounted: Spoken | None = None
-    """Why no answer of an earlier run in the same folder is counted; None if all of them are."""
+    """Why no answers of an earlier run in the same folder are counted; None if all are."""
     shared_ledger: str | None = None
-    """The address of a ledger that hosts share, which is not asked: what other hosts have in it, answers and
-    what they have used of a daily cap, is not counted."""
+    """The address of a shared ledger, which the forecast does not query: other hosts' answers and used caps
+    are not counted.
+    """
     places: RowPositions | None = None
-    """Where the rows stand in the file; None if the format has no lines."""
+    """The positions of the rows in the file; None if the format has no lines."""
     notes: list[Spoken] = []
-    """Decisions about columns that a person may want to know."""
+    """Notes on decisions about columns, for people."""
     not_payments: list[NotPayment] = []
-    """The rows of the table that are no payments."""
+    """The rows of the table that are not payments."""
     controls: list[StatedControl] = []
-    """The control totals of a payment format: those that differ, then others, a thousand at most."""
+    """The control totals of a payment format: differing ones first; at most a thousand."""
     set_aside: list[SetAside] = []
-    """Contents of the file beside payments."""
+    """Contents of the file besides payments."""
     bank_warnings: list[BankWarning] = []
     """What a bank may refuse."""
     currency_sources: CurrencySources = CurrencySources()

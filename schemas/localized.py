@@ -1,10 +1,10 @@
-"""Texts of documents that people read: in English, with the sentence from which other languages are made."""
+"""Texts of documents for people: English, with the sentence that gives other languages."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-if TYPE_CHECKING:  # slow to import, and a sentence that is printed needs neither
+if TYPE_CHECKING:  # slow to import, and printing a sentence needs neither
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
@@ -21,14 +21,14 @@ class LocalizedText(str):
 
     @classmethod
     def of(cls, text: str, sentence: list[Any]) -> Self:
-        """A text and what `Sentence.as_data` gives."""
+        """A text, and the data from `Sentence.as_data`."""
         localized = cls(text)
         localized.sentence = sentence
         return localized
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Documents hold both parts; code hands over the text that has them."""
+        """Documents hold both parts; code passes the text that carries them."""
         from pydantic_core import core_schema
 
         parts = core_schema.typed_dict_schema(

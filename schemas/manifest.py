@@ -1,7 +1,7 @@
-"""The manifest of a run, `manifest.json`: what an auditor needs to see that nothing was changed since.
+"""The manifest of a run, `manifest.json`: proves to an auditor that nothing was changed since.
 
-It names the files by their hashes and states with which program, which settings and which result they
-were made. It holds no name, no account number and no credential.
+It lists the files with their hashes, and records the program, settings and result behind them. It holds no
+name, no account number and no credential.
 """
 
 from schemas.cop import AccountType
@@ -25,7 +25,7 @@ class ServerUsed(OwnDocument):
     api: ApiName
     base_url: str
     client: str
-    """The identity that the server saw; all but its end is masked."""
+    """The identity that the server saw; masked except for its end."""
     rate_per_s: float
     in_flight_max: int
     daily_cap: int | None
@@ -43,12 +43,12 @@ class ProfileUsed(OwnDocument):
 
     name: str
     sha256: str
-    """Identity of everything that decides which questions are asked; the ledger has the same."""
+    """Identity of all settings that decide which questions are asked; the ledger has the same."""
     default_account_type: AccountType
     gb_iban_to: str
     ask_by: str
     vop_countries: list[str] | None = None
-    """None: any."""
+    """Countries whose IBANs go to VoP; None: any."""
     vop_names: str = "any"
     servers: list[ServerUsed]
 
@@ -57,23 +57,23 @@ class LedgerEvidence(OwnDocument):
     """Contents of the ledger when the outcome file was written."""
 
     input_sha256: str | None = None
-    """The key of the payments in the ledger, if parts of a data set were corrected since it began."""
+    """The ledger's hash of the payments, if parts of a data set were corrected since it began."""
     question_count: int
     """Distinct questions of the file."""
     unanswered_count: int
-    """Those without a final answer."""
+    """Questions without a final answer."""
     answer_count: int
-    """Final answers of a server."""
+    """Final answers from servers."""
     reused_count: int
-    """Answers of an earlier run that were used again."""
+    """Reused answers of earlier runs."""
     attempt_count: int
     """Requests of all runs in this folder."""
     created_at: str
     """When the first run in this folder began."""
     finish_count: int
-    """How many outcome files the runs in this folder have written."""
+    """The number of outcome files that runs in this folder have written."""
     digests: dict[str, str]
-    """Table of the ledger -> SHA-256 of the seals of its lines then; a purge of names leaves it the same."""
+    """Table of the ledger -> SHA-256 of the seals of its lines then; purging names does not change it."""
 
 
 class Adoption(OwnDocument):
@@ -88,17 +88,17 @@ class Purge(OwnDocument):
 
     time: str
     answers_before: str
-    """The ledger forgot the names of the answers that came before this time."""
+    """Names in answers before this time were deleted from the ledger."""
     files: list[str]
-    """The files that were deleted with them, and need not be there any more."""
+    """The files deleted with them, which may be missing."""
     by: str | None = None
-    """Who ran it; null for a user without a name."""
+    """The user; null for a user without a name."""
     reason: str | None = None
-    """The reason, as it was given."""
+    """The given reason."""
 
 
 class PaymentsEvidence(FileEvidence):
-    """A payment file that was made of the run's answers."""
+    """A payment file made from the run's answers."""
 
     row_count: int
     totals: list[Money]
@@ -110,60 +110,59 @@ class SplitMade(OwnDocument):
 
     time: str
     by: str
-    """Who approved the files, and had them made."""
+    """Who approved the files and had them made."""
     self_approved: bool
-    """False if `by` is another person than any who decided or shaped the file, and all had to identify
-    themselves."""
+    """False if `by` neither decided nor shaped the file, and all people had to identify themselves."""
     shaped: list[Shaped] = []
-    """Who shaped the file at a desk; empty for files that never were at one."""
+    """Who shaped the file at a desk; empty if it never was at one."""
     policy: dict[str, Verdict]
-    """Outcome, code or warning -> verdict, as it was applied."""
+    """Outcome, code or warning -> verdict, as applied."""
     release: PaymentsEvidence | None
     """None if no row was released."""
     hold: PaymentsEvidence | None
     reasons: FileEvidence
     refused_rows: list[int]
-    """Rows that a person decided to release, and that stayed held."""
+    """Rows that a person decided to release, but the policy held."""
     held_rows: list[int]
     again_rows: list[int] = []
-    """Rows that were released although an earlier release file has them, as was said by `--release-again`."""
+    """Rows released although an earlier release file has them, by `--release-again`."""
 
 
 class Manifest(OwnDocument):
-    """What was checked, with what, and with which result."""
+    """What was checked, how, and with which result."""
 
     tool_version: str
     versions: dict[str, str]
-    """Versions of Python and of the libraries on which results depend."""
+    """Versions of Python and of libraries that affect results."""
     profile: ProfileUsed
     environment: Environment
     simulated: bool
     """True if the answers come from a sandbox and say nothing about any real account."""
     many_names_reason: str | None
-    """Why one account was allowed to be asked about by many names."""
+    """Why many names for one account were allowed."""
     started: str
     finished: str
-    """Of the run that wrote the outcome file."""
+    """The version of the run that wrote the outcome file."""
     written: str
-    """When this document was written last."""
+    """When this document was last written."""
     input: InputFile
     mapping: dict[str, str]
-    """Canonical field -> header, as --map gave it."""
+    """Canonical field -> header, from --map."""
     language: str = "en"
     """Language of page and workbook; every other file is English."""
     outcome_file: FileEvidence
     files: list[FileEvidence]
-    """The other files of the folder: the summary, the reports, and what was made of them later."""
+    """The other files of the folder: the summary, the reports, and files made from them later."""
     outcomes: list[OutcomeTotal]
     totals: list[Money]
     """Over all rows of the file, by currency: the control totals."""
     ledger: LedgerEvidence
     approvals: list[Approval]
     bank_reports: list[ReportUsed] = []
-    """That the outcomes come from; their copies are among the files."""
+    """The reports from which the outcomes come; their copies are among the files."""
     adoptions: list[Adoption] = []
     purges: list[Purge] = []
     splits: list[SplitMade] = []
-    """Oldest first. The last one made the files that are there; the others were replaced."""
+    """Oldest first. The last one made the present files; the others were replaced."""
     replaced_splits: list[SplitMade] = []
-    """Those by answers that a later run in this folder replaced: none of their files is there."""
+    """Splits on answers that a later run in this folder replaced: none of their files exists."""

@@ -1,4 +1,4 @@
-"""What `[notify]` sends when a run or a file needs a person: nothing of any payee."""
+"""The notification of `[notify]` when a run or a file needs a person; it has no data of payees."""
 
 from typing import Literal
 
@@ -9,17 +9,17 @@ from schemas.strict import OwnDocument
 
 
 class NotifiedFile(OwnDocument):
-    """How one payment file came out."""
+    """The result of one payment file."""
 
     file: str
     folder: str
     status: int | None = None
-    """The exit status that it stands for; None if the run ended before it."""
+    """Its exit status; None if the run ended before it."""
     environment: Environment | None = None
-    """Who answered; None without an outcome file."""
+    """The kind of server that answered; None without an outcome file."""
     simulated: bool = False
     row_counts: dict[str, int] = Field(default_factory=dict)
-    """Outcome -> rows."""
+    """Outcome -> number of rows."""
     complete: bool = False
     next_step: str | None = None
     """How to continue an incomplete run."""

@@ -23,7 +23,7 @@ UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 
 
 class Action(StrEnum):
-    """What a person does next."""
+    """The next step of the user."""
 
     PAY = "pay"
     FIX_NAME = "fix_name"
@@ -45,17 +45,17 @@ class WarningCode(StrEnum):
     NAME_CHANGED = "NAME_CHANGED"  # an account of an earlier run, with another name
     PAYEE_NEW = "PAYEE_NEW"  # neither its payee nor its account was in an earlier run
     PAYMENT_REPEATED = "PAYMENT_REPEATED"  # it repeats an earlier one
-    MANY_NAMES = "MANY_NAMES"  # its account is asked about by too many names
-    ENUMERATION = "ENUMERATION"  # one of several unknown accounts with numbers in sequence
-    MIXED_SCRIPTS = "MIXED_SCRIPTS"  # one word in two alphabets
+    MANY_NAMES = "MANY_NAMES"  # too many names are checked for its account
+    ENUMERATION = "ENUMERATION"  # one of several unknown accounts with consecutive numbers
+    MIXED_SCRIPTS = "MIXED_SCRIPTS"  # a word mixes two alphabets
     MODULUS_OLD_TABLES = "MODULUS_OLD_TABLES"  # its account fails, by tables older than a year
     NAME_NOT_LATIN = "NAME_NOT_LATIN"  # letters that VoP need not carry between banks
-    NAME_CLEANED = "NAME_CLEANED"  # asked about without what carries nothing
-    NAME_DAMAGED = "NAME_DAMAGED"  # it was misread before it came here, and is asked about as entered
-    ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it names a product, so that the default applies
+    NAME_CLEANED = "NAME_CLEANED"  # checked without meaningless characters
+    NAME_DAMAGED = "NAME_DAMAGED"  # damaged before it came here, and checked as entered
+    ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it names a product, so the default applies
     BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # than the account's
-    UK_ACCOUNT_CURRENCY = "UK_ACCOUNT_CURRENCY"  # a sort code and account number, and no pounds
-    NAME_TRUNCATED = "NAME_TRUNCATED"  # it fills the field that the payment format has for it
+    UK_ACCOUNT_CURRENCY = "UK_ACCOUNT_CURRENCY"  # a sort code and account number, but not in pounds
+    NAME_TRUNCATED = "NAME_TRUNCATED"  # it fills its field in the payment format
 
 
 ABOUT_THE_PAYEE = (
@@ -68,17 +68,18 @@ ABOUT_THE_PAYEE = (
     WarningCode.MIXED_SCRIPTS,
     WarningCode.NAME_DAMAGED,
 )
-"""Warnings for which a person looks at a payment even if it matched, the gravest first. The others are about
-how a file was read or what a payment format holds."""
+"""Warnings for which a person reviews a payment even if it matched, the most serious first. The others are
+about how a file was read, or what a payment format holds.
+"""
 
 
 class ApiName(StrEnum):
-    """Which name-check API was, or would have been, asked."""
+    """The name-check API that was, or would have been, asked."""
 
     COP = "cop"
     VOP_GATEWAY = "vop_gateway"
     VOP_STANDARD = "vop_standard"
-    BANK_REPORT = "bank_report"  # not asked: the payer's bank checked the file, and its report was imported
+    BANK_REPORT = "bank_report"  # no API: the payer's bank checked the file, and its report was imported
 
 
 VOP = (ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD)
@@ -86,12 +87,12 @@ VOP = (ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD)
 
 
 class Environment(StrEnum):
-    """Which kind of server answered."""
+    """The kind of server that answered."""
 
     SANDBOX = "sandbox"
     TEST = "test"
     PRODUCTION = "production"
-    BANK = "bank"  # none of ours: the payer's bank
+    BANK = "bank"  # no server: the payer's bank
 
 
 Asked = Literal[Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION]
@@ -99,7 +100,7 @@ Asked = Literal[Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION]
 
 
 class OutcomeColumns(BaseModel):
-    """The columns appended to every payment row, in this order, after the untouched original ones."""
+    """The columns appended to every payment row, in this order, after the unchanged original ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -122,4 +123,4 @@ class OutcomeColumns(BaseModel):
 
 COLUMNS: tuple[str, ...] = tuple(OutcomeColumns.model_fields)
 PLACE_COLUMNS = ("check_row", "check_place")
-"""Before them in attention.csv, which has some of the rows: their numbers, and where they stand."""
+"""The columns before them in attention.csv, which has some rows only: row number and position."""

@@ -1,4 +1,4 @@
-"""The payment file: the fields that a payment row may have, and what each of them means."""
+"""The payment file: the fields of a payment row, and their meanings."""
 
 from typing import Annotated
 
@@ -42,7 +42,7 @@ FIELDS: tuple[str, ...] = tuple(Payment.model_fields)
 """The canonical fields, in the order of the documentation."""
 
 IGNORE = "ignore"
-"""In a mapping, beside the fields: the columns to ignore."""
+"""Besides the fields of a mapping: the columns to ignore."""
 
 
 class ConfiguredHeader(str):

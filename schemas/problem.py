@@ -1,7 +1,7 @@
-"""Problem details: what every error response of the three APIs carries.
+"""Problem details: the body of every error response of the three APIs.
 
-Source: API reference, "Problem details" and "Errors". Which members are always present, and the
-complete list of codes, are not shown: every member may be missing and any code is readable.
+Source: API reference, "Problem details" and "Errors". It shows neither which members are always present nor
+all codes: so every member may be missing, and any code is accepted.
 """
 
 from enum import StrEnum

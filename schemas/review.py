@@ -1,4 +1,4 @@
-"""The words in which rows are decided, what `precheck fix` and `precheck split` did, and who decided what.
+"""The vocabulary of decisions, the results of `precheck fix` and `precheck split`, and who decided what.
 
 No document here holds the name of a payee or an account number.
 """
@@ -14,7 +14,7 @@ from schemas.summary import Money, WarningCount
 
 
 class Verdict(StrEnum):
-    """What a policy does with an outcome, a code or a warning."""
+    """The policy's verdict on an outcome, a code or a warning."""
 
     RELEASE = "release"
     REVIEW = "review"
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 
 class Decision(StrEnum):
-    """What a person decides about a row, in the workbook."""
+    """A person's decision about a row, in the workbook."""
 
     RELEASE = "release"
     FIX = "fix"
@@ -30,7 +30,7 @@ class Decision(StrEnum):
 
 
 class Acceptance(StrEnum):
-    """Which corrections are taken over, all of a kind at once."""
+    """Kinds of corrections, accepted for all rows at once."""
 
     CLOSE_MATCH = "close_match"  # the bank's name instead of the one in the file
     ACCOUNT_TYPE = "account_type"  # the other account type
@@ -52,7 +52,7 @@ class PaymentFile(ControlTotal):
 
 
 class Fix(OwnDocument):
-    """What `precheck fix` found and wrote."""
+    """The result of `precheck fix`."""
 
     simulated: bool
     corrections: str
@@ -65,41 +65,41 @@ class Fix(OwnDocument):
     """None if no correction was accepted."""
     corrected_rows: list[int]
     places: RowPositions | None = None
-    """Where the rows stand in the file; None if it has no lines."""
+    """The positions of the rows in the file; None if it has no lines."""
     notes: list[Spoken] = []
-    """What a bank may have against the file, and what of the input it lacks: a sentence each."""
+    """Possible objections of a bank to the file, and what it lacks of the input: a sentence each."""
     refused_rows: list[int]
-    """Rows that were to be corrected and cannot be, for a reason that corrections.csv gives."""
+    """Rows with a requested correction that is impossible, for a reason in corrections.csv."""
     before_next: Spoken
-    """What a person does before it."""
+    """What a person must do before it."""
     next_step: str
     """The command that continues."""
 
 
 class HoldReason(OwnDocument):
-    """Held rows that have one reason."""
+    """Held rows with one reason."""
 
     why: Spoken
     row_count: int
 
 
 class Split(OwnDocument):
-    """What `precheck split` wrote."""
+    """The result of `precheck split`."""
 
     simulated: bool
     policy: dict[str, Verdict]
-    """Outcome, code or warning -> verdict, as it was applied; a code goes before its outcome."""
+    """Outcome, code or warning -> verdict, as applied; a code outranks its outcome."""
     input: ControlTotal
     release: PaymentFile | None
     """None if no row may be paid."""
     hold: PaymentFile | None
     """None if no row is held."""
     places: RowPositions | None = None
-    """Where the rows stand in the file; None if it has no lines."""
+    """The positions of the rows in the file; None if it has no lines."""
     differences: list[Spoken] = []
-    """Where the file's own figures differ from its payments: a sentence each."""
+    """Differences between the file's own figures and its payments: a sentence each."""
     notes: list[Spoken] = []
-    """What a bank may have against the files: a sentence each."""
+    """Possible objections of a bank to the files: a sentence each."""
     released_warnings: list[WarningCount]
     """Warnings on released rows."""
     how_to_hold: Spoken | None
@@ -109,11 +109,11 @@ class Split(OwnDocument):
     held: list[HoldReason]
     """Most rows first."""
     unheeded_rows: list[int]
-    """Rows that a person decided to release, and that stay held; approvals.json records the refusal."""
+    """Rows that a person decided to release, but that stay held; approvals.json records the refusal."""
 
 
 class Approval(OwnDocument):
-    """One decision of one person about some rows, and who approved the file that was made by it."""
+    """One person's decision about some rows, and who approved the resulting file."""
 
     by: Annotated[str, Field(description="Who decided.")]
     time: Annotated[str, Field(description="When that was decided, UTC, ISO 8601 with Z.")]
@@ -143,7 +143,7 @@ class Approval(OwnDocument):
 
 
 class Act(StrEnum):
-    """The deeds that shape a payment file at a desk; a user who did any of them cannot approve the file."""
+    """The acts that shape a payment file at a desk; a user who did any of them cannot approve the file."""
 
     DECIDED = "decided"
     CORRECTED = "corrected"
@@ -165,4 +165,4 @@ class Shaped(OwnDocument):
 
 
 class Approvals(RootModel[list[Approval]]):
-    """`approvals.json`, a list that only grows: every decision, in the order of making."""
+    """`approvals.json`, an append-only list: every decision, in the order of making."""

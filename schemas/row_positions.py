@@ -1,4 +1,4 @@
-"""Positions of the rows of a payment file: the line, sheet row, batch or part that its reader sees."""
+"""Positions of the rows of a payment file for its reader: line, sheet row, batch or part."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class RowPositions(OwnDocument):
     """Names of the parts of a data set."""
 
     def of(self, row: int) -> int:
-        """The place of a row; rows are counted from 1.
+        """The position of a row; rows are counted from 1.
 
         >>> RowPositions(unit="line", stretches=[(1, 2, 1), (3, 4, 2)]).of(4)
         6
@@ -30,7 +30,7 @@ class RowPositions(OwnDocument):
         return place + (row - first) * step
 
     def text(self, row: int) -> str:
-        """The place of a row in words.
+        """The position of a row in words.
 
         >>> RowPositions(unit="sheet row", stretches=[(1, 5, 1)]).text(1)
         'sheet row 5'
@@ -48,16 +48,16 @@ class RowPositions(OwnDocument):
                 return f"{self.unit} {self.of(row)}"
 
     def nth(self, row: int) -> int:
-        """Which payment of its batch or part a row is, from 1."""
+        """The number of a row within its batch or part, from 1."""
         return row - self._stretch(row)[0] + 1
 
     @property
     def headers(self) -> list[str]:
-        """Headers of the columns of a table that has row positions."""
+        """Headers of a table's columns of row positions."""
         return ["PmtInf", "CdtTrfTxInf"] if self.unit == "PmtInf" else [self.unit]
 
     def numbers(self, row: int) -> list[int]:
-        """The place of a row, in the columns of `headers`."""
+        """The position of a row, for the columns of `headers`."""
         return [self.of(row), self.nth(row)] if self.unit == "PmtInf" else [self.of(row)]
 
     def _stretch(self, row: int) -> tuple[int, int, int]:
@@ -65,7 +65,7 @@ class RowPositions(OwnDocument):
 
 
 def position_text(row: int, positions: RowPositions | None) -> str:
-    """The place of a row in words; empty if the format has none.
+    """The position of a row in words; empty if the format has none.
 
     >>> position_text(1, RowPositions(unit="sheet row", stretches=[(1, 5, 1)])), position_text(1, None)
     ('sheet row 5', '')
@@ -93,11 +93,7 @@ def batch_paths(rows: Sequence[int], positions: RowPositions) -> list[str]:
 
 
 def in_brackets(rows: Sequence[int], positions: RowPositions | None) -> str:
-    """The places of rows that a sentence has just named, to be added to it.
-
-    >>> in_brackets([1, 3], RowPositions(unit="line", stretches=[(1, 2, 1)])), in_brackets([1], None)
-    (' (lines 2, 4)', '')
-    """
+    """The positions of the rows that a sentence has just named, in brackets."""
     if positions is None or not rows:
         return ""
     if positions.unit == "PmtInf":

@@ -1,4 +1,4 @@
-"""Runs that processes share: which run a folder belongs to, what is left to ask for workers, and who asks."""
+"""Shared runs: a folder's run, the questions for workers, and the asking processes."""
 
 from typing import Annotated
 from uuid import UUID
@@ -10,7 +10,7 @@ from schemas.strict import OwnDocument
 
 
 class SharedRunRecord(OwnDocument):
-    """`store.json`: the ledger and the run that a folder belongs to."""
+    """`store.json`: the ledger and run to which a folder belongs."""
 
     ledger: Annotated[str, Field(description="The address of the ledger; no secret stands in it.")]
     run: Annotated[UUID, Field(description="The run in that ledger.")]
@@ -21,7 +21,7 @@ class SharedRunRecord(OwnDocument):
 
 
 class WorkRecord(OwnDocument):
-    """`work.json`: what a folder of questions belongs to; written last, once all of them are there."""
+    """`work.json`: the run of a folder of questions; written last, when all are there."""
 
     ledger: Annotated[str, Field(description="The address of the ledger; no secret stands in it.")]
     run: Annotated[UUID, Field(description="The run in that ledger.")]
@@ -75,7 +75,7 @@ class HolderStatus(OwnDocument):
 
 
 class ShareStatus(OwnDocument):
-    """What one process may use of an account now."""
+    """One process's current share of an account."""
 
     host: str | None
     pid: int | None

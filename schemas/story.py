@@ -1,4 +1,4 @@
-"""The story of one payment, `precheck show --json`: what the file held, what was asked, what came back."""
+"""The history of one payment, `precheck show --json`: the file's data, the question, the answer."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from schemas.strict import OwnDocument
 
 
 class StoryFinding(OwnDocument):
-    """A local rule that the row breaks, or something odd that stopped nothing."""
+    """A local rule that the row breaks, or a warning."""
 
     field: str
     code: str
@@ -21,7 +21,7 @@ class StoryFinding(OwnDocument):
 
 
 class StoryRoute(OwnDocument):
-    """Which API was to be asked, and why."""
+    """The API to be asked, and why."""
 
     api: ApiName
     reason: str
@@ -32,29 +32,30 @@ class StoryQuestion(OwnDocument):
     """The question; equal rows share one."""
 
     fields: dict[str, str]
-    """Without those that are empty; the account is masked."""
+    """The fields that are not empty; the account is masked."""
     rows: list[int]
     """All rows that share it, this one included; the first hundred."""
     places: list[str] = []
-    """Where these rows stand in the file; none if the format has no places."""
+    """Positions of these rows in the file; empty if the format has none."""
     row_count: int
 
 
 class StoryAttempt(OwnDocument):
-    """One request, as the ledger has it."""
+    """One request, as in the ledger."""
 
     number: int
     request_id: str
     sent: str
     ended: str
-    """answered, refused, failed, or `in doubt` where the run was killed meanwhile."""
+    """answered, refused, failed, or `in doubt` if the run was killed meanwhile."""
     code: str | None
     ended_at: str | None
     detail: str | None = None
-    """What the server said of a problem, at most 200 characters, numbers of accounts masked; None if it
-    said nothing, and where it was purged."""
+    """The server's description of a problem, at most 200 characters, accounts masked; None if there is none,
+    or it was purged.
+    """
     has_hidden_detail: bool = False
-    """True if it said something that is encrypted under a key which the usual configuration does not have."""
+    """True if there is a description, encrypted under a key that the usual configuration lacks."""
 
 
 class StoryDecision(OwnDocument):
@@ -63,7 +64,7 @@ class StoryDecision(OwnDocument):
     by: str
     time: str
     decision: Decision | None
-    """None if it was refused, or is not on record."""
+    """None if it was refused, or is not recorded."""
     what: str
     why: str
     approved_by: str
@@ -82,10 +83,10 @@ class StoryCorrection(OwnDocument):
 
 
 class StoryPayment(OwnDocument):
-    """Where the payment went when the file was split last."""
+    """The payment's destination in the last split."""
 
     file: str
-    """Of the payments to release, or to hold."""
+    """The file of payments to release, or to hold."""
     is_released: bool
     approved_by: str
     time: str
@@ -94,14 +95,14 @@ class StoryPayment(OwnDocument):
 
 
 class StoryOrigin(OwnDocument):
-    """Where the payment was before the file was corrected, or made of what was held."""
+    """The payment before the file was corrected, or made from held rows."""
 
     file: str
     folder: str
-    """Folder of that run, from the folder of this one."""
+    """Folder of that run, relative to the folder of this one."""
     is_corrected: bool
     first_row: int
-    """In the first file of the family."""
+    """Row in the first file of the family."""
 
 
 class Story(OwnDocument):
@@ -110,17 +111,17 @@ class Story(OwnDocument):
     file: str
     row: int
     made_of: StoryOrigin | None = None
-    """None if the file was made of no other that is known."""
+    """None if the file was made from no other known one."""
     released_before: str | None = None
-    """The release file of another file of the family that has the payment; None of none."""
+    """Another file of the family whose release file has the payment, or None."""
     place: str | None = None
-    """Where it stands in the file, such as line 18; None if the format has no places."""
+    """Its position in the file, such as line 18; None if the format has none."""
     batch: str | None = None
     """The batch's name in the file; None if the format has no batches."""
     environment: Environment
     simulated: bool
     payment: dict[str, str]
-    """Field -> what the file holds, without empty ones; accounts are masked."""
+    """Field -> content, without empty ones; accounts are masked."""
     findings: list[StoryFinding]
     route: StoryRoute | None
     """None if no API could be asked."""
@@ -129,7 +130,7 @@ class Story(OwnDocument):
     answered_by_earlier_run: bool
     outcome: OutcomeColumns
     decisions: list[StoryDecision] = []
-    """Approved decisions of people, oldest first."""
+    """People's approved decisions, oldest first."""
     corrections: list[StoryCorrection] = []
     """What the last corrected file changed in the row; none if `corrections.csv` was changed or deleted."""
     payment_file: StoryPayment | None = None

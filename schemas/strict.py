@@ -1,4 +1,4 @@
-"""What every document is made of: the two kinds of model, how JSON from outside becomes one, and moments."""
+"""The base of all documents: two kinds of models, parsing of untrusted JSON, and timestamps."""
 
 import json
 from collections.abc import Collection
@@ -14,8 +14,8 @@ from schemas.localized import LocalizedText
 class Document(BaseModel):
     """A document of one of the APIs: immutable, camelCase on the wire, no type coerced.
 
-    Members that a model does not know are ignored, because a server may add some within a
-    version; a model of a request, where an unknown member is a mistake, forbids them itself.
+    Unknown members are ignored, because a server may add some within a version; models of requests, in which
+    unknown members are mistakes, forbid them.
     """
 
     model_config = ConfigDict(
@@ -40,7 +40,7 @@ class OwnDocument(BaseModel):
 
 
 Spoken = Annotated[LocalizedText | str, PlainSerializer(str, return_type=str)]
-"""In a document that this program prints and does not read back: the text alone."""
+"""A type for documents that this program prints and never reads back: only the text."""
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The summary of a run: `summary.json`, and what every report is made of.
+"""The summary of a run: `summary.json`, the source of every report.
 
 It holds no names and no account numbers: a row is named by its number in the file and by the
 payer's own payment id.
@@ -19,11 +19,11 @@ from schemas.row_positions import RowPositions
 from schemas.strict import OwnDocument, Spoken
 
 TOTALS_DIFFER: Final = "TOTALS_DIFFER"
-"""A total or a count in the file is not that of its payments."""
+"""A total or count in the file differs from its payments."""
 ROWS_NAMED_MAX = 10
-"""Rows of one kind that a document names."""
+"""The number of rows of one kind that a document lists."""
 ROWS_LISTED_MAX = 1_000
-"""Where a document has an item for each."""
+"""The number of items that a document lists."""
 
 
 class NotPayment(OwnDocument):
@@ -32,49 +32,49 @@ class NotPayment(OwnDocument):
     place: int | None
     """The line, or the row of the sheet; None if the format has neither."""
     row: int | None
-    """The number that it would have as a payment; None of a second line of headers."""
+    """The number that it would have as a payment; None for a second line of headers."""
     kind: Literal["headers", "total", "subtotal", "count", "note"]
     label: str | None
-    """The label that was found in it; None of a sum without one, and of text below a label."""
+    """The label found in it; None for a sum without one, and for text below a label."""
     amount: Decimal | None = None
     currency: str | None = None
     payment_count: int | None = None
     agrees: bool | None = None
-    """True if its figure is that of the payments; None if it has none."""
+    """True if its figure equals that of the payments; None without a figure."""
     said: LocalizedText
-    """All of this."""
+    """The finding as a sentence."""
 
 
 class StatedControl(OwnDocument):
-    """A control total of a payment format: what the file states beside what is in it."""
+    """A control total of a payment format: the stated figure and the actual one."""
 
     where: Spoken
     said: str
-    """Empty if the file says nothing that can be compared."""
+    """Empty if the file states nothing comparable."""
     found: str | None
-    """None if it cannot be added up."""
+    """The actual total; None if it cannot be added up."""
     agrees: bool | None
-    """None if `found` is."""
+    """True if both are equal; None if `found` is None."""
     difference: LocalizedText | None
-    """How they differ; None if they do not."""
+    """The difference; None if there is none."""
 
 
 class SetAside(OwnDocument):
     """Entries of a format that are not payments: reported, never checked."""
 
     kind: str
-    """Singular: direct debit."""
+    """Name in the singular: direct debit."""
     code: str | None
     row_count: int
     lines: list[int]
-    """The first ten of them."""
+    """The first ten lines."""
 
     said: LocalizedText
-    """What stands where."""
+    """The sentence about them."""
 
 
 class BankCode(StrEnum):
-    """A rule of banks on the files that they take."""
+    """A bank rule about accepted files."""
 
     VERSION_RETIRED = "VERSION_RETIRED"
     ID_REPEATED = "ID_REPEATED"
@@ -86,36 +86,36 @@ class BankCode(StrEnum):
 
 
 class BankWarning(OwnDocument):
-    """What a bank may refuse in a payment file."""
+    """Something in a payment file that a bank may refuse."""
 
     code: BankCode
     path: str
-    """Of the first element that is against the rule, below the message."""
+    """Path of the first violating element, below the message."""
     place_count: int
     value: str
-    """What is odd there."""
+    """The odd value there."""
     since: str | None
     """The day from which banks apply the rule; None: always."""
     source: str
     said: LocalizedText
-    """All of it, and what to do."""
+    """The whole warning, and what to do."""
 
 
 class CurrencySources(OwnDocument):
-    """By what the currencies of the amounts are known: how many rows each way."""
+    """How the currencies of the amounts are known: the number of rows each way."""
 
     given: int = 0
     """By a currency column, or by a header."""
     beside_amount: int = 0
     """By the sign or code in the amount's cell."""
     uk_account: int = 0
-    """By nothing but the UK account: pounds."""
+    """Only by the UK account: pounds."""
     unknown: int = 0
-    """Not at all: the currency of an IBAN's payment is never guessed."""
+    """Unknown: the currency of a payment to an IBAN is never guessed."""
 
 
 class MadeOf(OwnDocument):
-    """The run whose corrected payments a file has, or those that it held."""
+    """The run whose corrected or held payments a file has."""
 
     folder: Annotated[str, Field(description="Of that run, from the folder of this one.")]
     name: Annotated[str, Field(description="Of the file of that run.")]
@@ -128,21 +128,21 @@ class MadeOf(OwnDocument):
 
 
 class InputFile(OwnDocument):
-    """The payment file, as it was read."""
+    """The payment file, as read."""
 
     name: str
     sha256: str
     byte_count: int
     row_count: int
     made_of: MadeOf | None = None
-    """None: no run that is known corrected or held these payments."""
+    """None: no known run corrected or held these payments."""
     format: str
     format_said: bool = False
-    """True if `--input-format` said it."""
+    """True if `--input-format` was given."""
     layout: dict[str, JsonValue] | None = None
-    """Section of a format that the configuration describes; None: a built-in format."""
+    """Section of a user's layout; None: a built-in format."""
     compression: Literal["gzip", "zip"] | None = None
-    """How the file is packed; None if it is not."""
+    """The file's compression; None if there is none."""
     unpacked_name: str | None = None
     """Name of the file inside a compressed file; its suffix is that of a payment file."""
     encoding: str
@@ -151,53 +151,53 @@ class InputFile(OwnDocument):
     country: str | None = None
     """Country of all accounts without an IBAN, by `--country` or the profile; None: the file shows it."""
     columns: dict[str, str]
-    """Header -> the canonical field it was read as; other columns are only carried along."""
+    """Header -> its canonical field; other columns are only carried along."""
     mapping: dict[str, str] = {}
-    """Field -> header, as `--map` gave it."""
+    """Field -> header, from `--map`."""
     decision: dict[str, str] = {}
-    """Field -> the columns it was read from, by place, as `--map` would take it."""
+    """Field -> its columns by position, in `--map` notation."""
     notes: list[LocalizedText] = []
-    """Decisions about columns that a person may want to know."""
+    """Notes on decisions about columns, for people."""
     header_line: bool = True
-    """True if the file has one; where it has none, its columns are named by their places."""
+    """True if the file has a header line; otherwise its columns are named by position."""
     delimiter: str | None = None
-    """Between the cells of a line; None if the format has none."""
+    """The separator between the cells of a line; None if the format has none."""
     line_end: str | None = None
     byte_order_mark: bool = False
     sheet_name: str | None = None
     """The sheet with the payments, in a workbook."""
     numbers: tuple[str, ...] = ()
-    """In a workbook: the columns of amounts whose filled cells are all numbers."""
+    """The columns of amounts in a workbook whose filled cells are all numbers."""
     extra_column_count: int = 0
-    """How many columns of the outcome file, the last before its own, hold what rows had too many."""
+    """The number of the outcome file's columns, before its own, with excess cells of rows."""
     places: RowPositions | None = None
-    """Where the rows stand in the file; None if the format has no lines, as Parquet."""
+    """The positions of the rows in the file; None if the format has no lines, such as Parquet."""
     not_payments: list[NotPayment] = []
-    """The rows of the table that are no payments, in the order of the file."""
+    """The rows of the table that are not payments, in file order."""
     warning_codes: list[Literal["TOTALS_DIFFER"]] = []
     """Oddities of the file as a whole, by code."""
 
     facts: dict[str, str] = {}
-    """What a payment format says of itself: its version, its encoding and the like."""
+    """Facts that a payment format states about itself: version, encoding and the like."""
     controls: list[StatedControl] = []
-    """The control totals of a payment format: those that differ, then others, a thousand at most."""
+    """The control totals of a payment format: differing ones first; at most a thousand."""
     control_count: int = 0
-    """All of them."""
+    """The number of all control totals."""
     set_aside: list[SetAside] = []
-    """Contents of the file beside payments."""
+    """Contents of the file besides payments."""
     bank_warnings: list[BankWarning] = []
-    """What a bank may refuse, as its rules were when the file was checked."""
+    """What a bank may refuse, by its rules at the time of the check."""
 
     @model_validator(mode="after")
     def _with_codes(self) -> Self:
-        """Name by its code that totals differ."""
+        """Add the code that totals differ."""
         if self.differences:
             self.__dict__["warning_codes"] = [TOTALS_DIFFER]
         return self
 
     @property
     def differences(self) -> list[LocalizedText]:
-        """Where the file's own figures differ from its payments, to be looked at first."""
+        """Differences between the file's own figures and its payments, to be reviewed first."""
         stated = [control.difference for control in self.controls if control.difference]
         return [*(row.said for row in self.not_payments if row.agrees is False), *stated]
 
@@ -226,12 +226,12 @@ class BatchTotal(OwnDocument):
     """The rows of one batch of a payment format."""
 
     batch: str | None
-    """As the file names it; an account in it is masked. None if it has no name."""
+    """Its name in the file; an account in it is masked. None if it has none."""
     location: str
-    """Where it stands: `PmtInf[2]`, or the line of its first payment."""
+    """Its position: `PmtInf[2]`, or the line of its first payment."""
     row_count: int
     to_look_at_count: int
-    """Rows that a person must look at before the file is paid: decided, and not a match."""
+    """Rows to review before the file is paid: decided, and not a match."""
     totals: list[Money]
     """By currency; rows without a readable amount are in `row_count` only."""
 
@@ -240,20 +240,20 @@ class PartTotal(OwnDocument):
     """One part of a data set."""
 
     name: str
-    """Of its file."""
+    """Name of its file."""
     problem: Spoken | None
     """Why it cannot be used, and what to do; None if it was checked."""
     first_row: int | None
-    """The row of the data set that its first row is; None if it cannot be used."""
+    """The data set's row number of its first row; None if it cannot be used."""
     row_count: int
     to_look_at_count: int
-    """Rows that a person must look at before the file is paid: decided, and not a match."""
+    """Rows to review before the file is paid: decided, and not a match."""
     undecided_count: int
-    """Rows that are left for a later run."""
+    """Rows left for a later run."""
     totals: list[Money]
     """By currency; rows without a readable amount are in `row_count` only."""
     outcome_file: str | None
-    """In the folder of the run; None if there is none."""
+    """Its outcome file, in the folder of the run; None if there is none."""
     outcome_sha256: str | None = None
     outcome_byte_count: int = 0
 
@@ -267,7 +267,7 @@ class CodeCount(OwnDocument):
     reason: str
     row_count: int
     rows: list[int]
-    """The first ten of them."""
+    """The first ten rows."""
 
 
 class ApiCalls(OwnDocument):
@@ -281,29 +281,29 @@ class ApiCalls(OwnDocument):
     reused_count: int = 0
     """Questions whose answer an earlier run of another folder had, by --reuse-from."""
     elsewhere_count: int = 0
-    """Questions that other processes answered meanwhile, where they share the run."""
+    """Questions that other processes of a shared run answered meanwhile."""
     request_count: int
     """Requests sent by this run, retries included."""
     repeat_count: int = 0
     """Requests that repeated a question, perhaps one of an earlier run."""
     pause_count: int = 0
-    """Pauses that the server asked for, as there were too many requests for it."""
+    """Pauses that the server requested because of too many requests."""
     in_flight_least: float | None = None
-    """The fewest requests that the run let be in flight for that; below 1, a part of its rate. None: all."""
+    """The lowest limit in flight because of that; below 1, a share of the rate. None: never reduced."""
 
 
 class RouteCount(OwnDocument):
-    """The rows that went one way, and why."""
+    """The rows of one route, and the reason."""
 
     api: ApiName
     reason: str
     bic_source: str | None
-    """Where the responder's BIC came from, for VoP Standard: file, table or registry."""
+    """The source of the responder's BIC, for VoP Standard: file, table or registry."""
     row_count: int
 
 
 class AttentionRow(OwnDocument):
-    """A row that a person must look at before the file is paid."""
+    """A row to review before the file is paid."""
 
     row: int
     payment_id: str | None
@@ -316,7 +316,7 @@ class AttentionRow(OwnDocument):
 
 
 class WarningRow(OwnDocument):
-    """Something odd about a row that stopped nothing."""
+    """A warning about a row, which stopped nothing."""
 
     row: int
     code: str
@@ -324,45 +324,45 @@ class WarningRow(OwnDocument):
 
 
 class WarningCount(OwnDocument):
-    """The rows that one warning is about."""
+    """The rows of one warning."""
 
     code: WarningCode
     row_count: int
     rows: list[int]
-    """The first ten of them."""
+    """The first ten rows."""
     every_row: list[int] = []
-    """All of them, which a policy can hold; none in the summary of a data set."""
+    """All rows, which a policy can hold; empty in the summary of a data set."""
 
 
 class ModulusUsed(OwnDocument):
-    """The tables of the UK modulus check that the profile named."""
+    """The tables of the UK modulus check in the profile."""
 
     valid_from: str
-    """Their date, as the profile gives it."""
+    """Their date in the profile."""
     weights_sha256: str
     substitutions_sha256: str
     is_old: bool
     """True if they were too old to reject a payment."""
     uncovered_count: int
-    """UK accounts, each counted once, on sort codes that the tables do not cover: they were not checked."""
+    """Distinct UK accounts on sort codes that the tables do not cover: they were not checked."""
 
 
 class ReportUsed(OwnDocument):
-    """A bank's report that was imported; a file that anybody can type."""
+    """An imported bank report; anyone could have written the file."""
 
     name: str
-    """Of the copy in the folder."""
+    """SHA-256 of the copy in the folder."""
     given_as: str
     """The name of the file that was imported."""
     sha256: str
     provided_by: str
-    """Who gave it; nothing proves that it is the bank's."""
+    """Who provided it; nothing proves that it is the bank's."""
     provided: str
     """When it was imported."""
     message_ids: list[str]
-    """By which the reports in it call themselves."""
+    """The ids of the reports in it."""
     remarks: list[str] = []
-    """What they say of the whole file, such as legal texts."""
+    """Notes about the whole file, such as legal texts."""
 
 
 REHEARSAL = "rehearse"
@@ -370,7 +370,7 @@ REHEARSAL = "rehearse"
 
 
 class Summary(OwnDocument):
-    """What a run found, in one document."""
+    """The findings of a run, in one document."""
 
     tool_version: str
     profile: str
@@ -378,27 +378,27 @@ class Summary(OwnDocument):
     simulated: bool
     """True if the answers come from a sandbox and say nothing about any real account."""
     many_names_reason: str | None = None
-    """Why one account was allowed to be asked about by many names; None if it was not allowed."""
+    """Why many names for one account were allowed; None if they were not."""
     started: str
     finished: str
     input: InputFile
     outcomes: list[OutcomeTotal]
-    """Every outcome, in the order of the documentation; those without rows too."""
+    """Every outcome, in the order of the documentation, including those without rows."""
     codes: list[CodeCount]
     batches: list[BatchTotal] = []
     """The first thousand batches, in file order, of a format that has batches."""
     batch_count: int = 0
-    """All of them."""
+    """The number of all batches."""
     banks: list[BankOutcomes] = []
-    """Banks that answered, those of most rows first; the first thousand. None of a data set."""
+    """Banks that answered, those with most rows first; the first thousand. Empty for a data set."""
     bank_count: int = 0
-    """All of them."""
+    """The number of all banks."""
     parts: list[PartTotal] = []
     """All parts of a data set, unusable ones first."""
     routes: list[RouteCount]
     calls: list[ApiCalls]
     saved_call_count: Annotated[int, Field(ge=0)]
-    """Calls that asking each distinct question once saved."""
+    """Calls saved by asking each distinct question once."""
     attention: list[AttentionRow]
     """No-match and not-possible rows, largest amounts first; the first thousand."""
     attention_count: int
@@ -406,29 +406,30 @@ class Summary(OwnDocument):
     """The first thousand."""
     warning_count: int
     warning_codes: list[WarningCount] = []
-    """Every code that has a row."""
+    """Every code that has rows."""
     warned_match_count: int = 0
     """Matches with a warning about the payee: a person looks at them, too."""
     compared: Comparison | None = None
-    """With which earlier runs the file was compared; None where with none."""
+    """The earlier runs of the comparison; None without one."""
     modulus: ModulusUsed | None = None
-    """None if the profile names no tables."""
+    """None if the profile has no tables."""
     bank_reports: list[ReportUsed] = []
     """The reports of the payer's bank that were imported, oldest first. Where nothing was asked, every answer
     comes from them."""
     bank_comparison: BankComparison | None = None
     """How a check agrees with them; None where nothing was asked."""
     complete: bool
-    """False where rows are left for a later run."""
+    """False if rows are left for a later run."""
     next_step: str | None
-    """When and how to go on, where the run is not complete."""
+    """When and how to continue an incomplete run."""
     given_up: bool = False
-    """True if it is not complete, and running the same command again would ask nothing: what is left was
-    asked in several runs without an answer."""
+    """True if the run is incomplete, but the same command would ask nothing: the rest had no answer in
+    several runs.
+    """
 
     @property
     def undecided_count(self) -> int:
-        """Rows that are left for a later run."""
+        """Rows left for a later run."""
         return self._row_count(Outcome.DEFERRED, Outcome.UNANSWERED)
 
     @property
@@ -439,7 +440,7 @@ class Summary(OwnDocument):
 
     @property
     def compares_banks(self) -> bool:
-        """True if there are banks to compare: more than one, and not one answer from each."""
+        """True if banks can be compared: more than one, and some with several answers."""
         return self.bank_count > 1 and self.banks[0].answered_count > 1
 
     @property
@@ -449,12 +450,12 @@ class Summary(OwnDocument):
 
     @property
     def is_rehearsal(self) -> bool:
-        """True if the answers were invented to try a file of one's own, so that nothing comes of them."""
+        """True if the answers were invented to try the user's own file."""
         return self.simulated and self.profile == REHEARSAL
 
     @property
     def is_unasked(self) -> bool:
-        """True if nothing was answered yet, so that there is nothing to decide."""
+        """True if no answer has come yet, so there is nothing to decide."""
         return (
             not self.complete
             and self.to_look_at_count == self._row_count(Outcome.REJECTED)
@@ -466,7 +467,7 @@ class Summary(OwnDocument):
 
     @property
     def run_id(self) -> str:
-        """Names these answers to this file: 32 hexadecimal digits, others after every run that wrote."""
+        """Identifies these answers to this file: 32 hexadecimal digits, new after every run that wrote."""
         codes = [f"{count.code} {count.row_count} {count.rows}" for count in self.codes]
         content = "\n".join((self.input.sha256, self.finished, *codes))
         return sha256(content.encode()).hexdigest()[:32]

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StringConstr
 from schemas.strict import Document
 
 LIFE_MAX_S = 86_400
-"""A longer life is taken for a day."""
+"""A longer life counts as a day."""
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?")
 
 
@@ -28,7 +28,7 @@ class TokenRequest(Document):
 
 
 def _bounded(life: object) -> object:
-    """A life of any size as seconds; servers write them as text or with a fraction, too."""
+    """The life of a token in seconds, limited; servers may send text or fractions."""
     if isinstance(life, str) and _NUMBER.fullmatch(life):
         life = float(life)
     if isinstance(life, bool) or not isinstance(life, int | float) or not life >= 0:
@@ -37,7 +37,7 @@ def _bounded(life: object) -> object:
 
 
 class TokenRefusal(Document):
-    """Why there is no token: as RFC 6749 has it, section 5.2, or as problem details."""
+    """Why there is no token: in the form of RFC 6749, section 5.2, or as problem details."""
 
     model_config = ConfigDict(alias_generator=None)
 

@@ -1,21 +1,21 @@
-"""What `precheck verify` found, as a document."""
+"""The findings of `precheck verify`, as a document."""
 
 from schemas.strict import OwnDocument
 
 
 class VerifiedItem(OwnDocument):
-    """One thing that was looked at."""
+    """One check."""
 
     what: str
-    """The name of a file, or what was compared."""
+    """The name of a file, or of the comparison."""
     well: bool
     said: str
     """The finding, or the difference and what to do."""
 
 
 class Verification(OwnDocument):
-    """Everything that was looked at, in order."""
+    """All checks, in order."""
 
     well: bool
-    """True if all of it is."""
+    """True if all checks passed."""
     findings: list[VerifiedItem]

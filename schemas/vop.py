@@ -55,7 +55,7 @@ class IdMatch(StrEnum):
 
 
 class Request(Document):
-    """A part of a request: a member that the reference does not list is a mistake."""
+    """A part of a request: members outside the reference are mistakes."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,7 +70,7 @@ class OtherId(Request):
 
 
 class OrganisationId(Request):
-    """Who an organisation is, by number."""
+    """An organisation's identifications."""
 
     lei: Lei | None = None
     any_bic: Annotated[Bic11 | None, Field(alias="anyBIC")] = None
@@ -109,7 +109,7 @@ class FinancialInstitutionId(Request):
 
 
 class Agent(Request):
-    """A bank with a part in the check."""
+    """A bank that takes part in the check."""
 
     financial_institution_id: FinancialInstitutionId
 

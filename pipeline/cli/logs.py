@@ -79,16 +79,16 @@ def _without_what_may_be_missed(
 
 def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
     """One event as one line of a log: `2030-01-02T03:04:05Z what (key: value)`."""
-    return f"{event.pop('at')[:19]}Z {_event_text(event, str)}"
+    return f"{event.pop('at')[:19]}Z {_event_text(event)}"
 
 
 def _sentence(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
     """One event for a person at a terminal, without the time: `precheck: what (key: value)`."""
-    return f"precheck: {_event_text(event, translated)}"
+    return f"precheck: {_event_text(event)}"
 
 
-def _event_text(event: MutableMapping[str, Any], translated: Callable[[str], str]) -> str:
-    """An event and its facts; sentences are in the language of the terminal."""
+def _event_text(event: MutableMapping[str, Any]) -> str:
+    """An event and its facts, in the language of the terminal."""
     spoken = {
         key: in_words(Sentence.of_data(one.sentence)) if isinstance(one, LocalizedText) else one
         for key, one in event.items()

@@ -51,9 +51,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     # A column without any account is read if there is no other: each row reports what is missing.
     kept = _marked_first(filled, cells) if {"iban", "account_number"} & _whats(filled) else theirs
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
-    why_not = dict.fromkeys(
-        bare, rule_of("nobody says whose account, so taken for your own beside the payee's")
-    )
+    why_not = dict.fromkeys(bare, rule_of("no stated owner, so taken for your own next to the payee's"))
     choices = []
     for field in _left_to_headers(cells, mapped):
         of_field = [header for header, meant in kept.items() if meant.what == field]

@@ -123,7 +123,7 @@ def _look(values: Sequence[str]) -> Guess:
             return Guess(field, _look_like(*([words] if words else kinds_in(values))))
     if are_amounts(values):
         return Guess("amount", _look_like("amounts"))
-    return Guess(None, rule_of("its cells show nothing that is asked about"))
+    return Guess(None, rule_of("its cells hold nothing to check"))
 
 
 def _look_like(*kinds: str) -> Sentence:

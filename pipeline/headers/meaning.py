@@ -88,7 +88,7 @@ BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, 
     "never the payee",
 )
 
-BARE_ACCOUNT = "an account, and nobody says whose"
+BARE_ACCOUNT = "an account without an owner in its header"
 """The rule of a header such as `Konto`."""
 
 CANONICAL = "the field's name"
@@ -302,10 +302,10 @@ _GRAMMAR = (
     ),
     _line(PARENT, "a parent, who may own the account", "PARENT", beside="NAME"),
     _line(
-        "name", "who owns the account", "HOLDER", beside=f"{_ACCOUNTS} NAME IBAN PAYMENT", rank=Rank.HOLDER
+        "name", "the account holder", "HOLDER", beside=f"{_ACCOUNTS} NAME IBAN PAYMENT", rank=Rank.HOLDER
     ),
     _line(
-        "name", "who owns something, perhaps the account", "OWNER", beside=f"{_ACCOUNTS} NAME IBAN",
+        "name", "an owner, perhaps of the account", "OWNER", beside=f"{_ACCOUNTS} NAME IBAN",
         rank=Rank.HOLDER, plain=lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
     ),
     _line("name", "a full name", "GIVEN", "FAMILY NAME", beside="NAME", rank=Rank.SUBJECT),
@@ -317,7 +317,7 @@ _GRAMMAR = (
     # A payee's company name is the payee; a supplier's is the supplier.
     _line("name", "the payee's role", _FIRM, "THEIRS", beside="NAME", rank=Rank.PAYEE),
     _line(
-        "name", "whom the list is about", _FIRM, "SUPPLIER CUSTOMER PARTY OURS", beside="NAME",
+        "name", "the subject of the list", _FIRM, "SUPPLIER CUSTOMER PARTY OURS", beside="NAME",
         rank=Rank.SUBJECT,
     ),
     _line(COMPANY, "a company", _FIRM, beside="NAME HOLDER", rank=Rank.COMPANY),
@@ -330,10 +330,10 @@ _GRAMMAR = (
         "name", "the payee's role", "THEIRS", beside=f"{_NAME} PERSON SUPPLIER CUSTOMER PARTY MARK PAYMENT",
         qualifiers=_NONE, rank=Rank.PAYEE,
     ),
-    _line("name", "a name of our side", "OURS", beside=_NAME, qualifiers=_NONE, rank=Rank.PLAIN),
+    _line("name", "a name on your own side", "OURS", beside=_NAME, qualifiers=_NONE, rank=Rank.PLAIN),
     _line("name", "the payee's role", "MARK", "NAME", beside=_NAME, qualifiers=_NONE, rank=Rank.PAYEE),
     _line(
-        "name", "whom the list is about", "PERSON SUPPLIER CUSTOMER PARTY", beside=_NAME, qualifiers=_NONE,
+        "name", "the subject of the list", "PERSON SUPPLIER CUSTOMER PARTY", beside=_NAME, qualifiers=_NONE,
         rank=Rank.SUBJECT, when=lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
     ),
     _line("name", "a full name", "NAME", "FULL", qualifiers=_NOTHING, rank=Rank.SUBJECT),

@@ -53,14 +53,14 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     party = _party_of(accounts)
     names, why_not = list(seen.whole), dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
-        (partial(_or_parents, seen=seen, party=party), rule_of("of another party than the account")),
+        (partial(_or_parents, seen=seen, party=party), rule_of("of a party other than the account holder")),
         (partial(_without_payer, party=party), _OURS),
+        (_without_ledger_account, rule_of("an account name; another column names the bank account")),
         (
-            _without_ledger_account,
-            rule_of("an account's name, and another column has that of a bank account"),
+            partial(_of_party, party=party, accounts=accounts),
+            rule_of("of a party other than the account holder"),
         ),
-        (partial(_of_party, party=party, accounts=accounts), rule_of("of another party than the account")),
-        (partial(without_codes, seen=seen), rule_of("logins or codes of those whom another column names")),
+        (partial(without_codes, seen=seen), rule_of("logins or codes of people named in another column")),
     ):
         left = left_of(names, cells)
         why_not |= {header: why for name in names if name not in left for header in name.headers}

@@ -154,7 +154,7 @@ def test_a_copy_or_an_outcome_that_was_changed_is_found(desk, file):
     verified = desk("verify", "pay.precheck")
 
     assert verified.status == 65
-    assert "than the bank's reports say: row 3" in " ".join(verified.out.split())
+    assert "not as in the bank's reports: row 3" in " ".join(verified.out.split())
     copy = desk.folder / "pay.precheck" / "bank_report-1.xml"
     copy.write_bytes(copy.read_bytes().replace(b"RVNM", b"RCVC"))
     assert desk("import", file, "--report", desk.file("more.xml", OF_ALL + b"\n")).status == 65
@@ -316,7 +316,7 @@ def test_a_checked_file_is_compared_with_what_the_bank_reports_afterwards(desk, 
     assert (outcomes(desk), sandbox.call_count) == (before, calls)
     assert counts_in(desk) == ([2, 2, 0, 0], [("BANK_DIFFERS", [2, 4])])
     page = (desk.folder / "pay.precheck" / "report.html").read_text()
-    assert "Where the bank says otherwise" in page
+    assert "Where the bank&#39;s result differs" in page
     story = " ".join(desk("show", "pay.precheck", "--row", "2").out.split())
     assert "no_match by the check, match by the bank" in story
     verified = desk("verify", "pay.precheck")
@@ -397,7 +397,7 @@ def test_what_was_released_before_the_bank_said_otherwise_is_told(desk, sandbox,
     compared = desk("import", file, "--report", desk.file("vop.xml", DIFFERS))
 
     assert compared.status == 0
-    assert "1 payment about which the bank says otherwise is in the release file" in compared.err
+    assert "1 payment with a different result from the bank is in the release file" in compared.err
     verified = desk("verify", "pay.precheck", "--input", file)
     assert verified.status == 0, verified.out
     assert desk("split", "pay.precheck", "--config", config, "--by", "Cy").status == 0

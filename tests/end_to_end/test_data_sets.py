@@ -120,7 +120,7 @@ def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, 
     one = by_one_process(desk, sandbox)
     reasons = " ".join(row["check_reason"] for row in one)
     assert "the same payment as row" in reasons
-    assert "numbers in sequence" in reasons
+    assert "consecutive numbers" in reasons
 
     before = sandbox.call_count
     run(desk, sandbox, "--engine", engine)

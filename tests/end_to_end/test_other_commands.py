@@ -87,7 +87,7 @@ def test_plan_tells_how_the_currency_is_known(desk, sandbox, file):
     planned = desk("plan", file, *sandbox.using("sandbox"))
 
     told = " ".join(planned.out.split())
-    assert "4 rows GBP, as the account is a UK one; 1 row unknown" in told
+    assert "4 rows GBP, as for UK accounts; 1 row unknown" in told
 
 
 def test_plan_as_json_of_an_unusable_file_prints_no_document(desk, sandbox):

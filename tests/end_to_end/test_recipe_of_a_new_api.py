@@ -389,7 +389,7 @@ def test_a_second_uk_api_has_the_rules_of_uk_accounts(desk, uk_house, uk_toy):
     assert {name.replace("albion", "fjord") for name in touched(uk_house)} == recipe()
     *unknown, failing, again = desk.outcomes()
     assert [row["check_api"] for row in unknown] == ["albion"] * 5
-    assert all("unknown accounts with numbers in sequence" in row["check_reason"] for row in unknown)
+    assert all("unknown accounts with consecutive numbers" in row["check_reason"] for row in unknown)
     assert failing["check_code"] == "MODULUS"
     assert "the same payment as row 1" in again["check_reason"]  # which gives no currency: pounds
     assert sorted(asked) == [f"010203{number:08}" for number in range(1000, 1005)]
@@ -407,7 +407,7 @@ def test_so_it_has_in_a_data_set(desk, uk_house, uk_toy):
 
     parts = sorted((desk.folder / "set.precheck" / "outcomes").iterdir())
     said = [row for part in parts for row in desk.outcomes(part.parent, part.name)]
-    in_sequence = ["unknown accounts with numbers in sequence" in row["check_reason"] for row in said]
+    in_sequence = ["unknown accounts with consecutive numbers" in row["check_reason"] for row in said]
     assert in_sequence == [True] * 5 + [False] * 2
     assert said[5]["check_code"] == "MODULUS"
     assert len(asked) == 6

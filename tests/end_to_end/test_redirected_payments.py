@@ -57,7 +57,7 @@ def test_a_redirected_account_is_found_by_the_question_that_was_asked(desk, fold
     assert finished.status == 65
     found = problems(finished)
     assert set(found) == {"questions"}
-    assert found["questions"].startswith("another payee or account than was checked")
+    assert found["questions"].startswith("a payee or account that was not checked")
     assert "row 1 (line 2);" in found["questions"]
     assert "87654321" not in finished.out
 
@@ -95,7 +95,7 @@ def test_an_answer_that_was_moved_to_another_row_is_found(desk, folder):
 
     found = problems(desk("verify", folder))
 
-    assert "check_outcome, check_code, check_action, check_id, check_time than recorded" in found["answers"]
+    assert "check_outcome, check_code, check_action, check_id, check_time not as recorded" in found["answers"]
     assert "row 2 (line 3);" in found["answers"]
 
 
@@ -112,7 +112,7 @@ def test_another_matched_name_or_outcome_word_than_on_record_is_found(desk, fold
 
     found = problems(desk("verify", folder))
 
-    assert found["answers"].startswith(f"another {column} than recorded: row ")
+    assert found["answers"].startswith(f"{column} not as recorded: row ")
     assert "Mallory" not in found["answers"]
 
 

@@ -335,6 +335,6 @@ def test_without_scripts_a_large_report_says_that_it_shows_some_of_its_rows(repo
     ) as reader:
         assert reader.page.locator("#payments tbody tr:not(.group)").count() == ROWS_AT_ONCE
         assert (
-            "Without scripts, this page shows some of its rows only"
+            "Without scripts, this page shows only some of its rows"
             in reader.page.locator("body").inner_text()
         )

@@ -66,7 +66,7 @@ def test_finished_folders_of_a_pattern_are_purged_by_age_and_all_others_told_and
     assert {folder: contents(folder) for folder in left} == left
     assert "runs/old.precheck: 1 returned name purged from the ledger" in finished.err
     assert "runs/young.precheck: nothing to purge is older than 90 days" in finished.err
-    assert "runs/unfinished.precheck: left as it is, because its run has not finished" in finished.err
+    assert "runs/unfinished.precheck: not changed, because its run has not finished" in finished.err
     assert "runs/stranger.precheck: no ledger.db in this folder" in finished.err
     for folder in (old, matches):
         assert set(contents(folder)) == {"ledger.db", "manifest.json", "summary.json"}
@@ -155,7 +155,7 @@ def test_a_folder_that_is_named_and_has_no_run_is_a_usage_error_that_stops_no_ot
     assert finished.status == 2
     assert "1 returned name purged" in finished.err
     assert nothing.status == 2
-    assert "runs/*.nothing: no folder fits this pattern" in nothing.err
+    assert "runs/*.nothing: no folder matches this pattern" in nothing.err
 
 
 def test_a_name_that_is_not_fit_to_be_put_on_record_purges_nothing(desk, checked):

@@ -349,7 +349,7 @@ DAMAGED = GOOD | {"sort_code": "1122"}
             [GOOD, DAMAGED],
             [
                 "1 row to correct, none of them by this program: {corrections}",
-                "No payment file was written: {corrections} says what a person has to correct.",
+                "No payment file was written: {corrections} lists what you have to correct.",
             ],
         ),
     ],

@@ -49,7 +49,7 @@ def test_who_decides_is_on_record_without_the_white_space_around_the_name():
 
 @pytest.mark.parametrize("name", [None, "", " "])
 def test_a_decision_without_a_name_is_refused(name):
-    with pytest.raises(UsageError, match="this user has no login name; name who decides"):
+    with pytest.raises(UsageError, match="this user has no login name; name the person who decides"):
         decider(name)
 
 

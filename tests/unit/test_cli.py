@@ -158,11 +158,11 @@ def test_one_file_gets_the_folder_that_out_names_and_several_get_one_each_in_it(
         (("a/x.csv", "y.csv", "a/../a/x.csv"), "a/x.csv: named twice"),
         (
             ("x.csv", "x.xlsx"),
-            "x.csv, x.xlsx: their results would go to one folder; check them one at a time",
+            "x.csv, x.xlsx: their results would go to the same folder; check them one at a time",
         ),
-        (("x.csv", "y.csv", "X.csv"), "x.csv, X.csv: their results would go to one folder"),
-        (("a/x.csv", "b/x.csv", "a-x.csv"), "a/x.csv, a-x.csv: their results would go to one folder"),
-        (("a/x.csv", "b/a/x.csv"), "a/x.csv, b/a/x.csv: their results would go to one folder"),
+        (("x.csv", "y.csv", "X.csv"), "x.csv, X.csv: their results would go to the same folder"),
+        (("a/x.csv", "b/x.csv", "a-x.csv"), "a/x.csv, a-x.csv: their results would go to the same folder"),
+        (("a/x.csv", "b/a/x.csv"), "a/x.csv, b/a/x.csv: their results would go to the same folder"),
     ],
 )
 @pytest.mark.parametrize("out", [(), ("--out", "results")])
@@ -184,7 +184,7 @@ def test_files_of_one_name_are_told_apart_by_their_folders_and_that_is_said():
         *("a-x.precheck", "b-x.precheck", "c-X.precheck", "y.precheck")
     ]
     assert str(renamed_folders(places)) == (
-        "files of one name, whose results go to folders of their own: a/x.csv to a-x.precheck, "
+        "files with the same name, each with a folder of its own: a/x.csv to a-x.precheck, "
         "b/x.csv to b-x.precheck, c/X.parquet to c-X.precheck"
     )
     assert not renamed_folders(folders(files[2:], None))

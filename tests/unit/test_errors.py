@@ -44,7 +44,7 @@ def test_columns_are_named_as_each_surface_asks_for_them():
     assert said == [
         'choose one with name=#1 or "name=First name+Surname"',
         'choose one with --map name=#1 or --map "name=First name+Surname"',
-        "choose name beside column 1 or name beside First name and Surname",
+        "choose name for column 1 or name for First name and Surname",
     ]
 
 

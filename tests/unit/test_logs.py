@@ -16,6 +16,7 @@ from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents, log_to_stderr
 from pipeline.cli.progress import progress
 from pipeline.runs.request import RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
+from pipeline.wording import Sentence, speaking
 from schemas.outcomes import Outcome
 
 
@@ -100,6 +101,22 @@ def test_in_a_log_an_event_is_a_line_with_its_time(capsys):
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ the ledger's database does not answer \(server: db:5432\)\n",
         capsys.readouterr().err,
     )
+
+
+def test_a_log_without_a_terminal_is_in_the_language_of_its_user_and_json_in_english(capsys):
+    with speaking("de"):
+        for form in ("text", "json"):
+            log_to_stderr(form, quiet=False)
+            rule = Sentence("apis.not_json").recorded()
+            structlog.get_logger().warning("contract breach", rule=rule)
+            structlog.reset_defaults()
+    text, as_json = capsys.readouterr().err.splitlines()
+    assert (
+        text.partition("Z ")[2]
+        == "Verletzung des API-Vertrags (rule: die Antwort ist nicht application/json)"
+    )
+    assert '"contract breach"' in as_json
+    assert "the response is not application/json" in as_json
 
 
 VITAL = {

@@ -105,7 +105,7 @@ def test_the_input_is_found_in_a_folder_beside_or_where_it_is_named(folder_of, t
 def test_a_table_needs_no_input(folder_of, tmp_path):
     data = b"name,sort_code,account_number\nAda Quilon,112233,00000001\n"
     folder = folder_of("pay.csv", data, CLOSE)
-    with pytest.raises(UsageError, match=r"pay\.csv: a table is written again from the records"):
+    with pytest.raises(UsageError, match=r"pay\.csv: a table is rewritten from the run's records"):
         fixed(folder, input_file=tmp_path / "pay.csv")
 
 

@@ -34,8 +34,8 @@ def test_plan_says_what_of_the_shared_ledger_is_not_counted(call, tmp_path, word
     done = call("plan", *words, "--profile", "production", "--json")
     assert done.exit_code == 0, done.output
     assert (
-        "What other hosts have in postgresql://precheck@db.example/precheck is not counted here: "
-        "answers that a run would use, and" in " ".join(printed.split())
+        "Other hosts' data in postgresql://precheck@db.example/precheck are not counted here: "
+        "answers that a run would reuse, and" in " ".join(printed.split())
     )
     assert '"shared_ledger":"postgresql://precheck@db.example/precheck"' in done.output
 

@@ -197,7 +197,8 @@ class ReplyJudge:
         try:
             reading = self._api.read(response, check, request_id)
         except ContractBreachError as breach:
-            log.warning("contract breach", api=self._api.name.value, request_id=request_id, rule=str(breach))
+            api, rule = self._api.name.value, breach.rule.recorded()
+            log.warning("contract breach", api=api, request_id=request_id, rule=rule)
             self._breaches.append(True)
             decision = self._after_breach(breach, attempt)
             return UselessReply(OwnCode.CONTRACT, decision, misdirected=isinstance(breach, MisdirectedError))

@@ -207,8 +207,8 @@ def test_a_run_that_nobody_goes_on_with_is_closed_unless_a_process_asks_it(call,
     anyio.run(shared.give_back)
     closed = call(ledger_desk.database, *words)
     assert closed.status == 0
-    assert "is closed; 1 of its 3 questions were answered, and that stays on record" in closed.said
-    assert "it had finished, or was closed, before" in call(ledger_desk.database, *words).said
+    assert "is closed; 1 of its 3 questions were answered, and these answers are kept" in closed.said
+    assert "had already finished or been closed" in call(ledger_desk.database, *words).said
     assert store.find(run.id).finished_at is not None
     unknown = call(ledger_desk.database, "close", str(uuid4()))
     assert unknown.status == 2

@@ -69,7 +69,7 @@ def test_an_exception_is_the_eighteenth_field(tables_of):
         (FIRST.replace("100009", "10009"), "weights line 1: a sort code that is not 6 digits; "),
         (FIRST.replace("100000", "10000O"), "weights line 1: a sort code that is not 6 digits; "),
         (FIRST.replace("100000", "100010"), "weights line 1: the range ends before it starts; "),
-        (FIRST.replace("MOD11", "MOD97"), "weights line 1: the method is none of MOD10, MOD11, DBLAL; "),
+        (FIRST.replace("MOD11", "MOD97"), "weights line 1: the method is not one of MOD10, MOD11, DBLAL; "),
         (FIRST[:-1] + "x", "weights line 1: a weight or exception that is not a whole number; "),
         (FIRST[:-1] + "1.5", "weights line 1: a weight or exception that is not a whole number; "),
         (FIRST[:-1] + "--1", "weights line 1: a weight or exception that is not a whole number; "),
@@ -80,7 +80,7 @@ def test_an_exception_is_the_eighteenth_field(tables_of):
         ),
         (
             f"{FIRST}\n{FIRST}\n{FIRST}",
-            "weights line 3: a third check of one range, and a range has one or two; ",
+            "weights line 3: a third check for one range, which may have only one or two; ",
         ),
         (
             f"{FIRST}\n{FIRST.replace('100000', '100009')}",

@@ -213,7 +213,7 @@ def test_a_file_that_is_cut_after_its_payments_is_refused():
 
 
 def test_several_submissions_in_one_file_are_refused():
-    with pytest.raises(InputError, match=r"^pay\.bac line 11: the label VOL1 stands after UTL1; if the file"):
+    with pytest.raises(InputError, match=r"^pay\.bac line 11: the label VOL1 comes after UTL1; if the file"):
         read(TWO.data() * 2)
 
 

@@ -131,7 +131,7 @@ REFUSED = {
     "another archive": ("pay.csv.xz", b"\xfd7zXZ\x00", "is an archive; unpack it first"),
     "encrypted": ("pay.xml.pgp", b"-----BEGIN PGP MESSAGE-----\n", "is encrypted or signed; give the file"),
     "MT101": ("pay.txt", b"{1:F01BANKGB2LAXXX0000000000}", "is a SWIFT message"),
-    "XML of another kind": ("pay.csv", b"<Payments>\n<Payment/>", "is XML of another kind; of XML only"),
+    "XML of another kind": ("pay.csv", b"<Payments>\n<Payment/>", "is another kind of XML; the only XML"),
     "CSV named as Standard 18": ("pay.bac", TABLE, NOT_18),
     "CSV named as XML": ("pay.xml", TABLE, "not pain.001 (ISO 20022 credit transfers), whatever its name"),
     "another suffix": ("pay.dta", TABLE, "not a format that can be read; give a file whose name ends in"),

@@ -482,7 +482,7 @@ def test_minor_units_are_digits_and_nothing_else(amount):
     [
         ({"separator": None}, "needs either a separator or widths"),
         ({"widths": [1, 2]}, "needs either a separator or widths"),
-        ({"separator": None, "widths": [1, 2]}, "names column 5, and the widths are 2"),
+        ({"separator": None, "widths": [1, 2]}, "names column 5, but there are only 2 widths"),
         ({"payments": [{"tags": {"1": "P"}, "columns": {"name": 2, "amount": 3}}]}, "names no account"),
         ({"payments": [{"columns": {"iban": 2}}]}, "names no payee"),
         ({"payments": [{"columns": {"iban": 1, "payee": 2}}]}, "no such field; choose from payment_id"),

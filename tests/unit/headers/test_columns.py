@@ -207,8 +207,8 @@ def test_headers_that_cannot_be_used_still_tell_how_each_would_be_read():
     with pytest.raises(ColumnsError) as raised:
         columns_of("Tenant", "Landlord", "IBAN", "Colour")
     assert [(*reading[:2], str(reading.how), reading.others) for reading in raised.value.readings] == [
-        ("Tenant", "name", "whom the list is about", ("Landlord",)),
-        ("Landlord", "name", "whom the list is about", ("Tenant",)),
+        ("Tenant", "name", "the subject of the list", ("Landlord",)),
+        ("Landlord", "name", "the subject of the list", ("Tenant",)),
         ("IBAN", "iban", "the field's name; no IBAN in its cells", ()),
         ("Colour", None, "header not known", ()),
     ]
@@ -272,7 +272,7 @@ def test_a_name_of_your_own_and_an_account_of_nobody_are_told_as_such():
         ("4711", "Mills Ltd", "Imre Falkner", other),
     )
     assert str(said["Name"].how) == "the same in every row where the payee differs, so taken for your own"
-    assert str(said["Konto"].how) == "nobody says whose account, so taken for your own beside the payee's"
+    assert str(said["Konto"].how) == "no stated owner, so taken for your own next to the payee's"
     assert said["Empfänger"].others == ()
 
 
@@ -284,7 +284,7 @@ def test_a_name_of_your_own_and_an_account_of_nobody_are_told_as_such():
             ("DE89.3704.0044.0532.0130.00", "12345678", "12-34-56 12345678"),
             (
                 "the header says account; holds IBANs, account numbers and sort codes with account numbers, "
-                "each read as what it is"
+                "each read as such"
             ),
         ),
         (("SUP001", "SUP002"), "the header says account; no account number in its cells"),

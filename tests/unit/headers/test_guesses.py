@@ -63,5 +63,5 @@ def test_what_is_left_out_says_why():
         ("name", "its cells look like names"),
         (None, "its cells look like dates"),
         (None, "empty in every row"),
-        (None, "its cells show nothing that is asked about"),
+        (None, "its cells hold nothing to check"),
     ]

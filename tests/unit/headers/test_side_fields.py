@@ -52,7 +52,7 @@ def test_what_is_paid_is_the_amount_where_its_cells_are_amounts(header):
 def test_a_choice_between_two_columns_is_told():
     read = columns_of({"Our reference": ["a", "b"], "Payment reference": ["c", "d"]})
     assert tuple(map(str, read.notes)) == (
-        '"Payment reference" is read as reference, and "Our reference" is kept as it is',
+        '"Payment reference" is read as reference, and "Our reference" is kept unchanged',
     )
 
 

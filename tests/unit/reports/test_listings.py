@@ -187,12 +187,12 @@ def test_columns_show_how_each_header_was_read(shown):
 
 def test_columns_nobody_can_choose_between_are_candidates_and_a_guess_says_the_map(shown):
     told = columns_of(
-        column_of("Tenant", "name", "whom the list is about", others=["Landlord"], disputed=True),
+        column_of("Tenant", "name", "the subject of the list", others=["Landlord"], disputed=True),
         column_of("Where", rule="header not known; its cells look like IBANs", map="iban=#2"),
         refusal="no",
     )
     text = shown(lambda console: print_columns(told, console), width=160)
-    assert "candidate: whom the list is about; or Landlord" in text
+    assert "candidate: the subject of the list; or Landlord" in text
     assert "its cells look like IBANs; --map iban=#2" in text
     assert "come back" not in text  # nothing does
 

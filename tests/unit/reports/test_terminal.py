@@ -80,7 +80,7 @@ def test_it_is_told_how_currencies_are_known_where_no_column_says_all(summary_of
     assert "Currency: 2 rows by the file's currency column; 1 row by the sign or code" in told(
         given=2, beside_amount=1
     )
-    assert "Currency: 3 rows GBP, as the account is a UK one; 1 row unknown." in told(uk_account=3, unknown=1)
+    assert "Currency: 3 rows GBP, as for UK accounts; 1 row unknown." in told(uk_account=3, unknown=1)
     assert "Currency:" not in told(given=4)
 
 

@@ -22,7 +22,7 @@ def rejected(path):
 
 
 def empty(listed):
-    return (f"cells that only say that there is nothing, such as - or n/a, are empty: {listed}",)
+    return (f"cells with placeholders, such as - or n/a, are read as empty: {listed}",)
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ class TestOurOwnCertificate:
     def test_a_key_of_another_certificate_is_called_that(self, loopback, rsa_key):
         ours = loopback.authority.issue("ours")
         other = loopback.authority.issue("other", rsa_key=rsa_key)
-        assert "belongs to another certificate" in refusal(certificate=ours.certificate, key=other.key)
+        assert "does not belong to the certificate" in refusal(certificate=ours.certificate, key=other.key)
 
     @pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o601])
     def test_a_key_that_others_can_read_is_refused(self, loopback, mode):

@@ -305,8 +305,8 @@ def test_what_must_not_be_changed_is_not(data, sentence):
 @pytest.mark.parametrize(
     ("dialect", "payment", "name", "sentence"),
     [
-        (Dialect("pain.001.003.03"), Payment(), "x" * 71, "more than 70 characters, which pain.001.003.03"),
-        (Dialect(), Payment(), "x" * 141, "more than 140 characters"),
+        (Dialect("pain.001.003.03"), Payment(), "x" * 71, "more than the 70 characters that pain.001.003.03"),
+        (Dialect(), Payment(), "x" * 141, "more than the 140 characters"),
         (Dialect(), Payment(), "Ada\nQuillon", "a character that XML or a name cannot hold"),
         (Dialect(), Payment(), "Ada\ufffe", "a character that XML or a name cannot hold"),
         (Dialect(), Payment(), "Ada\ud800", "a character that XML or a name cannot hold"),

@@ -80,7 +80,7 @@ def test_what_looks_like_a_payment_in_supplementary_data_is_data_and_counted(bef
     message = read(around(supplement(inside), before))
     assert message.payments.height == 2
     assert tuple(map(str, message.notes)) == (
-        "2 CdtTrfTxInf elements in SplmtryData are data of another program, and not checked",
+        "2 CdtTrfTxInf elements in SplmtryData are another program's data, and are not checked",
     )
     assert "sealed" not in message.facts
     assert message.difference is None
@@ -251,10 +251,10 @@ def test_utf_8_that_is_declared_as_something_else_is_refused(declared):
     data = document((Batch((Payment(iban=ADA.iban, name="Zoë Größe"),)),)).replace(
         b"UTF-8", declared.encode()
     )
-    with pytest.raises(InputError, match=r"and is UTF-8: the declaration is false, .* export it again"):
+    with pytest.raises(InputError, match=r"but is UTF-8, so names .* export it again"):
         read(data)
 
 
 def test_latin_1_that_is_utf_8():
-    with pytest.raises(InputError, match="says that it is written in iso-8859-1 and is UTF-8"):
+    with pytest.raises(InputError, match="declares the encoding iso-8859-1 but is UTF-8"):
         of_case("p09_says_latin1_is_utf8.xml")
