@@ -1,12 +1,13 @@
 """Forecast the check of a data set. Nothing is sent; parts and plans are stored for the run."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 
 import polars as pl
 
 from pipeline.config import ConfigurationFile
-from pipeline.config.profiles import choose, ledger_url, modulus_of, to_plan_with
+from pipeline.config.profiles import choose, modulus_of, to_plan_with
 from pipeline.connections import routes
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.parts import kept_part
@@ -15,17 +16,16 @@ from pipeline.frames import REJECTS, WARNINGS
 from pipeline.jobs.comparing import ComparedRun, CurrentRun
 from pipeline.jobs.data_set import refuse_options_of_a_file
 from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
-from pipeline.jobs.forecast import limits_of
+from pipeline.jobs.forecast import completed, limits_of
 from pipeline.jobs.prepare import as_configured, wanted
-from pipeline.reports.changes import gravest_in_parts, listed_changes
+from pipeline.reports.changes import gravest_in_parts
 from pipeline.runs.data_set import DataPart, open_data_set
 from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
 from pipeline.stages.compare import warnings_of
-from pipeline.stages.forecast import QuestionCounts, forecast_by_counts
+from pipeline.stages.forecast import QuestionCounts, forecast
 from pipeline.wording import Sentence
-from schemas.changes import Change
 from schemas.data_set import PartRead
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
@@ -51,7 +51,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     subject = CurrentRun(check.out, data.sha256, profile.environment, timestamp(now))
     compared = compare_parts(wanted(check, chosen), subject, shared, planned, now=now)
     own = Sentence("jobs.data_set_uncounted", folder=check.out).recorded()
-    made = forecast_by_counts(
+    made = forecast(
         check.file.name,
         profile.environment,
         _findings(shared, planned, compared),
@@ -61,23 +61,13 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         why_uncounted=own if has_begun(check.out) else None,
     )
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
-    refusal = why_refused_set(check, planned)
-    update: dict[str, object] = {
-        "refusal": None if refusal is None else refusal.recorded(),
-        "notes": [*planned.usable[0][1].notes, *problems],
-        "shared_ledger": ledger_url(chosen),
-    }
-    if compared is not None:
-        update |= {"compared": compared.comparison, "changes": _changed(shared, planned, compared)}
-    return made.model_copy(update=update)
-
-
-def _changed(shared: SetTask, planned: PlannedSet, compared: ComparedRun) -> list[Change]:
     parts = (
         (start + 1, read.row_count, partial(_payments, shared, part, read, start))
         for (part, read), start in zip(planned.usable, planned.rows.starts, strict=True)
     )
-    return listed_changes(gravest_in_parts(compared.changes, parts), compared.comparison)
+    refusal, changed = why_refused_set(check, planned), partial(gravest_in_parts, parts=parts)
+    notes = [*planned.usable[0][1].notes, *problems]
+    return completed(made, chosen, refusal, compared, changed, {"notes": notes})
 
 
 def _payments(shared: SetTask, part: DataPart, read: PartRead, start: int) -> pl.DataFrame:
@@ -86,13 +76,12 @@ def _payments(shared: SetTask, part: DataPart, read: PartRead, start: int) -> pl
 
 def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
     """Rows and questions of each API."""
-    rows, questions = dict.fromkeys(ApiName, 0), dict.fromkeys(ApiName, 0)
+    rows, questions = Counter[ApiName](), Counter[ApiName]()
     for route in (route for _, read in planned.usable for route in read.routes):
         rows[route.api] += route.row_count
     for bucket in planned.buckets:
-        for api, count in bucket.question_counts.items():
-            questions[api] += count
-    return {api: QuestionCounts(rows[api], questions[api]) for api in ApiName if questions[api]}
+        questions.update(bucket.question_counts)
+    return {api: QuestionCounts(rows[api], count) for api, count in questions.items() if count}
 
 
 def _findings(

@@ -20,7 +20,7 @@ from pipeline.files.plain import real_path
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
-from pipeline.jobs.data_set_summary import CheckedPart, add_up, input_of, modulus_of, routes_of
+from pipeline.jobs.data_set_summary import CheckedPart, add_up, modulus_of, routes_of, rows_of_parts
 from pipeline.jobs.prepare import VERSION, country_of
 from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons, keep_workbook
 from pipeline.reports.documents import PartReport, data_set_reports
@@ -229,11 +229,9 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
 def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
     reads = [read for _, read in planned.usable]
     first, check = reads[0], run.job
-    file = InputFile(
+    return InputFile(
         name=data.path.name,
         sha256=data.sha256,
-        byte_count=data.byte_count,
-        row_count=0,
         made_of=made_of(check.file, data.sha256, check.out),
         format=data.format,
         country=country_of(check, run.chosen),
@@ -243,5 +241,5 @@ def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
         notes=first.notes,
         **first.dialect,
         places=planned.rows.positions,
+        **rows_of_parts(planned.usable),
     )
-    return input_of(file, planned.usable)

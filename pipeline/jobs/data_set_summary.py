@@ -1,7 +1,8 @@
 """Add the summaries of parts up to that of the data set."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -18,7 +19,6 @@ from schemas.summary import (
     ApiCalls,
     CodeCount,
     CurrencySources,
-    InputFile,
     ModulusUsed,
     NotPayment,
     PartTotal,
@@ -132,10 +132,9 @@ def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:
 
 def routes_of(parts: Iterable[PartRead]) -> list[RouteCount]:
     """Row counts of all parts by route."""
-    found: dict[tuple[ApiName, str, str | None], int] = {}
+    found = Counter[tuple[ApiName, str, str | None]]()
     for route in (route for part in parts for route in part.routes):
-        way = route.api, route.reason, route.bic_source
-        found[way] = found.get(way, 0) + route.row_count
+        found[route.api, route.reason, route.bic_source] += route.row_count
     return [
         RouteCount(api=api, reason=reason, bic_source=source, row_count=count)
         for (api, reason, source), count in found.items()
@@ -150,21 +149,18 @@ def modulus_of(buckets: Iterable[ModulusUsed | None]) -> ModulusUsed | None:
     return used[0].model_copy(update={"uncovered_count": sum(bucket.uncovered_count for bucket in used)})
 
 
-def input_of(file: InputFile, parts: Sequence[tuple[DataPart, PartRead]]) -> InputFile:
-    """Facts about the whole input, from its usable parts."""
-    sources = [read.currency_sources.model_dump() for _, read in parts]
-    return file.model_copy(
-        update={
-            "row_count": sum(read.row_count for _, read in parts),
-            "byte_count": sum(part.byte_count for part, _ in parts),
-            "not_payments": [_named(row, part) for part, read in parts for row in read.not_payments][
-                :ROWS_LISTED_MAX
-            ],
-            "currency_sources": CurrencySources(
-                **{name: sum(source[name] for source in sources) for name in CurrencySources.model_fields}
-            ),
-        }
-    )
+def rows_of_parts(parts: Sequence[tuple[DataPart, PartRead]]) -> dict[str, Any]:
+    """Fields of `InputFile` about the rows of the usable parts."""
+    sources = Counter[str]()
+    for _, read in parts:
+        sources.update(read.currency_sources.model_dump())
+    not_payments = [_named(row, part) for part, read in parts for row in read.not_payments]
+    return {
+        "row_count": sum(read.row_count for _, read in parts),
+        "byte_count": sum(part.byte_count for part, _ in parts),
+        "not_payments": not_payments[:ROWS_LISTED_MAX],
+        "currency_sources": CurrencySources(**sources),
+    }
 
 
 def _named(row: NotPayment, part: DataPart) -> NotPayment:

@@ -1,20 +1,25 @@
 """Forecast the check of a payment file: how many questions, to which API, how long. Nothing is sent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
+
+import polars as pl
 
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, choose, ledger_url, to_plan_with
 from pipeline.connections import api_of, scope_for
 from pipeline.formats.message import set_aside, stated_controls
-from pipeline.frames import Payments
+from pipeline.frames import Changes, Payments
+from pipeline.jobs.comparing import ComparedRun
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
 from pipeline.jobs.reuse import OwnFolder, reusable_checks
 from pipeline.reports.changes import gravest, listed_changes
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
-from pipeline.stages.forecast import ApiLimits, forecast, under_limits
+from pipeline.stages.forecast import ApiLimits, counts_by_api, forecast, under_limits
+from pipeline.wording import Sentence
 from schemas.forecast import Forecast, RejectedRow
 from schemas.outcomes import ApiName
 from schemas.strict import timestamp
@@ -36,28 +41,42 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     apis = {server.name: api_of(server) for server in profile.servers}
     own = OwnFolder(job.out, identity_of(source.sha256, chosen))
     unasked = reusable_checks(job.reusable, checks, own, apis, now=now)
-    questions, limits = (checks, prepared.assignments, unasked), limits_of(profile, now)
     made = forecast(
-        job.file.name, profile.environment, prepared.findings, questions, limits, source.positions
+        job.file.name,
+        profile.environment,
+        prepared.findings,
+        counts_by_api(checks, prepared.assignments, unasked),
+        limits_of(profile, now),
+        positions=source.positions,
+        why_uncounted=unasked.why_uncounted,
     )
-    update: dict[str, object] = {
+    found: dict[str, object] = {
         "rejects": _with_cells(made.rejects, source.payments),
-        "refusal": None if prepared.refusal is None else prepared.refusal.recorded(),
         "not_payments": source.not_payments,
         "notes": [note.recorded() for note in (*source.notes, *prepared.notes, *filter(None, [unused]))],
-        "shared_ledger": ledger_url(chosen),
         "currency_sources": currency_sources(source.payments),
+        "bank_warnings": list(prepared.bank_warnings),
     }
-    update["bank_warnings"] = list(prepared.bank_warnings)
     if source.message is not None:
-        update |= {"controls": stated_controls(source.message), "set_aside": set_aside(source.message)}
-    if prepared.compared is not None:
-        comparison, changes = prepared.compared.comparison, prepared.compared.changes
-        update |= {
-            "compared": comparison,
-            "changes": listed_changes(gravest(changes, source.payments), comparison),
-        }
-    return made.model_copy(update=update)
+        found |= {"controls": stated_controls(source.message), "set_aside": set_aside(source.message)}
+    changed = partial(gravest, payments=source.payments)
+    return completed(made, chosen, prepared.refusal, prepared.compared, changed, found)
+
+
+def completed(  # noqa: PLR0913, PLR0917 (what is known before anything is sent)
+    made: Forecast,
+    chosen: Chosen,
+    refusal: Sentence | None,
+    compared: ComparedRun | None,
+    changed: Callable[[Changes], pl.DataFrame],
+    found: dict[str, object],
+) -> Forecast:
+    """A forecast with what else was found; the gravest of all changes have the money of their payments."""
+    found |= {"refusal": None if refusal is None else refusal.recorded(), "shared_ledger": ledger_url(chosen)}
+    if compared is not None:
+        changes = listed_changes(changed(compared.changes), compared.comparison)
+        found |= {"compared": compared.comparison, "changes": changes}
+    return made.model_copy(update=found)
 
 
 def _with_cells(rejects: Sequence[RejectedRow], payments: Payments) -> list[RejectedRow]:

@@ -38,35 +38,6 @@ class SparedChecks(NamedTuple):
     """Why the run's folder could not be read, or None."""
 
 
-def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the file)
-    input_name: str,
-    environment: Environment,
-    findings: tuple[pl.DataFrame, pl.DataFrame],
-    planned: tuple[pl.DataFrame, pl.DataFrame, SparedChecks],
-    limits: Mapping[ApiName, ApiLimits],
-    positions: RowPositions | None = None,
-) -> Forecast:
-    """Forecast the check of a file, under the limits of the profile's APIs.
-
-    `findings` are `Rejects` and `Warnings`; `planned` has `Checks` and `Assignments`, and the checks that
-    would be skipped.
-    """
-    checks, assignments, spared = planned
-    rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
-    counts = {
-        api: _counts(rows.filter(pl.col("api") == api), spared) for api in limits if api in checks["api"]
-    }
-    return forecast_by_counts(
-        input_name,
-        environment,
-        findings,
-        counts,
-        limits,
-        positions=positions,
-        why_uncounted=spared.why_uncounted,
-    )
-
-
 class QuestionCounts(NamedTuple):
     """The rows and questions of an API."""
 
@@ -77,17 +48,30 @@ class QuestionCounts(NamedTuple):
     call_count: int | None = None  # questions left; None: all
 
 
-def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
+def counts_by_api(
+    checks: pl.DataFrame, assignments: pl.DataFrame, spared: SparedChecks
+) -> dict[ApiName, QuestionCounts]:
+    """Rows and questions of each API, from `Checks`, `Assignments`, and the checks that are not asked."""
+    rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
+    return {
+        ApiName(api): _counts(rows.filter(pl.col("api") == api), spared) for api in checks["api"].unique()
+    }
+
+
+def forecast(  # noqa: PLR0913 (one argument per fact of the file)
     input_name: str,
     environment: Environment,
     findings: tuple[pl.DataFrame, pl.DataFrame],
     counts: Mapping[ApiName, QuestionCounts],
     limits: Mapping[ApiName, ApiLimits],
     *,
-    positions: RowPositions | None,
-    why_uncounted: LocalizedText | None,
+    positions: RowPositions | None = None,
+    why_uncounted: LocalizedText | None = None,
 ) -> Forecast:
-    """Forecast the check of a file from counts; otherwise as `forecast`."""
+    """Forecast what checking a file takes, under the limits of each API that the profile has.
+
+    The findings are `Rejects` and `Warnings`.
+    """
     rejects, warnings = findings
     unfit = rejects.unique("row", keep="first")
     unasked_count = unfit["code"].is_in(list(UNASKED)).sum()

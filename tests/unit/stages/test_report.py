@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
 from pipeline.rules.totals import plain
-from pipeline.stages.forecast import ApiLimits, QuestionCounts, SparedChecks, forecast, forecast_by_counts
+from pipeline.stages.forecast import ApiLimits, QuestionCounts, SparedChecks, counts_by_api, forecast
 from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.prices import Price
@@ -226,7 +226,11 @@ def forecast_of(checks_of, check_of):
             pl.DataFrame([(*one, SAID) for one in rejects], schema=REJECTS, orient="row"),
             NO_WARNINGS,
         )
-        return forecast("x.csv", Environment.TEST, findings, (checks, assignments, spared), limits, places)
+        counts = counts_by_api(checks, assignments, spared)
+        why = spared.why_uncounted
+        return forecast(
+            "x.csv", Environment.TEST, findings, counts, limits, positions=places, why_uncounted=why
+        )
 
     return build
 
@@ -350,7 +354,5 @@ def test_a_plan_has_one_total_for_each_currency(prices, costs):
     }
     limits = {api: ApiLimits(20, None, price=each) for api, each in zip(counts, prices, strict=True)}
     findings = (pl.DataFrame(schema=REJECTS), NO_WARNINGS)
-    found = forecast_by_counts(
-        "x.csv", Environment.TEST, findings, counts, limits, positions=None, why_uncounted=None
-    )
+    found = forecast("x.csv", Environment.TEST, findings, counts, limits)
     assert found.costs == costs
