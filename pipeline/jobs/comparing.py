@@ -14,13 +14,15 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import UsageError
+from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import real_path
 from pipeline.files.signatures import Signer
+from pipeline.formats.csv.writing import write_lines
+from pipeline.formats.table import Dialect
 from pipeline.frames import CHANGES, KEPT_PAYEES, Accepted, Changes, Original, Payees
 from pipeline.headers.parties import payee_ids
-from pipeline.jobs.kept_payees import KeptRun, carried_on, kept_run
-from pipeline.jobs.kept_payees import keep as keep_payees
-from pipeline.rules.known_payees import payee_statuses
+from pipeline.jobs.kept_payees import KeptRun, carried_on, kept_run, own_payees
+from pipeline.rules.known_payees import kept_once, payee_statuses
 from pipeline.rules.payees import (
     HASHED,
     KEYED,
@@ -39,6 +41,7 @@ from pipeline.stages.compare import compare
 from pipeline.stores.keyed_hash import payee_hashes
 from pipeline.wording import Sentence
 from schemas.changes import Comparison, EarlierRun
+from schemas.folder import PAYEES
 from schemas.manifest import Manifest
 from schemas.outcomes import WarningCode
 from schemas.strict import timestamp
@@ -247,10 +250,11 @@ def keep(
 ) -> Path:
     """Write what the next run needs to compare with this one, from `row` and `check_outcome` of some rows."""
     changes = compared.changes if compared.comparison.runs else None
-    return keep_payees(
-        (some.payees for some in compared.rows()),
-        lambda rows: payee_statuses(rows, outcomes_of(rows), changes),
-        compared.carried,
-        payee_key,
-        folder,
-    )
+    path, below = folder / PAYEES, Dialect(header_line=False)
+    with write_atomically(path) as file:
+        write_lines(compared.carried.clear(), file, Dialect())
+        for payees, _ in compared.rows():
+            known = payee_statuses(payees["row"], outcomes_of(payees["row"]), changes)
+            write_lines(kept_once(own_payees(payees, known, payee_key)), file, below)
+        write_lines(compared.carried, file, below)
+    return path

@@ -5,7 +5,7 @@ If a payment contradicts keys of an earlier run, they are carried forward under 
 run has all that was last confirmed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -15,17 +15,13 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import real_path
-from pipeline.formats.csv.writing import write_lines
-from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted, Payees
 from pipeline.headers.parties import payee_ids
 from pipeline.rules.known_payees import (
     CARRIED,
     IS_CARRIED,
     DecidedRows,
-    kept_once,
     keys_once,
     knowledge,
     payee_statuses,
@@ -208,24 +204,6 @@ def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys
         for status, keys in zip(CARRIED, of_run, strict=True)
     ]
     return pl.concat([pl.DataFrame(schema=KEPT_PAYEES), *parts])
-
-
-def keep(
-    payees: Iterable[Payees],
-    known: Callable[[pl.Series], pl.Series],
-    carried: pl.DataFrame,
-    payee_key: bytes,
-    folder: Path,
-) -> Path:
-    """Write the payee keys and `payee_statuses` of a run, and carried ones, for the next comparison."""
-    path = folder / PAYEES
-    with write_atomically(path) as file:
-        write_lines(pl.DataFrame(schema=KEPT_PAYEES), file, Dialect())
-        for some in payees:
-            kept = kept_once(own_payees(some, known(some["row"]), payee_key))
-            write_lines(kept, file, Dialect(header_line=False))
-        write_lines(carried, file, Dialect(header_line=False))
-    return path
 
 
 def own_payees(payees: pl.DataFrame, known: pl.Series, payee_key: bytes) -> pl.DataFrame:
