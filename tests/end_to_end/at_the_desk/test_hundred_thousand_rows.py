@@ -215,6 +215,7 @@ def test_pages_of_so_many_rows_stay_small_and_cheap(large):
         "search": lambda n: visitor.post(f"/files/{at}/review", {"text": f"payee {47_110 + n}"}),
         "decide": lambda n: visitor.post(f"/files/{at}/rows/{100 * n + 75}", decided, X_Part="row"),
         "release": lambda _: visitor.get(f"/files/{at}/release"),
+        "plan": lambda _: visitor.get(f"/files/{at}/plan"),
     }
     visitor.get(f"/files/{at}/review")
     cost_s, largest = defaultdict(list), Counter()
