@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import groupby
 from typing import NamedTuple
 
 import polars as pl
@@ -22,42 +21,32 @@ from schemas.review import Approval, Decision
 def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] | None = None) -> int:
     """Record the held rows of a file as held in its correction, by the same people; return their number."""
     review, latest = reviewed(before)
-    own = _own_rows(rows_before)
-    held = [
-        (row, last) for row, last in latest.items() if last.decision is Decision.HOLD and own(row) is not None
-    ]
-
-    def made(last: RowsDecided) -> tuple[str, str, str, str]:
-        return last.time, last.by, last.reason or "", last.claimed_by or ""
-
-    for _, some in groupby(
-        sorted(held, key=lambda one: (made(one[1]), one[0])), key=lambda one: made(one[1])
-    ):
-        rows, [last, *_] = zip(*some, strict=True)
-        listed = [(row, own_row) for row in rows if (own_row := own(row)) is not None]
-        _record(to, before, review, listed, last)
-    return len(held)
+    own, count = _own_rows(rows_before), 0
+    for entry in review.decisions.entries():
+        if entry.decision is Decision.HOLD:
+            counts = [row for row in entry.rows if latest.get(row) is entry]
+            rows = [(row, own_row) for row in counts if (own_row := own(row)) is not None]
+            _record(to, before, review, rows, entry)
+            count += len(rows)
+    return count
 
 
 def _record(
     to: FileFolder, before: FileFolder, review: Review, rows: list[tuple[int, int]], last: RowsDecided
 ) -> None:
+    if not rows:
+        return
     was, now = zip(*rows, strict=True)
     own = (last.reason or "").removesuffix(CARRIED).strip()
-    to.decisions.append(
-        lambda previous: RowsDecided(
-            previous=previous,
-            time=last.time,
-            by=last.by,
-            run_id=review.summary.run_id,
-            rows=[*now],
-            answers=review.answers_of(was),
-            decision=last.decision,
-            reason=f"{own} {CARRIED}".strip(),
-            claimed_by=last.claimed_by,
-            carried_from=before.id,
-        )
-    )
+    carried = {
+        "run_id": review.summary.run_id,
+        "rows": [*now],
+        "answers": review.answers_of(was),
+        "reason": f"{own} {CARRIED}".strip(),
+        "at_once": False,
+        "carried_from": before.id,
+    }
+    to.decisions.append(lambda previous: last.model_copy(update={**carried, "previous": previous}))
 
 
 def _own_rows(rows_before: Sequence[int] | None) -> Callable[[int], int | None]:
