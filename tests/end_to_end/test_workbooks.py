@@ -1,6 +1,7 @@
 """Excel in: the same payments from a workbook and from a CSV are the same outcomes."""
 
 import zipfile
+from datetime import date
 
 import openpyxl
 import pytest
@@ -150,6 +151,30 @@ def test_release_hold_and_corrected_files_of_a_workbook_are_workbooks(desk, sand
     assert all(cells_of(path)[0] == rows[0] for path in (release, hold) if path.exists())
     assert openpyxl.load_workbook(hold).sheetnames == ["Payroll"]
     assert desk("verify", folder, "--input", "payments.xlsx").status == 0
+
+
+def test_an_amount_that_is_a_number_stays_one_beside_texts_titles_and_dates(desk, sandbox):
+    book = openpyxl.Workbook()
+    book.active.append(["Ask Finance before changing anything"])
+    sheet = book.create_sheet("Payroll")
+    rows = [
+        ["Payroll, to pay:", None, None, 2170.7],
+        [],
+        ["Employee name", "Sort code", "Account number", "Amount", "Pay date", "Reference"],
+        ["Avery Thornwood", "001122", "00012345", 2145.1, date(2026, 11, 30), "0012"],
+        ["Avery Thornwood", "00-11-22", "00012345", "25.60", date(2026, 11, 30), 13],
+    ]
+    for row in rows:
+        sheet.append(row)
+    sheet.merge_cells("A1:B1")
+    book.save(desk.folder / "payments.xlsx")
+    assert desk("run", "payments.xlsx", *sandbox.using("sandbox")).status == 0
+    folder = desk.folder / "payments.precheck"
+    assert desk("split", folder, "--by", "Noor", "--allow-simulated", "--hold-undecided").status == 0
+    assert cells_of(folder / "release.simulated.xlsx")[1:] == [
+        ["Avery Thornwood", "001122", "00012345", 2145.1, "2026-11-30", "0012"],
+        ["Avery Thornwood", "00-11-22", "00012345", "25.60", "2026-11-30", "13"],
+    ]
 
 
 def test_no_file_that_is_handed_out_has_a_macro_or_an_embedded_file_of_the_upload(desk, sandbox, workbook):

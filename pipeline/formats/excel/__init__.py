@@ -7,7 +7,7 @@ A workbook is a ZIP of XML. Its declared size is checked here (`archive`). A chi
 (`grid`): a library reads the values, and our own count everything else (`cells`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 import polars as pl
@@ -109,7 +109,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
         Dialect(
             header_line=heading.end > heading.start,
             sheet_name=grid[SHEET_NAME][0],
-            numbers=tuple(_all_numbers(body, grid[NUMBERS][0].to_list())),
+            numbers=tuple(headers[position - 1] for position in grid[NUMBERS][0]),
         ),
         positions=RowPositions(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
         repeated_headers=tuple(numbers[index] for index in heading.repeated),
@@ -147,14 +147,6 @@ def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: st
     file.seek(0)
     data = file.read()
     return data if dialect.header_line else workbook(table, dialect._replace(header_line=True), where=where)
-
-
-def _all_numbers(body: pl.DataFrame, figures: Sequence[int]) -> Iterator[str]:
-    """The columns whose filled cells are all numbers -> their count."""
-    for position, count in zip(figures[::2], figures[1::2], strict=True):
-        column = body.to_series(position - 1)
-        if column.count() == count:
-            yield column.name
 
 
 def _decimals(positions: pl.Series, headers: Sequence[str]) -> dict[str, list[int]]:

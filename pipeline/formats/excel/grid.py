@@ -29,7 +29,7 @@ DEFECT, SHEET_ROW, DECIMALS = "defect", "sheet_row", "decimals"
 SHEET_NAME, NUMBERS = "sheet_name", "numbers"
 BESIDE = (DEFECT, SHEET_ROW, DECIMALS, SHEET_NAME, NUMBERS)
 """Extra columns: the defects of whole rows, their numbers in the sheet, and the positions of decimals that
-could be read as thousands; in the first row only, the name of the sheet, and the columns with their counts of
+could be read as thousands; in the first row only, the name of the sheet, and the columns with
 numbers. All other columns are named by their position, from 1.
 """
 
@@ -73,7 +73,11 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
         sheet_rows.alias(SHEET_ROW),
         _decimals(seen, cells, values.height).alias(DECIMALS),
         _in_first_row(meant.name, pl.String, values.height).alias(SHEET_NAME),
-        _in_first_row(_number_counts(cells), pl.List(pl.UInt32), values.height).alias(NUMBERS),
+        _in_first_row(
+            sorted(column - cells.column_first + 1 for column in _by_column(cells.numbers)),
+            pl.List(pl.UInt32),
+            values.height,
+        ).alias(NUMBERS),
     )
     yield _without_blank_end(values)
 
@@ -169,14 +173,6 @@ def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) 
 
 def _in_first_row(value: object, kind: pl.DataType | type[pl.DataType], height: int) -> pl.Series:
     return pl.Series([value], dtype=kind).extend_constant(None, height - 1)
-
-
-def _number_counts(cells: Cells) -> list[int]:
-    return [
-        figure
-        for column, numbers in _by_column(cells.numbers).items()
-        for figure in (column - cells.column_first + 1, len(numbers))
-    ]
 
 
 def _by_column(cells: Iterable[Cell]) -> dict[int, list[Cell]]:

@@ -161,12 +161,13 @@ def _above_batches(kind: Kind = Kind.NOTHING) -> Element:
 
 def _supplement(parent: Element) -> Element:
     """Another program's data in an element."""
-    data, payment = Element(), Element(Kind.DATA_PAYMENT)
-    data[PAYMENT] = payment
-    payment.otherwise = data
+    data, payment, batch = Element(), Element(Kind.DATA_PAYMENT), Element(Kind.DATA_PAYMENT)
+    data[PAYMENT] = batch[PAYMENT] = payment
+    data[BATCH] = batch
+    payment.otherwise = batch.otherwise = data
     outermost = Element(parent.otherwise.kind if parent.otherwise.kind is Kind.SIBLING else Kind.NOTHING)
-    outermost[PAYMENT], outermost.otherwise = payment, data
-    for element in (data, payment, outermost):
+    outermost[PAYMENT], outermost[BATCH], outermost.otherwise = payment, batch, data
+    for element in (data, payment, batch, outermost):
         element.is_supplement, element.is_header = True, parent.is_header or parent.kind is Kind.BATCH
     return outermost
 
