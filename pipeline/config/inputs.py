@@ -69,18 +69,16 @@ class ReadAs(NamedTuple):
         Raises:
             ConfigurationError: two sections match the name.
         """
-        found = {key: each for key, each in sections.items() if fnmatchcase(name, each.match)}
-        if len(found) > 1:
-            raise ConfigurationError(Sentence("config.two_inputs", name=name, sections=[*found]))
-        for section in found.values():
-            return ReadAs(
-                self._merged(section.map),
-                self.encoding or section.encoding,
-                self.sheet or section.sheet,
-                self.input_format or section.format,
-                self.country or section.country,
-            )
-        return self
+        if (key := section_for(name, sections)) is None:
+            return self
+        section = sections[key]
+        return ReadAs(
+            self._merged(section.map),
+            self.encoding or section.encoding,
+            self.sheet or section.sheet,
+            self.input_format or section.format,
+            self.country or section.country,
+        )
 
     def _merged(self, others: Mapping[str, str]) -> dict[str, str]:
         """The mapping, extended by the others for columns that it does not name."""
@@ -102,6 +100,14 @@ class ReadAs(NamedTuple):
         pattern = re.sub(r"([*?[])", r"[\1]", name)
         lines = [f"[inputs.{key}]", f"match = {_quoted(pattern)}"]
         return "\n".join([*lines, *(f"{key} = {value}" for key, value in settings.items() if value)]) + "\n"
+
+
+def section_for(name: str, sections: Mapping[str, InputSection]) -> str | None:
+    """The name of the section for files of this name (ConfigurationError: there are two)."""
+    found = [key for key, each in sections.items() if fnmatchcase(name, each.match)]
+    if len(found) > 1:
+        raise ConfigurationError(Sentence("config.two_inputs", name=name, sections=found))
+    return found[0] if found else None
 
 
 def _quoted(text: str) -> str:

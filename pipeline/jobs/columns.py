@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.config import ConfigurationFile
-from pipeline.config.inputs import ReadAs
+from pipeline.config.inputs import ReadAs, section_for
 from pipeline.config.profiles import format_choice_of
 from pipeline.errors import InputError
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.formats.table import Dialect
 from pipeline.headers.cells import VALUES_SHOWN
 from pipeline.headers.columns import ColumnsError
+from pipeline.headers.meaning import meaning
 from pipeline.headers.readings import ColumnReading
 from pipeline.stages.read import PaymentSource, read
-from pipeline.wording import PLACE
+from pipeline.wording import PLACE, Sentence
 from schemas.columns import Column, ColumnsRead, NameInParts
 
 
@@ -29,6 +30,8 @@ def columns_of(
     """
     configuration = ConfigurationFile(config)
     read_as = given.completed(file.name, configuration.inputs)
+    section = section_for(file.name, configuration.inputs)
+    notes = [] if section is None else [Sentence("config.read_by_section", section=section).recorded()]
     try:
         source = read(
             file,
@@ -41,19 +44,25 @@ def columns_of(
     except InputError as error:
         readings = error.readings if isinstance(error, ColumnsError) else ()
         return ColumnsRead(
-            file=file.name, columns=_table(readings, None), refusal=error.messages[0].recorded()
+            file=file.name, columns=_table(readings, None), refusal=error.messages[0].recorded(), notes=notes
         ), error
     found = _read(file.name, source)
-    return found.model_copy(update={"section": _section(file.name, source, read_as)}), None
+    update = {"section": _section(file.name, source, read_as), "notes": [*notes, *found.notes]}
+    return found.model_copy(update=update), None
 
 
 def _section(name: str, source: PaymentSource, read_as: ReadAs) -> str:
-    """The configuration section that reads files like this one; it maps a sort code only if the user did."""
+    """The configuration section that reads files like this one.
+
+    It maps a sort code only if the user did, or if its header alone does not say that it is one.
+    """
     encoding = source.dialect.encoding
     mapping = {
         field: _by_header(column, source)
         for field, column in (source.decision.items() if source.message is None else ())
-        if field != "sort_code" or field in read_as.mapping
+        if field != "sort_code"
+        or field in read_as.mapping
+        or meaning(_by_header(column, source)).what is None
     }
     read_as = read_as._replace(mapping=mapping, encoding=None if encoding == "utf-8" else encoding)
     return read_as.as_section(name)

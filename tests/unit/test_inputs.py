@@ -78,6 +78,16 @@ def test_what_columns_prints_reads_the_file_the_same_way(file, config, tmp_path)
     assert names(CheckJob(file, tmp_path / "out", config=path)) == ["Łukasz Żółw", "Małgorzata Dąbek"]
 
 
+def test_a_sort_code_that_is_known_by_the_word_beside_it_is_in_the_section(tmp_path, config):
+    path = tmp_path / "pay.csv"
+    path.write_text(
+        "Service User,Provider Name,Provider Sort Code,Provider Account\nA B,Ada Quillon,001122,00012345\n"
+    )
+    pasted, _ = columns_of(path, ReadAs(), config(columns_of(path, ReadAs())[0].section))
+    fields = [column.field for column in pasted.columns]
+    assert fields == [None, "name", "sort_code", "account_number"]
+
+
 def test_columns_with_odd_headers_are_named_by_their_places(tmp_path):
     path = tmp_path / "pay [1].csv"
     path.write_text(f"Name,IBAN+\nAda,{IBAN}\n")
