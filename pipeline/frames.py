@@ -225,7 +225,7 @@ REASONS: Schema = {
 CORRECTIONS: Schema = {
     "row": pl.UInt32(),
     "field": pl.String(),  # null if only the reason says what is wrong
-    "kind": pl.String(),  # the Acceptance that it needs; null if no answer has the right value
+    "kind": pl.String(),  # the Acceptance that it needs; null if no answer gives the right value
     "header": pl.String(),  # the column to write to; null unless there is exactly one
     "from": pl.String(),
     "to": pl.String(),  # null if only the payee knows it

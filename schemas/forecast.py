@@ -49,7 +49,7 @@ class RejectedRow(OwnDocument):
     code: str
     message: str
     name: Annotated[str | None, Field(exclude=True)] = None
-    """Cells of the row, this one the payee's: for the pages of the desk."""
+    """The payee's name in the row; it and the next two cells are only for the pages of the desk."""
     amount: Annotated[str | None, Field(exclude=True)] = None
     cell: Annotated[str | None, Field(exclude=True)] = None
     """The content of the field."""
@@ -86,7 +86,7 @@ class Forecast(OwnDocument):
     rejects: list[RejectedRow]
     """The first thousand, row by row."""
     broken_rules: list[BrokenRule]
-    """All of them, those with most rows first."""
+    """All of them, most frequent first."""
     warning_count: int
     refusal: Spoken | None = None
     """Why a run of this file would send nothing; None if it would ask."""

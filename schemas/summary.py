@@ -338,7 +338,7 @@ class ModulusUsed(OwnDocument):
     """The tables of the UK modulus check in the profile."""
 
     valid_from: str
-    """Their date in the profile."""
+    """The date that the profile states for them."""
     weights_sha256: str
     substitutions_sha256: str
     is_old: bool

@@ -1,4 +1,4 @@
-"""What it means that a payment has no answer, by our own code or by the service's error code.
+"""Why a payment has no answer, by our own code or by the service's error code.
 
 The codes of problems are those of the API reference, "Errors"; others that a server may send are explained by
 the state of the question alone.

@@ -198,7 +198,9 @@ class _Rate(ProgressColumn):
 class _TimeLeft(ProgressColumn):
     def __init__(self) -> None:
         super().__init__()
-        self._words = in_words(Sentence("progress.time_left", time="{}"))  # a thread draws, in no language
+        self._words = in_words(
+            Sentence("progress.time_left", time="{}")
+        )  # the drawing thread has no language
 
     def render(self, task: Task) -> Text:
         """The remaining time at that rate."""

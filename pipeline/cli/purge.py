@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 def purge(given: Given) -> None:
     """Delete the names that banks returned from the ledger in each DIR.
 
-    Deletes also the details of problems, which may quote a name; no byte of either remains in the ledger. The
+    Also deletes the details of problems, which may quote a name; no byte of either remains in the ledger. The
     answers remain: no question is asked again. DIR may be a quoted pattern such as 'checked/*.precheck'. With
     --older-than, unfinished runs and folders in use (75) and damaged ones (74) are reported and skipped.
 

@@ -79,7 +79,7 @@ class Source(NamedTuple):
     """The file that another one was made from at the desk."""
 
     folder: FileFolder
-    rows: Sequence[int] | None  # the row of that file for each row; None: all of them in order
+    rows: Sequence[int] | None  # each row's row in that file; None: the same rows in the same order
 
 
 def made_from(home: DeskHome, folder: FileFolder) -> Source | None:

@@ -85,7 +85,7 @@ class Context:
         self.refused[key] = now, 0
         facts: dict[str, str | int] = {"page": page, "rule": rule}
         facts |= {"repeated_count": count} if count else {}
-        with suppress(PrecheckError):  # on a full disk, too, the refusal stands
+        with suppress(PrecheckError):  # the refusal holds on a full disk, too
             await asyncio.to_thread(self.record_of, by, Deed.REFUSED, run or None, **facts)
 
     def record_of(self, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:

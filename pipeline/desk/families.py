@@ -36,7 +36,7 @@ class Released(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Which later releases a release bars."""
+    """The later releases that a release bars."""
 
     own: bool  # a second release of the same file
     others: bool  # a release of another file in its family

@@ -70,7 +70,7 @@ DEEDS = {
     Deed.PURGED: gettext_noop("deleted the names"),
     Deed.REFUSED: gettext_noop("refused"),
 }
-"""Deeds in words."""
+"""The phrase for each deed, such as for the audit page."""
 FACTS = {
     "byte_count": gettext_noop("bytes"),
     "row": gettext_noop("row"),

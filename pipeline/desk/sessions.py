@@ -68,7 +68,7 @@ class Sessions:
         path = self._links / _hash(token)
         with suppress(OSError, ValueError, KeyError, TypeError):
             stored = json.loads(path.read_bytes())
-            path.unlink()  # of two users of one link, one fails here
+            path.unlink()  # if two users open the same link, one of them fails here
             now = self._clock()
             if stored["until_s"] >= now:
                 person = Person(str(stored["name"]), ALONE)

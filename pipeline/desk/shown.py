@@ -28,7 +28,7 @@ class Shown(NamedTuple):
 
 
 OF_A_ROW = ("run", "outcomes", "policy")
-"""The hashes of a form about one row; the shown decision on the row is separate."""
+"""The hashes in the form of one row, without that of its decision."""
 
 
 def shown_of(

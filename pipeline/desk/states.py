@@ -105,7 +105,7 @@ class FileStatus(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A permitted deed: from which states, by which roles, to which state."""
+    """A permitted deed: its states before, the roles that may do it, and the state after it."""
 
     deed: Deed
     by: Collection[Role]

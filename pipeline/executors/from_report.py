@@ -280,7 +280,7 @@ def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
 
 
 def _name() -> pl.Expr:
-    """The name at the bank; one bank writes a quotation mark before it, which nothing closes."""
+    """The name at the bank; one bank writes a quotation mark before it, without a closing one."""
     name = pl.col("name").str.strip_chars()
     for quote in _QUOTES:
         is_open = name.str.starts_with(quote) & (name.str.count_matches(quote, literal=True) == 1)
@@ -386,7 +386,7 @@ def _doubts(rows: pl.Series, code: OwnCode, *, certain: bool) -> pl.DataFrame:
 
 
 def _of_levels(levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
-    """`_FOUND` of payments in batches and messages that match; stated numbers must be the file's."""
+    """`_FOUND` of payments in matching batches and messages whose stated numbers agree with the file."""
     batches = payments.group_by("batch", "batch_id").agg(
         row_count=pl.len(), row_sum=pl.when(pl.col("amount").null_count() == 0).then(pl.col("amount").sum())
     )
@@ -434,7 +434,7 @@ def _of_levels(levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.Da
 
 
 def _of_match(field: str) -> pl.Expr:
-    """What the counts of a level state of matches; null if they do not."""
+    """A field of a level's count of matches; null if it has no such count."""
     matches = pl.element().struct.field("status").str.strip_chars() == Status.MATCH
     return pl.col("counted").list.eval(pl.element().filter(matches).struct.field(field)).list.first()
 
@@ -451,7 +451,7 @@ def _says_other() -> pl.Expr:
 
 
 def _as_stated() -> pl.Expr:
-    """True if a level holds what it states: a number at least, and sums where they are given."""
+    """True if a level states at least one number, and all its numbers and sums agree with the file."""
     numbers = [pl.col("count"), _of_match("count")]
     sums = [pl.col("sum"), _of_match("sum")]
     as_numbers = [(each.str.strip_chars().cast(pl.Int64, strict=False), each) for each in numbers]

@@ -56,7 +56,7 @@ class LiveMetrics(Collector):
         self.clock = clock
         self._labels = dict(labels)
         self._now: list[RunInProgress] = []
-        self._pauses: Counts[ApiName] = Counts()  # of earlier runs
+        self._pauses: Counts[ApiName] = Counts()  # pauses in earlier runs
         self._requests = self._counter("requests", "Completed requests, retries included.")
         self._repeats = self._counter("repeats", "Retries among them.")
         self._answers = self._counter("answers", "Completed questions, by outcome.", "outcome")

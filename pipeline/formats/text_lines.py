@@ -11,7 +11,7 @@ from pipeline.formats.edits import Edit
 from pipeline.formats.encodings import marked_encoding
 
 END_OF_FILE = "\x1a"
-"""Programs of the DOS era write it after the last line."""
+"""The end-of-file byte that programs of the DOS era write after the last line."""
 
 _BLOCK_LENGTH = 64 * 1024**2
 

@@ -1,4 +1,4 @@
-"""Signs in a table's columns of the country of its accounts, besides digits, BIC and currency.
+"""Signs of the country of a table's accounts in its columns, besides digits, BIC and currency.
 
 Signs are columns of one country's bank codes, such as IFSC or BSB, columns of bank countries, and headers
 that say sort code. Only cells that look like the code count: `Routing` may also be a payment method.

@@ -27,7 +27,7 @@ class Label(NamedTuple):
 
     kind: LabelKind
     words: str  # its text in `words.toml`
-    figure: str | None  # the number beside it in the same cell
+    figure: str | None  # a number next to the label, in the same cell
     currency: str | None  # its code, if the cell names one
 
 

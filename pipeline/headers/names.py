@@ -41,7 +41,7 @@ _PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
 """How the header of a substitute payee begins."""
 _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dacă αν".split())  # noqa: SIM905, RUF001
-"""And how the header of a column continues that is otherwise empty: `Payee (if not the pupil)`."""
+"""Endings of the header of a mostly empty column: `Payee (if not the pupil)`."""
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 

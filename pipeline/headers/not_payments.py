@@ -223,7 +223,7 @@ _INTO, _OUT = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT))
 
 
 def _of_both_signs(cells: ColumnCells, *, above: float = 0) -> str | None:
-    """The column of amounts of which more than this share, and not all, are negative."""
+    """The column of amounts in which more than this share, but not all, are negative."""
     for header in cells.headers:
         if meaning(header).what == "amount":
             amounts = cells.text(header).drop_nulls()

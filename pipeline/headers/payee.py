@@ -278,7 +278,7 @@ def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> b
 
 
 def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: ColumnCells) -> None:
-    """A parent beside a pupil may own the account; beside an employee it is whom to call."""
+    """A parent of a pupil may own the account; a parent of an employee is only an emergency contact."""
     if found.has_person or any(name.rank is Rank.HOLDER for name in names):
         return
     for parent in found.parents:

@@ -121,7 +121,7 @@ def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
 
 
 def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
-    """The one column that says payee together with unknown words, such as `Garnishee payee`."""
+    """The only column whose header says payee together with unknown words, such as `Garnishee payee`."""
     headers = [
         header for header in cells.headers if names_unknown_payee(header) and are_parties(header, cells)
     ]

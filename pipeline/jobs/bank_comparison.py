@@ -36,9 +36,9 @@ from schemas.summary import ROWS_LISTED_MAX, ReportUsed, Summary, WarningRow
 class ComparedReports(NamedTuple):
     """A check compared with the bank's reports on the same file."""
 
-    changes: Changes  # of code BANK_DIFFERS alone
+    changes: Changes  # only those with the code BANK_DIFFERS
     comparison: BankComparison
-    notes: tuple[Sentence, ...] = ()  # what a person must know of the reports
+    notes: tuple[Sentence, ...] = ()  # what a person must know about the reports
 
     def joined(self, earlier: Changes | None) -> Changes:
         """These changes after those since earlier runs; an earlier comparison with the bank gives way."""
@@ -84,7 +84,7 @@ class Comparing(NamedTuple):
     message: Message  # of the payment file
     received: Sequence[ReceivedReport]  # all reports, those of earlier imports first
     used: Sequence[ReportUsed]  # the same, with the names of their copies, which are in the folder
-    language: str | None  # of page and workbook; None: as they are
+    language: str | None  # language of the page and the workbook; None: unchanged
 
 
 def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple[Summary, Sequence[Change]]:

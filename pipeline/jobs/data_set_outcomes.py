@@ -103,7 +103,7 @@ def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom
     at_work: Engine,
     count: Count = count_nothing,
 ) -> list[CheckedPart]:
-    """Decide every part that is not decided yet by the same answers, and `count` them; all, in order."""
+    """Decide each undecided part by the same answers, and `count` it; returns all parts, in order."""
     planned = known.planned
     out = run.job.out / OUTCOMES
     out.mkdir(mode=0o700, exist_ok=True)

@@ -183,7 +183,7 @@ def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], befor
 
 
 def _filled(columns: str, blank: Collection[str]) -> list[str]:
-    """The columns of a field, in `--map` notation, without those that have no cells."""
+    """The columns of a field that have cells, in `--map` notation."""
     return [one for one in columns.split("|") if one and not set(one.split("+")) <= set(blank)]
 
 

@@ -9,7 +9,7 @@ from schemas.columns import KnownFormat, KnownFormats
 
 
 def known_formats(choice: FormatChoice) -> KnownFormats:
-    """Every format that a file can have, the user's own layouts included."""
+    """Every format that a file can have, including the user's own layouts."""
     return KnownFormats(
         formats=[_known(entry, choice) for entry in choice.entries],
         compressions=[compression.value for compression in Compression],

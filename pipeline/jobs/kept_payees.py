@@ -66,7 +66,7 @@ class KeptRun(NamedTuple):
     names: Names
 
     def unchanged(self, keys: pl.DataFrame) -> pl.DataFrame:
-        """Those of some `PayeeKeys` under the key of the run that it knows just so."""
+        """Those `PayeeKeys` (hashed with the key of the run) that the run knows unchanged."""
         same = self.kept.filter(~IS_CARRIED & pl.col("account").is_in(keys["account"].unique().implode()))
         known = knowledge(_collected(same), self.decided).known
         return keys.join(known, on=KEYED, how="semi", nulls_equal=True)

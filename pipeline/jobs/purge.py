@@ -38,7 +38,7 @@ class PurgeJob:
     older_than: timedelta = timedelta()
     """Names of younger answers are kept; 0 deletes all, even if the run has not finished."""
     with_files: bool = False
-    """Delete the files that hold the names too: all of them, even if some names are kept, but none if no
+    """Also delete the files that hold the names: all of them even if some names are kept, but none if no
     answer is old enough.
     """
     with_payments: bool = False

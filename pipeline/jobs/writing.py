@@ -194,7 +194,7 @@ def keep_workbook(folder: Path, surface: Surface) -> None:
 
 
 def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes) -> "ComparedReports | None":
-    """A check that goes on, compared with the reports that were imported beside it; None without any."""
+    """A continued check, compared with the reports imported into its folder; None if there are none."""
     if run.reported is not None or run.before is None or not run.bank_reports:
         return None
     from pipeline.jobs.bank_comparison import compared_again

@@ -169,7 +169,7 @@ class ChangeSection(NamedTuple):
 
 
 def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) -> Iterator[ChangeSection]:
-    """The bank's report first, as it came last; then what changed since earlier runs."""
+    """First what the bank's report changed, as it is newest; then what changed since earlier runs."""
     of_bank, others = list[Change](), list[Change]()
     for change in changes:
         (of_bank if change.code is WarningCode.BANK_DIFFERS else others).append(change)

@@ -166,7 +166,7 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
 
 
 def whole(text: str) -> str:
-    """A sentence that stands alone: it begins with a capital letter."""
+    """A text as a sentence of its own, with a capital letter."""
     return f"{text[0].upper()}{text[1:]}"
 
 

@@ -31,7 +31,7 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of each payment from `frames.PAYMENTS` and `frames.OUTCOMES`, and `batch` in some formats."""
 LISTED = tuple(dict.fromkeys((*COLUMNS, *MONEY_FIELDS, "account_type", "sort_code")))
-"""The columns of the payments that are listed of a data set: the workbook shows more of each."""
+"""The columns of a data set's listed payments; the workbook shows more columns."""
 
 TEXT_CHARS_MAX = 160
 """Longest shown name; longer ones than 140 are never checked."""
@@ -63,11 +63,11 @@ class ListedRows(NamedTuple):
     changes: Sequence[Change]
     """Differences from an earlier run, as `changes.listed` gives them."""
     policy: Mapping[str, Verdict] | None
-    """Policy of the profile, which decides what is offered beside a row; None if unknown."""
+    """Policy of the profile, which decides the actions offered for a row; None if unknown."""
     warned: Warned
     """Which rows have which warning."""
     sums: pl.DataFrame | None = None
-    """Of a data set, the sums of all rows, as `groups.added_sums` gives them; None: these are all rows."""
+    """For a data set, the sums of all rows, from `groups.added_sums`; None if `rows` are all rows."""
 
 
 class Row(NamedTuple):

@@ -13,7 +13,7 @@ CURRENCIES_DRAWN_MAX = 3
 DRAWN_CHARS_MAX = 36
 """Total length of the drawn totals: they must fit side by side on half a screen."""
 CURRENCIES_NAMED_MAX = 200
-"""More than exist; a hostile file can have one in every row."""
+"""More currencies than exist; a hostile file can have one in every row."""
 
 
 class Bar(NamedTuple):
@@ -33,7 +33,7 @@ class OutcomeLine(NamedTuple):
 
 
 class Total(NamedTuple):
-    """The money of a currency without bars, as text."""
+    """The totals of a currency that is shown as text, without bars."""
 
     currency: str
     whole: str  # of the whole file

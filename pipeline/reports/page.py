@@ -117,7 +117,7 @@ _NO_ANSWER = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 @cache
 def template() -> Template:
     """Compile the template of the page, once per process, as that takes longer than rendering."""
-    # A fifth of the time to compile; the template has nothing constant to optimise.
+    # Unoptimised, it compiles in a fifth of the time; it has no constants to optimise.
     environment = templates(_PACKAGE, optimized=False)
     environment.filters["breakable"] = breakable
     environment.filters["lines"] = payment_lines

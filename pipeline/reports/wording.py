@@ -193,7 +193,7 @@ def _warning(text: str) -> str:
 
 
 def currency_sentences(sources: CurrencySources) -> list[str]:
-    """How the currencies are known, if the file does not state all of them."""
+    """The source of the currencies, if the file does not state all of them."""
     ways = [
         (sources.given, Sentence("terminal.by_currency_column")),
         (sources.beside_amount, Sentence("terminal.beside_amount")),

@@ -55,7 +55,7 @@ def payees_with(accepted: Accepted, ids: pl.Series) -> pl.DataFrame:
 
 
 def nobodys_ids(pairs: Callable[[], Iterable[pl.DataFrame]], pass_count: int = 1) -> pl.Series:
-    """Ids, hashed, beside more than `PAYEES_MAX` names: a company's number at its payroll office, say.
+    """Hashed ids with more than `PAYEES_MAX` names, such as a company's number at its payroll office.
 
     The pairs are `HASHED` of all payments, piece by piece, which are gone through again and again so that
     fewer are in memory at once.
@@ -69,13 +69,13 @@ def nobodys_ids(pairs: Callable[[], Iterable[pl.DataFrame]], pass_count: int = 1
 
 
 def known_by_id(payees: pl.LazyFrame, hashed: pl.Expr, nobodys: pl.Series) -> pl.LazyFrame:
-    """Payees by their ids, or by an identification if an id is among those of nobody, hashed alike."""
+    """Payees by their ids, or by an identification if the id is one of `nobodys`, hashed the same way."""
     known = pl.when(~hashed.is_in(nobodys.implode())).then("payee_id")
     return payees.with_columns(payee_id=pl.coalesce(known, "identification")).drop("identification")
 
 
 def passes_for(row_count: int) -> int:
-    """How often `nobodys_ids` goes through so many payments."""
+    """How often `nobodys_ids` reads a file of this many payments."""
     return 1 + row_count // _PAIRS_MAX
 
 

@@ -363,7 +363,7 @@ PLAIN: Mapping[str, pl.Expr] = {
     "amount": (pl.col("money") > 0).fill_null(value=False) & pl.col("amount_fault").is_null(),
     "currency": pl.col("currency").is_in(USUAL_CURRENCIES),
 }
-"""Field -> the form of values that break no rule about this field alone."""
+"""Field -> the form of values that break none of the rules for a single field."""
 
 
 def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:

@@ -117,7 +117,7 @@ class EndedRun:
         return recorded_bytes(self.folder / name, self._sha256_of(name))
 
     def require_unchanged(self, name: str) -> None:
-        """Refuse a file beside the outcome file that is not as the run left it: an InputError."""
+        """Refuse a file next to the outcome file that was changed since the run (InputError)."""
         path = self.folder / name
         with suppress(OSError):
             if identity_of(path)[0] == self._sha256_of(name):

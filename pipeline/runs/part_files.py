@@ -25,13 +25,13 @@ _Document = TypeVar("_Document", bound=OwnDocument)
 
 
 Kept = Literal[
-    "original", "payments", "rejects", "warnings",  # of a part: its columns and findings
-    "questions", "assignments",  # of a bucket; rows are those of the data set
-    "accepted",  # of a bucket and a part
-    "warnings_across", "given",  # of a part and a bucket
-    "changes",  # of a part that was compared with earlier runs
-    "attention", "shown", "sums", "changed",  # of a decided part, for reports
-    "banks", "warned", "reasons", "matched",  # of a part that is decided; `matched` is by the data set
+    "original", "payments", "rejects", "warnings",  # a part's columns and findings
+    "questions", "assignments",  # a bucket's; rows are numbered in the data set
+    "accepted",  # for each bucket and part
+    "warnings_across", "given",  # for each part and bucket
+    "changes",  # of each part that was compared with earlier runs
+    "attention", "shown", "sums", "changed",  # a decided part's data for the reports
+    "banks", "warned", "reasons", "matched",  # a decided part's; `matched` is by the data set
 ]  # fmt: skip
 """A frame in the work folder."""
 Done = Literal["read", "planned", "decided"]

@@ -1,7 +1,7 @@
 """The work folder: the questions of runs that workers help with, beside the payment files.
 
     WORK/RUN/questions-00000.parquet    `Checks`, one file a part, by number
-    WORK/RUN/work.json                  what they belong to; where it is, all of them are
+    WORK/RUN/work.json                  what they belong to; written last, when all are there
 
 They hold names and account numbers: they are for their owner only, and removed once the run is finished.
 """

@@ -26,7 +26,7 @@ class Conditions:
     """The settings of a sandbox that can change while it serves."""
 
     injector: Injector
-    daily_cap: DailyCap  # of the role test
+    daily_cap: DailyCap  # the daily cap of the role test
     rate: RateLimit
     clock: Clock
 

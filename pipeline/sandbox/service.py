@@ -72,7 +72,7 @@ class Service:
         call = Call(time.time(), time.monotonic(), path="", http_version="", connection=visit.number)
         call.refused, call.status = problem.refusal, problem.status
         call.answered = call.monotonic
-        if status != 500:  # a request on which this server failed is already recorded
+        if status != 500:  # a request that this server failed on is already recorded
             self._note(call)
         return self._refused(problem, call)
 

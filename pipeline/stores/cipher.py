@@ -32,7 +32,7 @@ class Cipher:
         return nonce + self._aes.encrypt(nonce, content, bound_to)
 
     def decrypt(self, written: bytes, bound_to: bytes) -> bytes | None:
-        """The plaintext; None if key or line differ, or the text was changed."""
+        """The plaintext; None if the key or the line differs, or the text was changed."""
         from cryptography.exceptions import InvalidTag
 
         nonce, hidden = written[:_NONCE_BYTE_COUNT], written[_NONCE_BYTE_COUNT:]

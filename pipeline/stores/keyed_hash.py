@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b, sha256
 
 PAYEE_KEY_BYTE_COUNT = 8
-"""As many bytes as an integer of a frame; two accounts of one payee collide with a chance of 2**-64."""
+"""Fits an integer column of a frame; two accounts of one payee collide with a chance of 2**-64."""
 _BLOCK_BYTE_COUNT = 64
 """Block size of SHA-256."""
 KeyedHash = Callable[[bytes], bytes]

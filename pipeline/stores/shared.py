@@ -95,7 +95,7 @@ class QuestionRounds(Protocol):
         """Open the next round with these chunks, in order; False if another process opened one: join it."""
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
-        """End a round with no undone chunk; what is undone is asked in the next one. Whether it has ended.
+        """End a round without undone chunks; True if it ended. The next one asks what is left.
 
         With `is_over` it also ends if no live process holds an unfinished chunk: for a process that leaves
         because the cap is used up, or it is asked to stop.

@@ -99,7 +99,7 @@ class ShareRenewal(NamedTuple):
     """The share that a process may use for `LEASE_S` from its request."""
 
     part: SharePart
-    more_in_s: float  # when more of its part may be free; inf if it has all of it
+    more_in_s: float  # the time until more of its part may be free; inf if it has its whole part
     paused_s: float  # how long nothing may be sent, whatever the part
     behind: LeaseHolder | None  # the process that has to leave before this one gets a part
     kept_slots: int  # slots reserved for this process: its part, or those in flight if more

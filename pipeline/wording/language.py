@@ -13,7 +13,7 @@ from pipeline.wording.sentences import Sentence, SurfaceKind, words
 from schemas.localized import LocalizedText
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch", "fr": "Français"})
-"""Code -> its name in itself."""
+"""Code -> the language's own name for itself."""
 _LOCALE_VARIABLES = ("PRECHECK_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 

@@ -12,7 +12,8 @@ def rows_named(
     """Rows by their numbers, such as `rows 1, 2 (lines 2, 3) and 4 more`.
 
     Args:
-        rows: all of them, or the first; from 1. A number is a name, without separators between thousands.
+        rows: all rows or only the first ones; from 1. A number is a name, without separators between
+        thousands.
         positions: of the rows in their file; None if they have none.
         row_count: how many there are; None: the rows given.
     """

@@ -172,7 +172,7 @@ def test_a_key_that_cannot_be_used_is_told_before_anything_is_asked(desk, sandbo
     folder = desk.folder / "payments.precheck"
     asked = [desk("verify", folder, "--signed-by", key) for key in (rsa_public, private, "no.pem")]
     assert {one.status for one in asked} == {78}
-    assert "no Ed25519 public key in PEM; make it of the private key with: openssl pkey" in asked[1].err
+    assert "no Ed25519 public key in PEM; make it from the private key with: openssl pkey" in asked[1].err
 
 
 def test_a_public_key_from_the_folder_proves_nothing(desk, folder, keys):

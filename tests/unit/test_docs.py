@@ -348,7 +348,7 @@ PROMISES = {
     "run with real answers or decisions": "reliability operations",
     "moved aside to `FOLDER.TIME`": "reliability operations",
     "Ctrl-C, SIGTERM, SIGHUP": "reliability operations",
-    "One odd stamp moves nothing": "reliability server-failures",
+    "A single odd timestamp changes nothing": "reliability server-failures",
     "requests count on both days": "reliability server-failures",
     "more than 12 hours away": "reliability server-failures",
     "in another form": "reliability server-failures",

@@ -224,7 +224,7 @@ def _correctable(current: FileStatus) -> dict[str, Any]:
 
 
 class Made(NamedTuple):
-    """What a check took, next to its plan."""
+    """The calls, cost and duration of a check, shown next to its plan."""
 
     calls: dict[str, ApiCalls]
     costs: dict[str, Price]

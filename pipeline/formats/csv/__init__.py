@@ -111,7 +111,7 @@ def read(
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - text is text in every format
-    """Why a file cannot be written again; None, as its dialect is known."""
+    """None: a file with a known dialect can always be written again."""
     return None
 
 
@@ -135,7 +135,7 @@ def _read_fast(body: Body, layout: Layout) -> _Rows | None:
     if text[start - 1 : start] != b"\n":
         return None  # polars knows no other line ends
     if text[stop:] not in (b"", b"\n", b"\r\n"):
-        text = text[:stop]  # polars takes further line ends for rows
+        text = text[:stop]  # polars would count extra line ends as rows
     try:
         # Bytes, not a path: polars would treat * and [ in a path as a pattern.
         cells = pl.read_csv(

@@ -39,7 +39,7 @@ class Body(NamedTuple):
     """The bytes examined at a time, extended to the end of a line."""
 
     def copy(self) -> bytes:
-        """The rows alone."""
+        """A copy that has only the rows."""
         return self.text[self.start : self.stop]
 
 
@@ -104,7 +104,7 @@ class _Grammar(NamedTuple):
     """The longest well-formed part of a text; quotes inside of cells are allowed."""
     quoted_cell: re.Pattern[bytes]
     whole_rows: re.Pattern[bytes]
-    """As many complete rows as there are, with their line ends."""
+    """As many complete rows as possible, with their line ends."""
 
 
 @cache

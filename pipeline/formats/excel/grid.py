@@ -35,7 +35,7 @@ numbers. All other columns are named by their position, from 1.
 
 _EMPTY_CELLS_MAX = 1_000_000
 _EMPTY_PER_FILLED_MAX = 20
-"""A sheet with only its first and last corner filled would take gigabytes."""
+"""Without this limit, a sheet with only its first and last corner filled would take gigabytes."""
 
 DIGITS_MAX = 15
 """Significant digits of a number that spreadsheets keep and show; the rest is binary noise."""

@@ -45,7 +45,7 @@ class Selection:
     after: Span | None = None
     """Only after this number of eligible requests, or this long after the first of them."""
     lasting: Span | None = None
-    """And then for this number of requests, or this long."""
+    """Its length: a number of requests, or a time."""
 
 
 def written(selection: Selection) -> str:

@@ -112,7 +112,7 @@ def asks_again_after_a_failure(journal: Journal) -> Judgement:
 
 
 def gives_up_in_the_end(journal: Journal) -> Judgement:
-    """No question is repeated endlessly."""
+    """The client repeats no question endlessly."""
     attempts: dict[str, list[Call]] = defaultdict(list)
     for call in checks(journal):
         if call.question and call.retry_after_s is None and call.status != 200:

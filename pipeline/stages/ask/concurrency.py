@@ -103,7 +103,7 @@ class ConcurrencyLimit:
         self.is_open = False
 
     def halve(self) -> None:
-        """Halve the limit for an overloaded server, and try one alone."""
+        """Halve the limit for an overloaded server, and send one request as a test."""
         self.window = max(min(self.window, max(self.in_flight, 1)) / 2, WINDOW_MIN)
         self._is_trying = True
 

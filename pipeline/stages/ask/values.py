@@ -183,14 +183,14 @@ class Observers(NamedTuple):
 
     @contextmanager
     def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
-        """Start and end all of them."""
+        """Start and end all observers."""
         with ExitStack() as stack:
             for observer in self.each:
                 stack.enter_context(observer.asking(channels, tally))
             yield
 
     def follow(self, api: ApiName) -> Follow:
-        """Let all of them follow it."""
+        """Let all observers follow a question."""
         follows = [observer.follow(api) for observer in self.each]
 
         def event(event: QuestionEvent) -> None:

@@ -154,7 +154,7 @@ class ApiAsker:
                     await self._run.all_left.wait()
 
     def _may_look(self) -> bool:
-        """True if to look for more: only beside another API, as the asking ends with the last one."""
+        """True if it may look for more: only while another API is asked, as the last one ends the asking."""
         return self._takes_more and self._run.ended_by is None and not self._run.all_left.is_set()
 
     async def _rejoin(self) -> bool:

@@ -29,7 +29,7 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
     """Read a payment file.
 
     A row that is too long, too short or blank is a payment with a defect. Repeated headers below the header
-    line, and totals and the like below the payments, are not payments.
+    line, and footers such as totals below the payments, are not payments.
 
     Args:
         path: The file, perhaps compressed; its start, or the suffix of its name, shows the format.

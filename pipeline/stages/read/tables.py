@@ -150,7 +150,7 @@ def _payments(  # noqa: PLR0913, PLR0917 (all that is known of the file)
     where: str,
     whole: Collection[str],
 ) -> tuple[pl.DataFrame, bool, tuple[Sentence, ...]]:
-    """`frames.PAYMENTS`, whether no sign shows the country of any account, and notes.
+    """Returns `frames.PAYMENTS`, True if nothing shows the country of any account, and notes.
 
     `whole` has the headers of columns known to be without placeholders.
     """

@@ -72,7 +72,7 @@ def _proved(host: str, options: Mapping[str, str]) -> Mapping[str, str]:
         return options
     if options.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
         raise WrongValueError(Sentence("config.ledger_sslmode", mode=_SAFE_MODE))
-    # Unless told to use the system's authorities, libpq looks for a file in the user's home.
+    # libpq looks for a file in the user's home, unless it is set to use the system's authorities.
     return {"sslrootcert": "system", **options, "sslmode": _SAFE_MODE}
 
 

@@ -144,7 +144,7 @@ class PostgresRun:
         return await self._known(questions)
 
     async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
-        """The open questions that finished rounds got no answer to. Not while `writing()`."""
+        """The open questions that finished rounds asked without an answer. Not while `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         return await self._database.run_in_thread(lambda db: history.fruitless(db, self.run.number))
 
@@ -247,7 +247,7 @@ class PostgresRun:
         )
 
     async def done(self, hold: ChunkLease) -> None:
-        """Every question of the chunk is done in this round."""
+        """Mark every question of the chunk as done in this round."""
         if hold in self._held:
             await self._database.run_in_thread(lambda db: leases.done(db, self.run.number, hold))
             self._release(hold)

@@ -107,7 +107,7 @@ class PostgresStore:
     def join(
         self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
     ) -> StoredRun:
-        """The run that this process is to work on, begun now where there is none."""
+        """The run that this process works on; it is begun now if it does not exist."""
         return self.database.run(lambda db: self._join(db, identity, plan, new_id, run_id))
 
     def find(self, run_id: UUID) -> StoredRun | None:

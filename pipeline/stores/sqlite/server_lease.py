@@ -21,7 +21,7 @@ from pipeline.stores.sqlite.division_file import ELSEWHERE, opened
 from pipeline.stores.values import LeaseHolder
 
 MOMENT_S = 0.02
-"""Another run that begins has the lock to itself for less than that."""
+"""A run that is starting holds the lock alone for less than this time."""
 _UNFINISHED = b"unfinished"
 _RECORD_BYTES_MAX = 64
 

@@ -81,4 +81,4 @@ def test_what_a_dead_process_held_of_a_closed_run_is_shown_no_more(ledger_desk, 
 
     found = look()
     assert [each["chunk_count"] for each in found.holders] == [0]
-    assert "No run is unfinished." in found.shown
+    assert "There is no unfinished run." in found.shown
