@@ -143,14 +143,6 @@ def payee_ids(original: pl.DataFrame) -> pl.Series:
     return pl.Series([None] * original.height, dtype=pl.String) if ids is None else ids
 
 
-def payee_key(original: Original) -> pl.Series:
-    """The key of each row's payee in the user's own system (a vendor id, say); null without such a column."""
-    found = payee_id_header(original.columns)
-    if found is None:
-        return pl.Series("payee_key", [None] * original.height, pl.String)
-    return original[found].cast(pl.String).alias("payee_key")
-
-
 def is_list_of_payees(payments: Payments, original: Original) -> bool:
     """True if a table lists payees, like a vendor master file: it has their keys and no amounts."""
     has_amounts = payments["amount"].count() > 0

@@ -13,7 +13,7 @@ import polars as pl
 from pipeline.config import BUILT_IN
 from pipeline.files.atomic import delete
 from pipeline.frames import DECISIONS, Corrections
-from pipeline.headers.parties import payee_key
+from pipeline.headers.parties import payee_ids
 from pipeline.review.corrections import (
     accepted_corrections,
     by_hand,
@@ -156,7 +156,7 @@ def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applie
     )
     payments = source.payments.select(
         "row", "payment_id", "sort_code", account=pl.coalesce("iban", "account_number")
-    ).with_columns(payee_key=payee_key(source.original))
+    ).with_columns(payee_key=payee_ids(source.original))
     return corrections.join(payments, on="row", how="left", maintain_order="left").select(
         "row",
         position_texts(corrections["row"], run.summary.input.places),

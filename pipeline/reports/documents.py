@@ -16,7 +16,7 @@ from pipeline.formats.batches import masked_batches
 from pipeline.formats.message import Message
 from pipeline.formats.table import as_text
 from pipeline.frames import CHANGES, Changes, Original, Outcomes, Payments, Warned
-from pipeline.headers.parties import is_list_of_payees, payee_key
+from pipeline.headers.parties import is_list_of_payees, payee_ids
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of, gravest, gravest_first, listed_changes
 from pipeline.reports.choices import warned_in
@@ -224,7 +224,7 @@ def _other_names(path: Path, summary: Summary, rows: Rows) -> list[Path]:
     if not is_list_of_payees(rows.payments, rows.original):
         return []
     names = rows.payments.select(
-        payee_key(rows.original),
+        payee_ids(rows.original).alias("payee_key"),
         pl.coalesce("iban", "account_number").alias("account"),
         "sort_code",
         name_now="name",

@@ -22,7 +22,7 @@ from pipeline.errors import (
     UsageError,
 )
 from pipeline.frames import DECISIONS, WARNED
-from pipeline.headers.parties import payee_key
+from pipeline.headers.parties import payee_ids
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.report import report
 from pipeline.jobs.split import SplitJob, split_folder
@@ -818,4 +818,4 @@ def test_a_preview_is_what_the_split_does(folder_of, split_of):
     [("Vendor No", ["V1"]), ("supplier_id", ["V1"]), ("Lieferanten-Nr.", ["V1"]), ("Vendor name", [None])],
 )
 def test_a_correction_names_the_payee_as_the_users_own_system_does(header, found):
-    assert payee_key(pl.DataFrame({"name": ["A"], header: ["V1"]})).to_list() == found
+    assert payee_ids(pl.DataFrame({"name": ["A"], header: ["V1"]})).to_list() == found
