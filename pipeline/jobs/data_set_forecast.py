@@ -1,6 +1,7 @@
 """Forecast the check of a data set. Nothing is sent; parts and plans are stored for the run."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -8,26 +9,27 @@ import polars as pl
 
 from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose, modulus_of, to_plan_with
-from pipeline.connections import routes
+from pipeline.connections import api_of, routes
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.parts import kept_part
 from pipeline.executors.datasets.tasks import SetTask
-from pipeline.frames import REJECTS, WARNINGS
+from pipeline.frames import CHECKS, REJECTS, WARNINGS
 from pipeline.jobs.comparing import ComparedRun, CurrentRun
 from pipeline.jobs.data_set import refuse_options_of_a_file
 from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
 from pipeline.jobs.forecast import completed, limits_of
-from pipeline.jobs.prepare import as_configured, wanted
+from pipeline.jobs.prepare import as_configured, identity_of, wanted
+from pipeline.jobs.reuse import OwnFolder, spared_checks
 from pipeline.reports.changes import gravest_in_parts
-from pipeline.runs.data_set import DataPart, open_data_set
+from pipeline.runs.data_set import DataPart, identity_in, open_data_set
 from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
 from pipeline.stages.compare import warnings_of
-from pipeline.stages.forecast import QuestionCounts, forecast
-from pipeline.wording import Sentence
+from pipeline.stages.forecast import QuestionCounts, SparedChecks, forecast
 from schemas.data_set import PartRead
 from schemas.forecast import Forecast
+from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
 from schemas.strict import timestamp
 
@@ -50,15 +52,20 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         planned = plan_parts(data, shared, at_work)
     subject = CurrentRun(check.out, data.sha256, profile.environment, timestamp(now))
     compared = compare_parts(wanted(check, chosen), subject, shared, planned, now=now)
-    own = Sentence("jobs.data_set_uncounted", folder=check.out).recorded()
+    counts, why_uncounted = _counts(planned), None
+    if has_begun(check.out) or check.reusable.folders:
+        own = OwnFolder(check.out, identity_of(identity_in(data, check.out), chosen))
+        apis = {server.name: api_of(server) for server in profile.servers}
+        with spared_checks(check.reusable, own, apis, now=now) as spared:
+            counts, why_uncounted = _with_spared(counts, shared, spared)
     made = forecast(
         check.file.name,
         profile.environment,
         _findings(shared, planned, compared),
-        _counts(planned),
+        counts,
         limits_of(profile, now),
         positions=planned.rows.positions,
-        why_uncounted=own if has_begun(check.out) else None,
+        why_uncounted=why_uncounted,
     )
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
     parts = (
@@ -82,6 +89,27 @@ def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
     for bucket in planned.buckets:
         questions.update(bucket.question_counts)
     return {api: QuestionCounts(rows[api], count) for api, count in questions.items() if count}
+
+
+def _with_spared(
+    counts: dict[ApiName, QuestionCounts], shared: SetTask, spared: Callable[[pl.DataFrame], SparedChecks]
+) -> tuple[dict[ApiName, QuestionCounts], LocalizedText | None]:
+    """The same without the questions that a run would not ask, bucket by bucket."""
+    answered, reused, why_uncounted = Counter[str](), Counter[str](), None
+    for bucket in range(shared.bucket_count):
+        checks = read_frame(shared.files.frame("questions", bucket), CHECKS)
+        found = spared(checks)
+        why_uncounted = found.why_uncounted
+        for counter, some in ((answered, found.answered), (reused, found.reused)):
+            counter.update(checks.filter(pl.col("check").is_in(list(some)))["api"].to_list())
+    return {
+        api: count._replace(
+            answered_count=answered[api],
+            reused_count=reused[api],
+            call_count=count.question_count - answered[api] - reused[api],
+        )
+        for api, count in counts.items()
+    }, why_uncounted
 
 
 def _findings(

@@ -14,7 +14,7 @@ from pipeline.frames import Changes, Payments
 from pipeline.jobs.comparing import ComparedRun
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
-from pipeline.jobs.reuse import OwnFolder, reusable_checks
+from pipeline.jobs.reuse import OwnFolder, spared_checks
 from pipeline.reports.changes import gravest, listed_changes
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
@@ -40,7 +40,8 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}
     own = OwnFolder(job.out, identity_of(source.sha256, chosen))
-    unasked = reusable_checks(job.reusable, checks, own, apis, now=now)
+    with spared_checks(job.reusable, own, apis, now=now) as spared:
+        unasked = spared(checks)
     made = forecast(
         job.file.name,
         profile.environment,

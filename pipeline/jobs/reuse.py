@@ -103,37 +103,45 @@ class OwnFolder(NamedTuple):
     identity: RunIdentity
 
 
-def reusable_checks(
-    permitted: ReusePermission,
-    checks: pl.DataFrame,
-    own: OwnFolder,
-    apis: Mapping[ApiName, Api],
-    *,
-    now: datetime,
-) -> SparedChecks:
-    """The questions that a run would not ask; raises as `reuse_answers`, but records nothing."""
+@contextmanager
+def spared_checks(
+    permitted: ReusePermission, own: OwnFolder, apis: Mapping[ApiName, Api], *, now: datetime
+) -> Iterator[Callable[[pl.DataFrame], SparedChecks]]:
+    """What finds the `Checks` that a run would not ask; raises as `reuse_answers`, but records nothing."""
     refuse_own_folder(permitted.folders, own.folder)
-    left, why_uncounted = _left(checks, own, now)
-    with _records(permitted, own.identity, now) as records:
-        known = _known(permitted, left, records, apis, now)
-    answered = frozenset(checks["check"]) - frozenset(left["check"])
-    return SparedChecks(answered, frozenset(one.check.check for one in known), why_uncounted)
+    with ExitStack() as stack, _records(permitted, own.identity, now) as records:
+        left_of, why_uncounted = _left(own, now, stack)
+
+        def spared(checks: pl.DataFrame) -> SparedChecks:
+            left = left_of(checks)
+            known = _known(permitted, left, records, apis, now)
+            answered = frozenset(checks["check"]) - frozenset(left["check"])
+            return SparedChecks(answered, frozenset(one.check.check for one in known), why_uncounted)
+
+        yield spared
 
 
-def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataFrame, LocalizedText | None]:
-    """The checks without an answer in the run's folder, and the error if the folder cannot be read."""
+def _left(
+    own: OwnFolder, now: datetime, stack: ExitStack
+) -> tuple[Callable[[pl.DataFrame], pl.DataFrame], LocalizedText | None]:
+    """What finds the checks without an answer in the run's folder, and why that cannot be read."""
     folder, identity = own.folder, own.identity
     if not os.path.lexists(ledger_of(folder)):
-        return checks, None
+        return _all, None
     try:
-        with opened_to_read(folder, now=timestamp(now)) as record:
-            if record.run[:3] == identity[:3]:
-                return _unanswered(checks, record, {final.question for final in record.answers()}), None
-            if not any(record.answers()):
-                return checks, None  # another run may use it
+        record = stack.enter_context(opened_to_read(folder, now=timestamp(now)))
+        if record.run[:3] == identity[:3]:
+            answered = {final.question for final in record.answers()}
+            return partial(_unanswered, record=record, answered=answered), None
+        if not any(record.answers()):
+            return _all, None  # another run may use it
     except (InputError, LockedError, OutputError, DiskError) as error:
-        return checks, error.messages[0].recorded()
-    return checks, Sentence("jobs.folder_of_another_run", folder=folder).recorded()
+        return _all, error.messages[0].recorded()
+    return _all, Sentence("jobs.folder_of_another_run", folder=folder).recorded()
+
+
+def _all(checks: pl.DataFrame) -> pl.DataFrame:
+    return checks
 
 
 @contextmanager

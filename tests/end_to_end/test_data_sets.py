@@ -728,6 +728,37 @@ def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(de
     run(desk, sandbox)
 
 
+def test_a_plan_of_a_data_set_counts_the_answers_that_are_there_as_that_of_a_file(desk, sandbox):
+    as_data_set(desk, known_to_the_sandbox(40))
+    said = sandbox.using("sandbox")
+    kinds = {"all": ("all.csv",), "set": ("set", "--work", "work")}
+    for stem, words in kinds.items():
+        assert desk.ran("run", *words, "--out", f"{stem}.first", *said).status == 0
+    for own in (("--out", "{}.first"), ("--out", "{}.new", "--reuse-from", "all.first")):
+        found = {}
+        for stem, words in kinds.items():
+            planned = desk("plan", *words, *(word.format(stem) for word in own), "--json", *said)
+            assert planned.status == 0, planned.err
+            found[stem] = json.loads(planned.out)["apis"]
+        assert found["set"] == found["all"]
+        assert any(api["answered_before_count"] or api["reused_count"] for api in found["all"])
+
+
+def test_a_plan_of_a_data_set_counts_the_answers_that_are_there_as_that_of_a_file(desk, sandbox):
+    as_data_set(desk, known_to_the_sandbox(40))
+    said = sandbox.using("sandbox")
+    kinds = {"all": ("all.csv",), "set": ("set", "--work", "work")}
+    for stem, words in kinds.items():
+        assert desk.ran("run", *words, "--out", f"{stem}.first", *said).status == 0
+    for own in (("--out", "{}.first"), ("--out", "{}.new", "--reuse-from", "all.first")):
+        found = {}
+        for stem, words in kinds.items():
+            planned = desk("plan", *words, *(word.format(stem) for word in own), "--json", *said)
+            found[stem] = json.loads(planned.out)["apis"]
+        assert found["set"] == found["all"]
+        assert any(api["answered_before_count"] or api["reused_count"] for api in found["all"])
+
+
 def payroll(rows, month):
     """The payments of a month: other accounts and names than before, a newcomer, and an id of nobody."""
     made = [row | {"Employee No": f"E{number % 7 or number}"} for number, row in enumerate(rows)]
