@@ -738,22 +738,6 @@ def test_a_plan_of_a_data_set_counts_the_answers_that_are_there_as_that_of_a_fil
         found = {}
         for stem, words in kinds.items():
             planned = desk("plan", *words, *(word.format(stem) for word in own), "--json", *said)
-            assert planned.status == 0, planned.err
-            found[stem] = json.loads(planned.out)["apis"]
-        assert found["set"] == found["all"]
-        assert any(api["answered_before_count"] or api["reused_count"] for api in found["all"])
-
-
-def test_a_plan_of_a_data_set_counts_the_answers_that_are_there_as_that_of_a_file(desk, sandbox):
-    as_data_set(desk, known_to_the_sandbox(40))
-    said = sandbox.using("sandbox")
-    kinds = {"all": ("all.csv",), "set": ("set", "--work", "work")}
-    for stem, words in kinds.items():
-        assert desk.ran("run", *words, "--out", f"{stem}.first", *said).status == 0
-    for own in (("--out", "{}.first"), ("--out", "{}.new", "--reuse-from", "all.first")):
-        found = {}
-        for stem, words in kinds.items():
-            planned = desk("plan", *words, *(word.format(stem) for word in own), "--json", *said)
             found[stem] = json.loads(planned.out)["apis"]
         assert found["set"] == found["all"]
         assert any(api["answered_before_count"] or api["reused_count"] for api in found["all"])
