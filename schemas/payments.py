@@ -42,7 +42,7 @@ FIELDS: tuple[str, ...] = tuple(Payment.model_fields)
 """The canonical fields, in the order of the documentation."""
 
 IGNORE = "ignore"
-"""Besides the fields of a mapping: the columns to ignore."""
+"""A key of mappings besides the fields: the columns to ignore."""
 
 
 class ConfiguredHeader(str):

@@ -15,8 +15,8 @@ class RowPositions(OwnDocument):
 
     unit: Unit
     stretches: list[tuple[int, int, int]]
-    """Row, its place, and how far it is from there to the next row, and so on up to the next stretch.
-    One stretch, where every row takes one line."""
+    """First row, its position, and the distance from row to row, up to the next stretch. A file with one line
+    per row has one stretch."""
     names: list[str] = []
     """Names of the parts of a data set."""
 

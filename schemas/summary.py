@@ -109,13 +109,13 @@ class CurrencySources(OwnDocument):
     beside_amount: int = 0
     """By the sign or code in the amount's cell."""
     uk_account: int = 0
-    """Only by the UK account: pounds."""
+    """Only inferred from the UK account: pounds."""
     unknown: int = 0
     """Unknown: the currency of a payment to an IBAN is never guessed."""
 
 
 class MadeOf(OwnDocument):
-    """The run whose corrected or held payments a file has."""
+    """The run whose corrected or held payments a file contains."""
 
     folder: Annotated[str, Field(description="Of that run, from the folder of this one.")]
     name: Annotated[str, Field(description="Of the file of that run.")]
@@ -151,7 +151,7 @@ class InputFile(OwnDocument):
     country: str | None = None
     """Country of all accounts without an IBAN, by `--country` or the profile; None: the file shows it."""
     columns: dict[str, str]
-    """Header -> its canonical field; other columns are only carried along."""
+    """Header -> its canonical field; other columns are copied unchanged."""
     mapping: dict[str, str] = {}
     """Field -> header, from `--map`."""
     decision: dict[str, str] = {}

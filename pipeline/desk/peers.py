@@ -46,6 +46,6 @@ def _as_in_table(address: Address) -> str:
 
 
 def _is_over_ipv4(address: str) -> bool:
-    """True if an address of a table is one of IPv4, also if a socket of IPv6 has it (::ffff:127.0.0.1)."""
+    """True if an address of a table is IPv4, perhaps mapped into IPv6 (::ffff:127.0.0.1)."""
     mapped = f"{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}"
     return address[:-13] in ("", f"{'0' * 16}{mapped}")

@@ -136,7 +136,7 @@ async def watch_for_stop(
 
 
 async def _show(tally: AskingTally, watch: RunObserver) -> None:
-    """Show how far the asking is, now and then, and where it ended."""
+    """Show the progress of the asking from time to time, and its end."""
     try:
         while True:
             watch.update(_progress(tally))

@@ -226,7 +226,7 @@ def _without_ending(token: str) -> Cue | None:
 
 
 def _segmented(text: str) -> list[Found] | None:
-    """A compound as its fewest words; None if it contains others than known ones."""
+    """A compound as its fewest words; None if it contains an unknown word."""
     if len(text) > _COMPOUND_LENGTH_MAX:
         return None
     best: list[list[Found] | None] = [[]]

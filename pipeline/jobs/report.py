@@ -51,8 +51,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
         is unsigned or fails `verify`.
         ConfigurationError: the private key cannot be read.
         LockedError: a run works in the folder.
-        OutputError, DiskError: a report cannot be written, or a file
-        cannot be read.
+        OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
     run = ended_run(folder)
     signer = None if adopt is None else _adopting_signer(run, sign_with, now=now)

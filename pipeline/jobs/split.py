@@ -264,7 +264,7 @@ def _released_here(
 
 
 def _reasons(run: FinishedRun, placements: Placements, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Each held row of an outcome file with what a person has to know; a person's reason stays verbatim."""
+    """Each held row of an outcome file with its reasons as sentences; users' own reasons stay verbatim."""
     payments, outcomes = run.source.payments, run.outcomes
     placements = Placements(placements.slice(run.part.first_row - 1, run.part.row_count))
     decided = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))

@@ -47,7 +47,7 @@ def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
 
     Raises:
         DiskError: the signature or the manifest cannot be read.
-        InputError: another manifest lies there by now.
+        InputError: the manifest was replaced meanwhile.
     """
     content = manifest_bytes(folder)
     if not key.verifies(folder, content):

@@ -37,7 +37,7 @@ class Call:
     status: int | None = None
     """Status; None if the client left before the answer, or a fault suppressed it."""
     refused: str | None = None
-    """The fault of the request, in the words of `problems.Refusal`; None: none."""
+    """The fault of the request, in the words of `problems.Refusal`; None if there is none."""
     answered: float | None = None
     """Monotonic seconds when the answer was ready."""
     is_abandoned: bool = False

@@ -52,7 +52,7 @@ class SummaryHeader(NamedTuple):
     many_names_reason: str | None = None  # why many names may be checked for one account
     compared: Comparison | None = None  # the earlier runs that the file was compared with
     modulus: ModulusUsed | None = None  # the modulus tables that checked UK accounts first
-    bank_reports: Sequence[ReportUsed] = ()  # that answer, or that a check is compared with
+    bank_reports: Sequence[ReportUsed] = ()  # the source of the answers, or compared with a check
     bank_comparison: BankComparison | None = None
     message: Message | None = None  # the message that was read, for its batches
 

@@ -54,7 +54,7 @@ class Waiting(NamedTuple):
     deadline: float = inf  # on the clock of anyio
 
     def on(self, holder: LeaseHolder, announced: LeaseHolder | None) -> LeaseHolder:
-        """Wait for this one, after that one; an IncompleteError at the deadline, and nothing was sent."""
+        """Wait for this holder, after the announced one; an IncompleteError at the deadline."""
         if anyio.current_time() >= self.deadline:
             raise IncompleteError(
                 holder.waited_for_in_vain,
@@ -267,7 +267,7 @@ async def _leased_at_once(
     waiting: Waiting,
     stack: AsyncExitStack,
 ) -> Mapping[str, LeasedShare] | None:
-    """Wait for the first account, and have the others at once; or none, and the missing one is the first."""
+    """Wait for the first account, then take the others at once; if one is missing, put it first."""
     async with AsyncExitStack() as held:
         leased: dict[str, LeasedShare] = {}
         for account in order:

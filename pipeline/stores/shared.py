@@ -273,7 +273,7 @@ class StoreCare(Protocol):
         """The activity in the store."""
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
-        """Erase names and details of a run before a time, on record; returns how many, 0 for unknown runs."""
+        """Erase, on record, a run's names and details before a time; return how many, 0 for unknown runs."""
 
 
 class StoreKind(Protocol):

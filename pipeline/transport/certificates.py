@@ -34,7 +34,7 @@ class CertificateFacts:
     not_after: datetime
     organisation_identifier: str | None  # the authorisation number, such as PSDFR-ACPR-99999
     client_authentication: bool  # whether a client may use it
-    problems: tuple[Sentence, ...]  # why a server would refuse it, each a sentence; empty if none is seen
+    problems: tuple[Sentence, ...]  # why a server would refuse it, one sentence each; may be empty
     expires_soon: bool  # whether a new one is due
 
 

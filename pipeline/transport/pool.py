@@ -61,7 +61,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, context: ssl.SSLContext, connections_max: int, proxy: Proxy | None = None) -> None:
-        """Start without connections, with a limit of `connections_max`. Called where an event loop runs."""
+        """Start without connections, with a limit of `connections_max`. Needs a running event loop."""
         self._session = aiohttp.ClientSession(
             connector=_Connector(context=context, limit=connections_max, proxy=proxy),
             timeout=aiohttp.ClientTimeout(),

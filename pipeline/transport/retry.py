@@ -45,7 +45,7 @@ FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "enco
 
 connect: no connection, so nothing was sent. tls: the encryption failed. broken: the connection
 ended in the middle. deadline: too slow. oversized: a body above the limit. encoded: a body in a
-content encoding that was not asked for. held: it was not to leave any more when it could, so nothing was
+content encoding that was not requested. held: sending had stopped before its turn, so nothing was
 sent.
 """
 

@@ -39,7 +39,7 @@ def speaking(code: str) -> Iterator[None]:
 
 
 def rendered(sentence: Sentence | str, surface: SurfaceKind) -> str:
-    """A sentence, or one of a document, in the words of a surface and the language of now; text as it is."""
+    """A sentence, also one from a document, in a surface's words and the current language; text unchanged."""
     one = Sentence.of_data(sentence.sentence) if isinstance(sentence, LocalizedText) else sentence
     return words(one, surface, language()) if isinstance(one, Sentence) else one
 

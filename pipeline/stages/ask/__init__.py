@@ -1,4 +1,4 @@
-"""ask: Checks -> Answers. Every question at most once, under every limit, whatever dies.
+"""ask: Checks -> Answers. Every question is asked at most once and within every limit, even after a crash.
 
 Each attempt waits for a slot of the rate limit, reserves a unit of the daily cap, makes its intent durable,
 sends the request, and makes the reply durable before it counts. So after a crash the requests that may have

@@ -142,7 +142,7 @@ class ApiAsker:
             await self._ask_on(tasks)
 
     async def _ask_on(self, tasks: anyio.abc.TaskGroup) -> None:
-        """Give the rest back to other processes, and ask what they give back, while another API is asked."""
+        """While another API is asked, return the rest to other processes, and ask what they return."""
         with self._ended_by_error():
             await self._feed.leave()
             while self._may_look():
@@ -273,7 +273,7 @@ class ApiAsker:
         return task.answer(AnswerState.UNANSWERED, task.useless.code)
 
     def _left(self, task: QuestionInProgress) -> Answer | None:
-        """What becomes of a question that may not be sent in this run: no answer where others may ask it."""
+        """The answer of a question that may not be sent in this run; None if other processes may ask it."""
         if self._gate.closed is None or self._feed.is_shared:
             return None
         return task.answer(*self._gate.closed)

@@ -1,4 +1,4 @@
-"""Stores in PostgreSQL, which any number of machines share: the ledger, its questions, and who asks them.
+"""Stores in PostgreSQL, shared by any number of machines: the ledger, its questions, and their claims.
 
 Only this package imports psycopg, which the extra `postgres` installs, and only when a store is opened, so a
 configuration can name a ledger without the extra. The package is a `StoreKind`.

@@ -170,7 +170,7 @@ class SqliteQuota:
             return self._count(db).used_count
 
     def resets_at(self) -> datetime:
-        """When there is more to take: UTC midnight, or in a rolling window the next unit's return.
+        """The time of the next free units: UTC midnight; in a rolling window, when the next unit returns.
 
         In a rolling window with units left, that is now.
         """
@@ -270,7 +270,7 @@ def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) 
         "SELECT latest_ms, closed_until_ms, ahead_ms FROM scope WHERE scope = ?", (scope,)
     ).fetchone()
     now_ms = max(_ms(now), latest_ms)
-    if closed_until_ms > now_ms + _DAY_MS:  # by a clock that ran ahead: no server closes for more than a day
+    if closed_until_ms > now_ms + _DAY_MS:  # set by a clock that ran ahead: no server closes for over a day
         closed_until_ms = 0
     # The server's day may differ from ours: units taken since either day began count.
     start_ms = min(_window_start_ms(window, now_ms + ms) - ms for ms in (0, ahead_ms))
