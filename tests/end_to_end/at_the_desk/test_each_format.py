@@ -5,6 +5,7 @@ The same decisions in a workbook, by the commands, make the same files, byte by 
 
 import io
 import re
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,7 +45,22 @@ def standard_18():
     return File(tuple(Payment(*account, 1_000 + n, name, f"PAY {n}") for n, (name, account) in rows)).data()
 
 
+def as_people_keep_it():
+    """A workbook with notes, merged titles, amounts that are numbers, and dates."""
+    book = openpyxl.Workbook()
+    book.active.append(["Ask Finance before changing anything"])
+    sheet = book.create_sheet("Payments")
+    sheet.append(["Payments of November", None, None, None, None, None, None, 2170.7])
+    sheet.merge_cells("A1:C1")
+    sheet.append([])
+    sheet.append([*MIXED.columns, "pay date"])
+    for row in MIXED.rows(named=True):
+        sheet.append([*{**row, "amount": float(row["amount"])}.values(), date(2026, 11, 30)])
+    return in_memory(book.save)
+
+
 CASES = {
+    "excel as people keep it": Case("kept.xlsx", as_people_keep_it(), 2, 10, 17, b"PAY-0010"),
     "excel": Case("november.xlsx", in_memory(MIXED.write_excel), 2, 10, 17, b"PAY-0010"),
     "parquet": Case("november.parquet", in_memory(MIXED.write_parquet), 2, 10, 17, b"PAY-0010"),
     "standard 18": Case("november.txt", standard_18(), 2, 4, 3, b"Imogen Farraday", "no_match"),
@@ -122,6 +138,9 @@ def test_the_way_of_a_file_by_desk_and_by_workbook(desk_here, rita, tmp_path, na
     if release.endswith("xlsx"):
         [*_, sheet] = openpyxl.load_workbook(io.BytesIO(by_desk[release]))
         assert case.released.decode() in {cell for row in sheet.iter_rows(values_only=True) for cell in row}
+        filled = [cell for row in sheet.iter_rows() for cell in row if cell.value is not None]
+        numbers = {sheet.cell(1, cell.column).value for cell in filled if cell.data_type != "s"}
+        assert numbers == ({"amount"} if name == "excel as people keep it" else set())
     elif not release.endswith("parquet"):
         assert case.released in by_desk[release]
     verified = rita.post(f"/files/{at}/verify").text
