@@ -40,7 +40,7 @@ class Action(StrEnum):
 class WarningCode(StrEnum):
     """An oddity of a payment that changes no outcome."""
 
-    BANK_DIFFERS = "BANK_DIFFERS"  # the report of the payer's bank says otherwise than the check
+    BANK_DIFFERS = "BANK_DIFFERS"  # the report of the payer's bank differs from the check
     ACCOUNT_CHANGED = "ACCOUNT_CHANGED"  # a payee of an earlier run, with another account
     NAME_CHANGED = "NAME_CHANGED"  # an account of an earlier run, with another name
     PAYEE_NEW = "PAYEE_NEW"  # neither its payee nor its account was in an earlier run

@@ -496,7 +496,7 @@ def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
 def _notes_on_totals(
     levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame
 ) -> Iterator[Sentence]:
-    """What a report states of itself or of the payment file, and is not so; the first of each kind."""
+    """The first false statement of each kind in a report, about itself or the payment file."""
     key = ("report", "message", "batch")
     by_batch = transactions.group_by(*key, "status").len("found")
     by_message = by_batch.group_by("report", "message", "status").agg(pl.col("found").sum())

@@ -183,7 +183,7 @@ def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
 def _with_notes(
     verdicts: pl.DataFrame, rows: pl.DataFrame, warnings: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The same, but rows with a warning get verdicts of their own that include it."""
+    """The verdicts and their rows, with separate verdicts for rows with a warning."""
     note = pl.format(f"{NOTE}{{}}.", "message")
     note_sentence = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"said":'), "said", pl.lit("}}]"))
     notes = warnings.group_by("row", maintain_order=True).agg(
