@@ -100,9 +100,8 @@ class EndedRun:
         """The unchanged summary; an InputError if it is missing or was changed."""
         return read_summary(self.folder, self._sha256_of(SUMMARY))
 
-    def warned(self) -> Warned:
-        """The rows with each warning (InputError: changed)."""
-        summary = self.summary()
+    def warned(self, summary: Summary) -> Warned:
+        """The rows with each warning of its summary, which was read before (InputError: changed)."""
         if not summary.parts:
             return warned_in(summary)
         return Warned(pl.read_parquet(io.BytesIO(self.content(WARNED_NAME))).cast(WARNED))  # type: ignore[arg-type]  # polars' stubs

@@ -63,7 +63,7 @@ class FinishedRun(NamedTuple):
 
     def warned(self) -> Warned:
         """As `EndedRun.warned`."""
-        return EndedRun(self.folder, self.manifest).warned()
+        return EndedRun(self.folder, self.manifest).warned(self.summary)
 
 
 @contextmanager
