@@ -57,8 +57,8 @@ def purge(given: Given) -> None:
     answers remain: no question is asked again. DIR may be a quoted pattern such as 'checked/*.precheck'. With
     --older-than, unfinished runs and folders in use (75) and damaged ones (74) are reported and skipped.
 
-    Other files hold names too: the outcome file, attention.csv, changes.jsonl and
-    reasons.jsonl (masked), report.html, report.xlsx, pain002.xml, corrections.csv and the corrected
+    Other files hold names too: the outcome file, attention.csv, changes.jsonl and reasons.jsonl (masked),
+    report.html, report.xlsx, pain002.xml, the copies of a bank's reports, corrections.csv and the corrected
     payment file. --outcomes deletes them, and the parts that a killed run left. summary.json, payees.csv,
     approvals.json and the files of `precheck split` hold no returned names. Copies, such as a workbook
     with decisions, keep theirs.

@@ -122,7 +122,7 @@ def test_a_trigger_that_would_change_answers_while_they_are_read_is_found(desk, 
         db.execute("CREATE TRIGGER late AFTER INSERT ON finish BEGIN UPDATE answer SET code = 'MTCH'; END")
     follow_the_advice_of_verify(folder)
     again = desk(*words, *signing[0])
-    assert (again.status, "its tables are not as this tool makes them" in again.err) == (65, True)
+    assert (again.status, "its tables differ from those that this tool makes" in again.err) == (65, True)
 
 
 def test_a_ledger_that_another_began_is_not_taken_for_ones_own(desk, folder, words, signing):

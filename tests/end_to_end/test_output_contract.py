@@ -249,7 +249,7 @@ def test_two_files_of_one_name_get_folders_named_after_theirs(desk, sandbox):
     done = desk("run", "may/payments.csv", "june/payments.csv", "--out", "out", *sandbox.using("sandbox"))
 
     assert done.status == 0
-    assert "folders of their own" in done.err
+    assert "each with a folder of its own" in done.err
     made = sorted(path.parent.name for path in desk.folder.glob("out/*/outcomes.csv"))
     assert made == ["june-payments", "may-payments"]
 

@@ -30,7 +30,7 @@ def test_a_decision_asks_before_it_voids_an_approval(desk_here, rita, released):
     path, said = f"/files/{at}/rows/10", {"decision": "hold", "reason": "no"}
     refused = rita.post(path, {**said, "voids": ""})
     assert refused.status == 409
-    assert "a decision voids the approval" in refused.text
+    assert "a decision would void the approval" in refused.text
     assert 'name="voids" value="yes" required' in rita.get(f"/files/{at}/review").text
     assert rita.post(path, {**said, "voids": "yes"}).status == 303
     assert 'name="voids"' not in rita.get(f"/files/{at}/review").text
