@@ -56,6 +56,7 @@ CODES = {
 _UNFINISHED = {PENDING: OwnCode.PDNG, Status.NOT_COMPLETED: OwnCode.RVNC}
 _IDS = ("end_to_end_id", "instruction_id", "uetr")
 _MONEY = pl.Decimal(38, 5)
+_COUNT_MAX = 10**9
 _QUOTES = ('"', "'")
 _DIGITS_OF_UK_ACCOUNT = r"^[0-9]{6}([0-9]{8})$"
 
@@ -145,7 +146,8 @@ def reported_answers(
     ).with_row_index("transaction")
     levels = pl.concat([_levels(report, number) for number, report in enumerate(reports)])
     joined = _joined(transactions, payments)
-    verdicts = _verdicts(pl.concat([joined.found, _of_levels(levels, transactions, payments)]), joined.doubts)
+    of_levels, contested = _of_levels(levels, transactions, payments, joined.found)
+    verdicts = _verdicts(pl.concat([joined.found, of_levels]), pl.concat([joined.doubts, contested]))
     heads = levels.filter(pl.col("batch") == 0).select("report", "message", "report_id", "created")
     mine = (
         pl.DataFrame({"row": rows, "check": checks["check"], "by_name": checks["name"].is_not_null()})
@@ -385,52 +387,74 @@ def _doubts(rows: pl.Series, code: OwnCode, *, certain: bool) -> pl.DataFrame:
     )
 
 
-def _of_levels(levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
-    """`_FOUND` of payments in matching batches and messages whose stated numbers agree with the file."""
+def _of_levels(
+    levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame, found: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`_FOUND` of payments in matching batches and messages whose stated numbers agree with the file.
+
+    A match of a batch or a message that another report contradicts gives its payments a doubt instead, unless
+    what contradicts is pending there; one that its own report contradicts says nothing.
+    """
     batches = payments.group_by("batch", "batch_id").agg(
         row_count=pl.len(), row_sum=pl.when(pl.col("amount").null_count() == 0).then(pl.col("amount").sum())
     )
-    unique = batches.filter(pl.col("batch_id").is_unique())
+    unique = batches.filter(pl.col("batch_id").is_unique()).with_columns(
+        outside_count=payments.height - pl.col("row_count").cast(pl.Int64)
+    )
     whole = pl.DataFrame(
         {"row_count": payments.height, "row_sum": payments["amount"].sum()},
         schema=batches.select("row_count", "row_sum").schema,
     )
     if payments["amount"].null_count():
         whole = whole.with_columns(row_sum=pl.lit(None, _MONEY))
-    is_match = pl.col("status") == Status.MATCH
+    is_match, is_pending = pl.col("status") == Status.MATCH, pl.col("status").is_in([*_UNFINISHED])
+    is_other = (pl.col("status").is_not_null() & ~is_match) | (_others() > 0)
     other = transactions.filter(~is_match.fill_null(value=False))
-    here = levels.with_columns(is_other=_says_other()).filter(is_match)
+    odd, of_file, batch = levels.filter(is_other), ["report", "message"], pl.col("batch") > 0
+    sizes = levels.filter(batch).join(unique.select(id="batch_id", size="row_count"), on="id", how="left")
+    size = pl.col("count").cast(pl.Int64, strict=False)
+    is_unlike = pl.col("count").is_not_null() & size.ne_missing(pl.col("size").cast(pl.Int64))
+    others = odd.filter(~batch).group_by(of_file).agg(others=_others().clip(1).max())
+    here = levels.filter(is_match, _others() == 0)
     of_batch = (
-        here.filter(pl.col("batch") > 0, ~pl.col("is_other"))
-        .join(other, on=["report", "message", "batch"], how="anti")
+        here.filter(batch)
+        .join(other, on=[*of_file, "batch"], how="anti")
+        .join(odd.filter(batch), on=[*of_file, "id"], how="anti")
+        .join(others, on=of_file, how="left")
         .join(unique.rename({"batch": "number"}), left_on="id", right_on="batch_id", how="inner")
-        .filter(_as_stated())
-        .select("report", "message", batch="number")
-    )
-    odd_batches = levels.filter(pl.col("batch") > 0).filter(
-        _says_other() | (pl.col("status").is_not_null() & ~is_match)
+        .filter(_as_stated(), pl.col("others").fill_null(0) <= pl.col("outside_count"))
+        .select(*of_file, batch="number")
     )
     of_message = (
-        here.filter(pl.col("batch") == 0, ~pl.col("is_other"))
-        .join(other, on=["report", "message"], how="anti")
-        .join(odd_batches, on=["report", "message"], how="anti")
+        here.filter(~batch)
+        .join(pl.concat([other.select(of_file), odd.select(of_file)]), on=of_file, how="anti")
+        .join(sizes.filter(is_unlike), on=of_file, how="anti")
         .join(whole, how="cross")
         .filter(_as_stated())
-        .select("report", "message")
+        .select(of_file)
     )
-    rows = payments.select("row", "batch")
-    answered = [rows.join(of_batch, on="batch", how="inner"), rows.join(of_message, how="cross")]
-    return pl.concat(
-        frame.select(
-            "row",
-            status=pl.lit(Status.MATCH.value),
-            name=pl.lit(None, pl.String),
-            report="report",
-            message="message",
-            transaction=pl.lit(None, pl.UInt32),
-        )
-        for frame in answered
+    rows, of_rows = payments.select("row", "batch", "batch_id"), found.filter(~is_match, ~is_pending)
+    answered = pl.concat([rows.join(of_batch, on="batch", how="inner"), rows.join(of_message, how="cross")])
+    is_denied = pl.lit(value=False)
+    if other.height + odd.height:
+        against = pl.concat([other.select("status", "batch_id"), odd.select("status", batch_id="id")])
+        ids = against.filter(~is_pending.fill_null(value=False))["batch_id"]
+        ids = ids.append(rows.join(of_rows, on="row", how="semi")["batch_id"])
+        is_message = pl.struct(of_file).is_in(of_message.select(pl.struct(of_file)).to_series().implode())
+        is_denied = pl.col("batch_id").is_in(ids.implode(), nulls_equal=True) | (is_message & (ids.len() > 0))
+    doubted = answered.filter(is_denied)["row"].unique()
+    is_row = doubted.is_in(of_rows["row"].implode())
+    doubts = [_doubts(doubted.filter(~is_row), OwnCode.REPORT_DIFFERS, certain=False),
+              _doubts(doubted.filter(is_row), OwnCode.REPORT_DIFFERS, certain=True)]  # fmt: skip
+    matches = answered.filter(~is_denied).select(
+        "row",
+        status=pl.lit(Status.MATCH.value),
+        name=pl.lit(None, pl.String),
+        report="report",
+        message="message",
+        transaction=pl.lit(None, pl.UInt32),
     )
+    return matches, pl.concat(doubts)
 
 
 def _of_match(field: str) -> pl.Expr:
@@ -439,15 +463,12 @@ def _of_match(field: str) -> pl.Expr:
     return pl.col("counted").list.eval(pl.element().filter(matches).struct.field(field)).list.first()
 
 
-def _says_other() -> pl.Expr:
-    """True if the counts of a level state another status than match."""
-    is_other = pl.element().struct.field("status").str.strip_chars() != Status.MATCH
-    some = (
-        pl.element().struct.field("count").str.strip_chars().str.contains("^0+$").not_().fill_null(value=True)
-    )
-    return (
-        pl.col("counted").list.eval(is_other.fill_null(value=True) & some).list.any().fill_null(value=False)
-    )
+def _others() -> pl.Expr:
+    """How many payments the counts of a level state with another status than match; an odd count is one."""
+    is_other = (pl.element().struct.field("status").str.strip_chars() != Status.MATCH).fill_null(value=True)
+    count = pl.element().struct.field("count").str.strip_chars().cast(pl.Int64, strict=False)
+    number = pl.when(count.is_between(0, _COUNT_MAX)).then(count).otherwise(1)
+    return pl.col("counted").list.eval(number.filter(is_other)).list.sum().fill_null(0)
 
 
 def _as_stated() -> pl.Expr:

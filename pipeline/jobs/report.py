@@ -69,7 +69,9 @@ def report(  # noqa: PLR0913 (what is written, and how)
                     for rows in map(run.rows, run.parts())
                 )
                 reasons = reasons_in(folder, run.content)
-                _, written = data_set_reports(folder, summary, parts, reasons, run.warned(summary), policy=policy)
+                _, written = data_set_reports(
+                    folder, summary, parts, reasons, run.warned(summary), policy=policy
+                )
             else:
                 rows = run.rows()
                 written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)

@@ -153,10 +153,46 @@ BATCHES = read(Batch((ADA, BO)), Batch((CY,), id="B-2"))
             ["MTCH"] * 3,
         ),
         # Another report says something else of a payment of the message.
+        ([report((), status="RCVC", count="3"), said(Said("E-1", "RVNM"))], ["REPORT_DIFFERS"] * 3),
+        ([report((), status="RCVC", count="3"), report((), status="RVNM")], ["REPORT_DIFFERS"] * 3),
         (
-            [report((), status="RCVC", count="3"), said(Said("E-1", "RVNM"))],
-            ["MTCH", "REPORT_DIFFERS", "MTCH"],
+            [report((), status="RCVC", count="3"), report((SaidOfBatch(status="RVNM", id="B-2"),))],
+            ["REPORT_DIFFERS"] * 3,
         ),
+        ([report((), status="PDNG"), report((), status="RCVC", count="3")], ["MTCH"] * 3),
+        (
+            [
+                report((SaidOfBatch((Said("E-0", "PDNG"),)),), status="PDNG"),
+                report((), status="RCVC", count="3"),
+            ],
+            ["MTCH"] * 3,
+        ),
+        (
+            [report((SaidOfBatch(status="RCVC", count="2"),)), said(Said("E-1", "RVNM"))],
+            ["REPORT_DIFFERS", "REPORT_DIFFERS", "NOT_IN_REPORT"],
+        ),
+        # Two blocks for one batch, a batch of another size, and a message that says more than is left.
+        (
+            [report((SaidOfBatch(status="RCVC", count="2"), SaidOfBatch(status="RVNM")))],
+            ["NOT_IN_REPORT"] * 3,
+        ),
+        (
+            [report((SaidOfBatch(status="RCVC", count="2"), SaidOfBatch((Said("E-1", "RVNM"),))))],
+            ["REPORT_DIFFERS", "REPORT_DIFFERS", "NOT_IN_REPORT"],
+        ),
+        (
+            [report((SaidOfBatch(id="B-2", count="7"),), status="RCVC", count="3")],
+            ["NOT_IN_REPORT"] * 3,
+        ),
+        (
+            [report((SaidOfBatch(status="RCVC", count="2"),), counted=(("RVNM", "3"),))],
+            ["NOT_IN_REPORT"] * 3,
+        ),
+        (
+            [report((SaidOfBatch(status="RCVC", count="2"),), counted=(("RCVC", "2"), ("RVNM", "1")))],
+            ["MTCH", "MTCH", "NOT_IN_REPORT"],
+        ),
+        ([report((), status="RCVC", counted=(("RCVC", "3"), ("RVNM", "-1")))], ["NOT_IN_REPORT"] * 3),
     ],
 )
 def test_a_level_that_matches_answers_its_payments_only_if_nothing_contradicts_it(documents, expected):
