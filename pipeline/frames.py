@@ -42,7 +42,9 @@ class OwnCode(StrEnum):
     TURNED_AWAY = "TURNED_AWAY"  # deferred: the server refused all other questions too
     NOT_IN_REPORT = "NOT_IN_REPORT"  # unanswered: no report of the bank names the payment
     REPORT_AMBIGUOUS = "REPORT_AMBIGUOUS"  # unanswered: the bank's report fits several payments
-    REPORT_DIFFERS = "REPORT_DIFFERS"  # unanswered: the bank reports another account, or two results
+    REPORT_DIFFERS = (
+        "REPORT_DIFFERS"  # unanswered: the bank reports another name, account or amount, or two results
+    )
     REPORT_STATUS = "REPORT_STATUS"  # unanswered: the bank reports a status that is not a result
     PDNG = "PDNG"  # unanswered: by its report, the bank has not finished
     RVNC = "RVNC"  # unanswered: by its report, the bank ended its check without a result

@@ -39,6 +39,7 @@ from pipeline.frames import (
     Rejects,
     Warnings,
 )
+from pipeline.rules.sent_names import is_name_as_sent
 from pipeline.runs.ended import EndedRun
 from pipeline.stages.plan import Plan, bases
 from pipeline.stages.resolve import Resolved, resolve
@@ -255,6 +256,7 @@ def _payments(message: Message) -> pl.DataFrame:
         batch.cast(pl.UInt32).alias("batch"),
         message.levels["id"].gather(batch).alias("batch_id"),
         *(message.ids[column] for column in _IDS),
+        payee=message.payments["name"],
     )
 
 
@@ -349,7 +351,21 @@ def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
         doubts.append(_of_several(others, payments, ids, OwnCode.REPORT_DIFFERS))
         exactly = others.filter(pl.col("count") == 1)["row"]
         doubts.append(_doubts(exactly, OwnCode.REPORT_DIFFERS, certain=True))
-    return _Joined(pl.concat(found), pl.concat(doubts), unplaced_count)
+    placed = pl.concat(found)
+    doubts.append(
+        _doubts(_of_other_names(placed, transactions, payments), OwnCode.REPORT_DIFFERS, certain=True)
+    )
+    return _Joined(placed, pl.concat(doubts), unplaced_count)
+
+
+def _of_other_names(found: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame) -> pl.Series:
+    """Rows for which a report says that another name was verified than the payment has."""
+    reported = transactions["payee"].gather(found["transaction"])
+    pairs = found.select("row", reported=reported.str.to_lowercase().str.strip_chars()).drop_nulls()
+    pairs = pairs.join(payments.select("row", sent=pl.col("payee").str.to_lowercase()), on="row")
+    unlike = pairs.filter(pl.col("sent") != pl.col("reported"))
+    is_other = [not is_name_as_sent(sent, reported) for _, reported, sent in unlike.iter_rows()]
+    return unlike.filter(pl.Series(is_other, dtype=pl.Boolean))["row"]
 
 
 def _counted(some: pl.DataFrame, payments: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

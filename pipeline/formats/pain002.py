@@ -53,9 +53,9 @@ TRANSACTIONS = {
     "message": pl.UInt32(),  # counted from 0 over all messages of a file
     "batch": pl.UInt32(),  # within its message, counted from 1
     **dict.fromkeys(("instruction_id", "end_to_end_id", "uetr", "status", "name"), _TEXT),
-    **dict.fromkeys(("amount", "currency", "account"), _TEXT),
+    **dict.fromkeys(("amount", "currency", "account", "payee"), _TEXT),
 }
-"""The answer on one payment: `name` is its additional information, joined; the last three were sent. Blanks
+"""The answer on one payment: `name` is its additional information, joined; the last four were sent. Blanks
 around ids, status and currency are gone; an id that says nothing is null."""
 COUNTED = {"status": _TEXT, "count": _TEXT, "sum": _TEXT}
 LEVELS = {
@@ -142,6 +142,8 @@ _OF_TRANSACTION = {
     "StsRsnInf/AddtlInf": "name",
     "OrgnlTxRef/Amt/InstdAmt": "amount",
     "OrgnlTxRef/Amt/EqvtAmt/Amt": "amount",
+    "OrgnlTxRef/Cdtr/Nm": "payee",
+    "OrgnlTxRef/Cdtr/Pty/Nm": "payee",
     "OrgnlTxRef/CdtrAcct/Id/IBAN": "account",
     "OrgnlTxRef/CdtrAcct/Id/Othr/Id": "account",
 }

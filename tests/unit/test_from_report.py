@@ -79,6 +79,8 @@ OF_ADA = Said("E-0", account=IBANS[0], amount="1.00")
         (ONE, [said(replace(OF_ADA, amount="1.0"))], ["MTCH"]),
         (ONE, [said(replace(OF_ADA, account="DE89 3704 0044 0532 0130 00"))], ["MTCH"]),
         (ONE, [said(replace(OF_ADA, account=IBANS[1]))], ["REPORT_DIFFERS"]),
+        (ONE, [said(replace(OF_ADA, name="Mallory Other"))], ["REPORT_DIFFERS"]),
+        (ONE, [said(replace(OF_ADA, name=f" {ADA.name.upper()}. "))], ["MTCH"]),
         (ONE, [said(replace(OF_ADA, amount="1.01"))], ["REPORT_DIFFERS"]),
         (ONE, [said(replace(OF_ADA, amount="one"))], ["REPORT_DIFFERS"]),
         (ONE, [said(replace(OF_ADA, currency="USD"))], ["REPORT_DIFFERS"]),
