@@ -13,7 +13,7 @@ import polars as pl
 
 from pipeline.config import IMPORTED, ConfigurationFile
 from pipeline.config.profiles import choose, of_bank, signed_with, without_servers
-from pipeline.errors import InputError
+from pipeline.errors import InputError, UsageError
 from pipeline.executors.from_report import (
     ReceivedReport,
     ReportedAnswers,
@@ -43,6 +43,7 @@ from pipeline.stages.plan import Plan, bases
 from pipeline.stages.write import write
 from pipeline.wording import Moment, Sentence
 from schemas.folder import bank_report_name
+from schemas.outcomes import Environment
 from schemas.strict import timestamp
 from schemas.summary import ReportUsed
 
@@ -81,6 +82,14 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
     before = None if check.fresh else replaced_manifest(check.out)
     if before is not None and compares(before) and before.input.sha256 == source.sha256:
         return _compared(job, EndedRun(check.out, before), message, by, surface)
+    if before is not None and before.input.sha256 != source.sha256:
+        raise UsageError(
+            Sentence("jobs.import_other_file", folder=check.out), advice=Sentence("advice.other_folder")
+        )
+    if before is not None and before.environment is not Environment.BANK:
+        raise UsageError(
+            Sentence("jobs.import_simulated", folder=check.out), advice=Sentence("advice.other_folder")
+        )
     chosen = of_bank(signed_with(choose(check.profile or IMPORTED, file), check.sign_with))
     refuse_changed_copy(check.file, source.sha256, chosen.signer, own=check.out)
     refuse_foreign_files(check.out, chosen.environment, now=now, fresh=check.fresh)

@@ -12,7 +12,7 @@ from pipeline.rules.totals import money_of, plain
 from pipeline.wording import Sentence
 from schemas.changes import Change, Comparison
 from schemas.forecast import Forecast
-from schemas.outcomes import Outcome, WarningCode
+from schemas.outcomes import WarningCode
 from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningCount
 
@@ -114,9 +114,15 @@ def counts_in_words(counts: Iterable[WarningCount]) -> str:
 def sides(change: Change) -> tuple[str, str]:
     """Old and new value, to be shown side by side."""
     then = "-" if change.code is WarningCode.PAYEE_NEW else change.then or say("changes.no_longer_kept")
-    if change.code is WarningCode.BANK_DIFFERS and then in set(Outcome):
-        return in_words(Sentence(f"outcome.{then}")), in_words(Sentence(f"outcome.{change.now}"))
+    if change.code is WarningCode.BANK_DIFFERS:
+        return _outcome_shown(then), _outcome_shown(change.now)
     return visible(then), visible(change.now)
+
+
+def _outcome_shown(text: str) -> str:
+    """An outcome in words, with the masked name that came with it."""
+    outcome, colon, name = text.partition(":")
+    return f"{say(f'outcome.{outcome}')}{colon}{visible(name)}"
 
 
 class ChangeLine(NamedTuple):

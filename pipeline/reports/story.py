@@ -11,9 +11,9 @@ from pipeline.apis.own_codes import MEANINGS
 from pipeline.frames import AnswerState, BicSource, RouteReason
 from pipeline.reports.reasons import SaidReasons, sentence_of, sentences_of
 from pipeline.reports.terminal import STYLES, rule_table, text_line
-from pipeline.reports.wording import SIMULATED, advice, in_words, say, visible, which_rows
+from pipeline.reports.wording import ADVICE_BY_CODE, SIMULATED, advice, in_words, say, visible, which_rows
 from pipeline.wording import Sentence
-from schemas.outcomes import Action, Environment, Outcome, OutcomeColumns
+from schemas.outcomes import ABOUT_THE_PAYEE, Action, Environment, Outcome, OutcomeColumns
 from schemas.story import Story, StoryAttempt, StoryDecision, StoryOrigin, StoryPayment
 
 ROWS_SHOWN_MAX = 20
@@ -76,7 +76,7 @@ def _parts(story: Story, width: int, reasons: SaidReasons) -> Iterable[tuple[str
     else:
         yield "story.question", _question(story)
         yield "story.requests", _requests(story)
-    yield "story.result", _outcome(story.outcome, reasons)
+    yield "story.result", _outcome(story, reasons)
     if story.decisions:
         yield (
             "story.decisions",
@@ -190,7 +190,8 @@ def _to_do(outcome: OutcomeColumns) -> str:
     return in_words(advice(outcome.check_action, outcome.check_code))
 
 
-def _outcome(outcome: OutcomeColumns, reasons: SaidReasons) -> RenderableType:
+def _outcome(story: Story, reasons: SaidReasons) -> RenderableType:
+    outcome = story.outcome
     word = Text(say(f"outcome.{outcome.check_outcome}"), style=STYLES[outcome.check_outcome])
     lines: dict[str, str | Text] = {
         say("story.outcome"): word,
@@ -202,6 +203,8 @@ def _outcome(outcome: OutcomeColumns, reasons: SaidReasons) -> RenderableType:
     action = to_do = say(f"action.{outcome.check_action}")
     if outcome.check_action != Action.PAY:
         to_do = say("story.to_do_what", action=action, advice=_to_do(outcome))
+    elif warned := {finding.code for finding in story.findings}.intersection(ABOUT_THE_PAYEE):
+        to_do = in_words(ADVICE_BY_CODE[next(code for code in ABOUT_THE_PAYEE if code in warned)])
     lines[say("story.to_do")] = to_do
     if outcome.check_id is not None:
         lines[say("story.answered")] = _moment(outcome.check_time or "")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from textwrap import fill
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
-from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
+from pipeline.apis.own_codes import OF_REPORTS, TOO_LARGE, WRONG_FORM
 from pipeline.wording import Sentence, SurfaceKind, Value, language, rendered
 from pipeline.wording.rows import positions_named, rows_named
 from pipeline.wording.values import Number
@@ -43,6 +43,7 @@ ADVICE_BY_CODE: Mapping[str, Sentence] = {
     WRONG_FORM: _ASK_PROVIDER,
     BY_POLICY: Sentence("todo.policy_wants_look"),
     **{code: Sentence(f"warning.{code}") for code in ABOUT_THE_PAYEE},
+    **{code: meaning.advice for code, meaning in OF_REPORTS.items() if meaning.advice is not None},
 }
 """The same for codes whose next step differs from that of their action, and for a match that needs review."""
 _OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')

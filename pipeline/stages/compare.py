@@ -286,15 +286,15 @@ def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, 
     is_outcome = pl.col("outcome") != pl.col("outcome_now")
     is_name = (_alike("name") != _alike("name_now")).fill_null(value=False)
     differs = both.filter(is_checked & is_reported & (is_outcome | is_name))
-    names = (
-        pl.Series(column, map(masked_name, differs[column].fill_null("")), dtype=pl.String)
+    named = (
+        pl.Series(column, map(masked_name, differs[column].fill_null("")), dtype=pl.String).replace("", None)
         for column in ("name", "name_now")
     )
-    shown = differs.with_columns(names).select(
+    shown = differs.with_columns(named).select(
         "row",
         "earlier",
-        then=pl.when(is_outcome).then("outcome").otherwise("name"),
-        now=pl.when(is_outcome).then("outcome_now").otherwise("name_now"),
+        then=_with_name("outcome", "name"),
+        now=_with_name("outcome_now", "name_now"),
     )
     answered_count, only_bank_count, only_check_count = both.select(
         (is_checked & is_reported).sum(),
@@ -309,6 +309,10 @@ def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, 
     )
     changes = shown.with_columns(code=pl.lit(WarningCode.BANK_DIFFERS.value))
     return Changes(changes.select(pl.col(column).cast(kind) for column, kind in CHANGES.items())), comparison
+
+
+def _with_name(outcome: str, name: str) -> pl.Expr:
+    return pl.concat_str(outcome, pl.format(": {}", name), ignore_nulls=True)
 
 
 def _alike(name: str) -> pl.Expr:

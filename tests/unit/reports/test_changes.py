@@ -91,6 +91,10 @@ def test_every_code_of_a_change_has_words():
         (change(), ("**1111", "**2222")),
         (change(WarningCode.PAYEE_NEW, then=None), ("-", "**2222")),
         (change(WarningCode.BANK_DIFFERS, then="match", now="no_match"), ("match", "no match")),
+        (
+            change(WarningCode.BANK_DIFFERS, then="match", now="close_match: A** B**"),
+            ("match", "close match: A** B**"),
+        ),
         (change(WarningCode.NAME_CHANGED, then=None), ("no longer kept", "**2222")),
         (change(WarningCode.NAME_CHANGED, then="A\x1b[31m*", now="\u202ey*"), ("A\\x1b[31m*", "\\u202ey*")),
     ],
