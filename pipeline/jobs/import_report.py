@@ -43,6 +43,7 @@ from pipeline.stages.plan import Plan, bases
 from pipeline.stages.write import write
 from pipeline.wording import Moment, Sentence
 from schemas.folder import bank_report_name
+from schemas.manifest import Manifest
 from schemas.outcomes import Environment
 from schemas.strict import timestamp
 from schemas.summary import ReportUsed
@@ -82,14 +83,8 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
     before = None if check.fresh else replaced_manifest(check.out)
     if before is not None and compares(before) and before.input.sha256 == source.sha256:
         return _compared(job, EndedRun(check.out, before), message, by, surface)
-    if before is not None and before.input.sha256 != source.sha256:
-        raise UsageError(
-            Sentence("jobs.import_other_file", folder=check.out), advice=Sentence("advice.other_folder")
-        )
-    if before is not None and before.environment is not Environment.BANK:
-        raise UsageError(
-            Sentence("jobs.import_simulated", folder=check.out), advice=Sentence("advice.other_folder")
-        )
+    if before is not None:
+        _refuse_other(check.out, before, source.sha256)
     chosen = of_bank(signed_with(choose(check.profile or IMPORTED, file), check.sign_with))
     refuse_changed_copy(check.file, source.sha256, chosen.signer, own=check.out)
     refuse_foreign_files(check.out, chosen.environment, now=now, fresh=check.fresh)
@@ -144,6 +139,15 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
         return RunResult(
             decided.summary, already_finished=False, changes=decided.changes, next_step=next_step
         )
+
+
+def _refuse_other(folder: Path, before: Manifest, sha256: str) -> None:
+    """Refuse a folder with results of another file, or with a check that cannot be compared (UsageError)."""
+    advice = Sentence("advice.other_folder")
+    if before.input.sha256 != sha256:
+        raise UsageError(Sentence("jobs.import_other_file", folder=folder), advice=advice)
+    if before.environment is not Environment.BANK:
+        raise UsageError(Sentence("jobs.import_simulated", folder=folder), advice=advice)
 
 
 def _received(
