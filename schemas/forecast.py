@@ -102,7 +102,7 @@ class Forecast(OwnDocument):
     """The address of a shared ledger, which the forecast does not query: other hosts' answers and used caps
     are not counted.
     """
-    places: RowPositions | None = None
+    positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines."""
     notes: list[Spoken] = []
     """Notes on decisions about columns, for people."""

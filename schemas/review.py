@@ -64,7 +64,7 @@ class Fix(OwnDocument):
     corrected: PaymentFile | None
     """None if no correction was accepted."""
     corrected_rows: list[int]
-    places: RowPositions | None = None
+    positions: RowPositions | None = None
     """The positions of the rows in the file; None if it has no lines."""
     notes: list[Spoken] = []
     """Possible objections of a bank to the file, and what it lacks of the input: a sentence each."""
@@ -94,7 +94,7 @@ class Split(OwnDocument):
     """None if no row may be paid."""
     hold: PaymentFile | None
     """None if no row is held."""
-    places: RowPositions | None = None
+    positions: RowPositions | None = None
     """The positions of the rows in the file; None if it has no lines."""
     differences: list[Spoken] = []
     """Differences between the file's own figures and its payments: a sentence each."""

@@ -83,7 +83,7 @@ class ShareStatus(OwnDocument):
         int, Field(description="In any second; with a rate below 1, in any 1 / rate_per_s seconds.")
     ]
     rate_per_s: Annotated[float, Field(description="The rate of the whole account, by its profile.")]
-    places: Annotated[int, Field(description="Requests at the same time.")]
+    slots: Annotated[int, Field(description="Requests at the same time.")]
     in_flight_max: Annotated[int, Field(description="Those of the whole account, by its profile.")]
     lease_s: Annotated[
         float, Field(description="How long it may, unless it renews; negative where it ended.")

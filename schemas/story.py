@@ -35,7 +35,7 @@ class StoryQuestion(OwnDocument):
     """The fields that are not empty; the account is masked."""
     rows: list[int]
     """All rows that share it, this one included; the first hundred."""
-    places: list[str] = []
+    positions: list[str] = []
     """Positions of these rows in the file; empty if the format has none."""
     row_count: int
 

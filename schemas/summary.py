@@ -170,7 +170,7 @@ class InputFile(OwnDocument):
     """The columns of amounts in a workbook whose filled cells are all numbers."""
     extra_column_count: int = 0
     """The number of the outcome file's columns, before its own, with excess cells of rows."""
-    places: RowPositions | None = None
+    positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines, such as Parquet."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are not payments, in file order."""

@@ -215,7 +215,7 @@ class Listing(NamedTuple):
     def _shown(self, some: pl.DataFrame) -> list[ListedRow]:
         if some.is_empty():
             return []
-        run, indexes, positions = self.run, some["row"] - 1, self.run.summary.input.places
+        run, indexes, positions = self.run, some["row"] - 1, self.run.summary.input.positions
         cells = run.rows.payments[indexes].hstack(run.rows.outcomes[indexes].drop("row").get_columns())
         # `numbered` finds rows by position.
         own = cells.with_columns(row=pl.int_range(1, cells.height + 1, dtype=pl.UInt32))

@@ -137,7 +137,7 @@ class Review(NamedTuple):
     def reason_of(self, row: int) -> list[Sentence | str]:
         """The reason of a row's outcome, as sentences."""
         reason = self.rows.outcomes["check_reason"][row - 1]
-        return sentences_of(reason, self.rows.reasons, self.summary.input.places)
+        return sentences_of(reason, self.rows.reasons, self.summary.input.positions)
 
     def left(self, latest: Mapping[int, RowsDecided]) -> ControlTotal:
         """The rows to review that have no decision, with their money."""

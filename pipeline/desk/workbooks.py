@@ -73,7 +73,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     """
     summary = review.summary
     found = workbook.read(
-        path, run_id=summary.run_id, row_count=summary.input.row_count, positions=summary.input.places
+        path, run_id=summary.run_id, row_count=summary.input.row_count, positions=summary.input.positions
     )
     known = {row: (last.decision, last.reason) for row, last in latest.items()}
     is_new = [known.get(row) != (decision, reason) for row, decision, reason, _ in found.iter_rows()]

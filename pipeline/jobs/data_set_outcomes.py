@@ -240,6 +240,6 @@ def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
         decision={field: columns for read in reads[::-1] for field, columns in read.decision.items()},
         notes=first.notes,
         **first.dialect,
-        places=planned.rows.positions,
+        positions=planned.rows.positions,
         **rows_of_parts(planned.usable),
     )

@@ -119,7 +119,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         row_count=corrections["row"].n_unique(),
         correctable_count=possible["row"].n_unique(),
         corrected=corrected,
-        places=run.summary.input.places,
+        positions=run.summary.input.positions,
         notes=[] if corrected is None else notes_on(run, [corrected]),
         corrected_rows=rows.to_list(),
         refused_rows=wanted.filter(~pl.col("row").is_in(rows.implode()))["row"].to_list(),
@@ -159,7 +159,7 @@ def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applie
     ).with_columns(payee_key=payee_ids(source.original))
     return corrections.join(payments, on="row", how="left", maintain_order="left").select(
         "row",
-        position_texts(corrections["row"], run.summary.input.places),
+        position_texts(corrections["row"], run.summary.input.positions),
         "field",
         "from",
         "to",

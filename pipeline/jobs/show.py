@@ -97,7 +97,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
     if not 1 <= row <= manifest.input.row_count:
         raise UsageError(Sentence("jobs.sentence", row=row, extent=_extent(manifest.input)))
     with opened_to_read(folder, now=timestamp(now)) as record:
-        rows, positions = _rows_with(row, run), manifest.input.places
+        rows, positions = _rows_with(row, run), manifest.input.positions
         validated = validate(rows.payments, routes_of(manifest.profile), positions)
         # A damaged row was rejected; once rewritten, it looks sound.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
@@ -218,9 +218,9 @@ def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
 def _extent(file: InputFile) -> Sentence:
     """The rows of a file, and the positions of the first and the last."""
     rows = Sentence("jobs.rows_of_file", file=file.name, last=str(file.row_count))
-    if file.places is None:
+    if file.positions is None:
         return rows
-    first, last = (positions_named([row], file.places) for row in (1, file.row_count))
+    first, last = (positions_named([row], file.positions) for row in (1, file.row_count))
     return Sentence("jobs.rows_of_file_at", rows=rows, first=first, last=last)
 
 
@@ -299,6 +299,6 @@ def _question(check: Check, assignments: pl.DataFrame, positions: RowPositions |
     return StoryQuestion(
         fields=_filled(fields),
         rows=listed,
-        places=[position_text(row, positions) for row in listed if positions is not None],
+        positions=[position_text(row, positions) for row in listed if positions is not None],
         row_count=rows.len(),
     )

@@ -149,7 +149,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         input=control,
         release=release,
         hold=hold,
-        places=run.summary.input.places,
+        positions=run.summary.input.positions,
         differences=run.summary.input.differences,
         notes=[*notes_on(run, payment_files), *_released_here(earlier, release, released_rows)],
         released_warnings=released_warnings,
@@ -285,7 +285,7 @@ def _reasons(run: FinishedRun, placements: Placements, decisions: pl.DataFrame) 
     by_action = pl.col("check_action").replace_strict(actions)
     return rows.select(
         "row",
-        position_texts(rows["row"], run.summary.input.places),
+        position_texts(rows["row"], run.summary.input.positions),
         payee="name",
         account=pl.Series([masked(account) for account in accounts], dtype=pl.String),
         amount="amount",

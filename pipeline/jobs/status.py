@@ -40,7 +40,7 @@ def _account(scope: str, api: str, division: Division, now: float) -> AccountUse
             pid=share.who.pid,
             requests=share.part.requests,
             rate_per_s=share.rate_per_s,
-            places=share.part.slots,
+            slots=share.part.slots,
             in_flight_max=share.in_flight_max,
             lease_s=share.until - now,
         )

@@ -275,7 +275,7 @@ def _ledger_agrees(looked_at: _LookedAt, now: datetime) -> list[Finding]:
         """The questions of a part, from the payment file if it is there."""
         is_whole = looked_at.is_input and len(looked_at.parts()) == 1
         payments = looked_at.original(part).payments if is_whole else rows(part).payments
-        valid = validate(payments, routes_of(manifest.profile), manifest.input.places)
+        valid = validate(payments, routes_of(manifest.profile), manifest.input.positions)
         return plan(valid.accepted), rows(part).outcomes
 
     with opened_to_read(run.folder, now=timestamp(now), proves=False) as record:
@@ -325,7 +325,7 @@ def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
         if agrees(run, source.message, looked_at.rows(part)):
             return [*found, Finding(what, Sentence("evidence.comparison_agrees"))]
         return [*found, Finding(what, Sentence("evidence.comparison_differs"), DIFFERS)]
-    valid = validate(source.payments, routes_of(manifest.profile), manifest.input.places)
+    valid = validate(source.payments, routes_of(manifest.profile), manifest.input.positions)
     findings, planned = Findings(valid.rejects, valid.warnings), plan(valid.accepted)
     again = outcomes_again(source.message, findings, planned, kept_reports(run, source.message))
     return [*found, *outcomes_agree(manifest, looked_at.rows(part).outcomes, again)]

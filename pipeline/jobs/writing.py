@@ -233,7 +233,7 @@ def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> Input
         notes=[note.recorded() for note in (*source.notes, *prepared.notes)],
         **source.dialect._asdict(),
         extra_column_count=source.extra_column_count,
-        places=source.positions,
+        positions=source.positions,
         not_payments=source.not_payments,
         bank_warnings=list(prepared.bank_warnings),
         currency_sources=currency_sources(source.payments),

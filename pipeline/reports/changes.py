@@ -179,7 +179,7 @@ def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) ->
     of_bank, others = list[Change](), list[Change]()
     for change in changes:
         (of_bank if change.code is WarningCode.BANK_DIFFERS else others).append(change)
-    places = summary.input.places
+    places = summary.input.positions
     if summary.bank_comparison is not None:
         yield ChangeSection(
             "bank",

@@ -174,7 +174,7 @@ def reasons_in_words(
     """The rows with reasons in the current language; a reason without a recorded sentence stays English."""
     if language() == ENGLISH or not reasons:
         return summary, rows
-    positions = summary.input.places
+    positions = summary.input.positions
     spoken = {text: " ".join(map(in_words, sentences_of(text, reasons, positions))) for text in reasons}
     codes = [
         code.model_copy(update={"reason": spoken.get(code.reason, code.reason)}) for code in summary.codes
@@ -212,7 +212,7 @@ def bank_report(
 def _attention(path: Path, summary: Summary, table: pl.DataFrame) -> Path:
     """Write the payments to review; cells that a spreadsheet would run are escaped."""
     own, rows = table.drop(ROW, *COLUMNS), table[ROW]
-    located = zip((rows, position_texts(rows, summary.input.places)), PLACE_COLUMNS, strict=True)
+    located = zip((rows, position_texts(rows, summary.input.positions)), PLACE_COLUMNS, strict=True)
     ours = [*(column.alias(name) for column, name in located), *table.select(COLUMNS).get_columns()]
     with write_atomically(path) as file:
         spreadsheet.write(own.hstack(ours), file, delimiter=summary.input.delimiter)

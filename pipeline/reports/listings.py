@@ -79,7 +79,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         refused = Sentence("terminal.would_be_refused", why=in_words(forecast.refusal))
         console.print(text_line(refused, "bold yellow"))
     for count in forecast.warning_codes:
-        console.print(Text(visible(warning_text(count, forecast.places))))
+        console.print(Text(visible(warning_text(count, forecast.positions))))
     if forecast.rejects:
         console.print(_rejects(forecast, console.width))
 
@@ -136,11 +136,11 @@ def _costs(forecast: Forecast) -> Iterator[Sentence]:
 def _rejects(forecast: Forecast, width: int) -> Table:
     """Broken rules: one line per row and rule if they are few, by kind if they are many."""
     if sum(kind.row_count for kind in forecast.broken_rules) <= REJECTS_SHOWN_MAX:
-        texts = {kind.message: _rule_text(kind, forecast.places) for kind in forecast.broken_rules}
-        is_path = not position_pattern(forecast.places)  # too long for a column of its own
+        texts = {kind.message: _rule_text(kind, forecast.positions) for kind in forecast.broken_rules}
+        is_path = not position_pattern(forecast.positions)  # too long for a column of its own
         each = []
         for reject in forecast.rejects:
-            place = positions_in_words([reject.row], forecast.places)
+            place = positions_in_words([reject.row], forecast.positions)
             row, text = str(reject.row), texts.get(reject.message, reject.message)
             row, text = (row, f"{text} ({place})") if is_path else (f"{row}\n{place}", text)
             each.append((row.strip(), reject.field, reject.code, text.strip()))
@@ -150,7 +150,7 @@ def _rejects(forecast: Forecast, width: int) -> Table:
             number(kind.row_count),
             kind.field,
             kind.code,
-            f"{_rule_text(kind, forecast.places)}: {_rows_of(kind, forecast.places)}",
+            f"{_rule_text(kind, forecast.positions)}: {_rows_of(kind, forecast.positions)}",
         )
         for kind in forecast.broken_rules
     ]
@@ -274,7 +274,7 @@ def print_changes(result: Summary | Forecast, changes: Sequence[Change], console
     console.print(Text(f"\n{visible(title)}", style="bold"))
     if not changes:
         return
-    positions = result.places if isinstance(result, Forecast) else result.input.places
+    positions = result.positions if isinstance(result, Forecast) else result.input.positions
     table = table_of(
         ">row", *([] if positions is None else [f">{positions.unit}"]), ">amount", "what", "then", "now"
     )

@@ -92,13 +92,13 @@ def page(
         overview=overview(summary.outcomes),
         counts={total.outcome: total.row_count for total in summary.outcomes if total.row_count},
         pending=pending(
-            rows, rows_max=rows_max, searched_max=searched_max, positions=summary.input.places, sums=sums
+            rows, rows_max=rows_max, searched_max=searched_max, positions=summary.input.positions, sums=sums
         ),
         pairs=pairs(summary, rows) if sums is None else (),
         repeated_count=repeated_count(summary),
         warning_lines=warning_lines(
             (warning for warning in summary.warnings if warning.code not in _TOLD_APART),
-            summary.input.places,
+            summary.input.positions,
         ),
         comparisons=list(sections(summary, changes, rows)),
         changes=changes,
@@ -235,7 +235,7 @@ def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
         if warning.code == WarningCode.PAYMENT_REPEATED
         and (earlier := earlier_row(warning.message)) is not None
     ][:PAIRS_MAX]
-    shown = numbered(rows, [number for pair in found for number in pair], summary.input.places)
+    shown = numbered(rows, [number for pair in found for number in pair], summary.input.positions)
     return [Pair(*pair) for pair in zip(shown[::2], shown[1::2], strict=True)]
 
 

@@ -29,14 +29,14 @@ def print_fix(done: Fix, console: Console) -> None:
     for line in _to_correct(done):
         console.print(text_line(line), soft_wrap=True)
     if done.corrected is not None:
-        which = which_rows(done.corrected_rows, positions=done.places)
+        which = which_rows(done.corrected_rows, positions=done.positions)
         rows = counted(len(done.corrected_rows), "row")
         line = Sentence("review.corrected_rows", rows=rows, which=which, path=done.corrected.path)
         console.print(text_line(line, "bold"), soft_wrap=True)
     for note in note_sentences(done.notes):
         console.print(text_line(note, "bold yellow"), soft_wrap=True)
     if done.refused_rows:
-        which = which_rows(done.refused_rows, positions=done.places)
+        which = which_rows(done.refused_rows, positions=done.positions)
         line = Sentence("review.not_corrected_rows", which=which, corrections=done.corrections)
         console.print(text_line(line, "bold red"), soft_wrap=True)
     if done.corrected is not None or done.correctable_count:
@@ -70,7 +70,7 @@ def print_split(done: Split, console: Console) -> None:
         totals.add_row(say(f"review.{name}"), *_total(part))
     console.print(totals, "")
     warned = [
-        Sentence("review.released_anyway", warning=warning_text(count, done.places))
+        Sentence("review.released_anyway", warning=warning_text(count, done.positions))
         for count in done.released_warnings
     ]
     differs = [Sentence("terminal.warning", said=in_words(difference)) for difference in done.differences]
@@ -85,7 +85,7 @@ def print_split(done: Split, console: Console) -> None:
             reasons.add_row(number(held.row_count), text_line(in_words(held.why)))
         console.print(reasons, "")
     if done.unheeded_rows:
-        which = which_rows(done.unheeded_rows, positions=done.places)
+        which = which_rows(done.unheeded_rows, positions=done.positions)
         console.print(text_line(Sentence("review.held_all_the_same", which=which), "bold red"))
     files = [file.path for file in (done.release, done.hold) if file is not None]
     if done.release is None:

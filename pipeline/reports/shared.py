@@ -78,7 +78,7 @@ def _account(account: AccountUse) -> Iterator[Sentence]:
             host=share.host,
             requests=Sentence("status.requests", count=share.requests),
             rate_per_s=share.rate_per_s,
-            places=Sentence("status.places", count=share.places),
+            places=Sentence("status.positions", count=share.slots),
             in_flight_max=share.in_flight_max,
         )
     if account.paused_s:

@@ -102,7 +102,7 @@ def _question(story: Story) -> RenderableType:
         lines[say("story.bic_from")] = _word(story.route.bic_source)
     if story.question is not None:
         lines |= _labelled({field: value for field, value in story.question.fields.items() if field != "api"})
-        numbered = zip_longest(story.question.rows, story.question.places)
+        numbered = zip_longest(story.question.rows, story.question.positions)
         others = [
             f"{row} ({_place(place)})" if place else f"{row}" for row, place in numbered if row != story.row
         ]

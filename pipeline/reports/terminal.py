@@ -182,12 +182,12 @@ def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
     table = table_of(">rows", "code", "what it means, and what to do")
     for count in sorted(summary.codes, key=lambda count: order.index(count.outcome)):
         if count.outcome is not Outcome.MATCH:
-            numbers = ", ".join(map(str, count.rows)) + in_brackets(count.rows, summary.input.places)
+            numbers = ", ".join(map(str, count.rows)) + in_brackets(count.rows, summary.input.positions)
             more = ", ..." if count.row_count > len(count.rows) else "."
             which = in_words(Sentence("terminal.rows", count=count.row_count, rows=numbers)) + more
             # A rejected row's reason already contains the advice.
             to_do = "" if count.action is Action.CORRECT_ROW else in_words(advice(count.action, count.code))
-            reason = map(in_words, sentences_of(count.reason, reasons, summary.input.places))
+            reason = map(in_words, sentences_of(count.reason, reasons, summary.input.positions))
             meaning = " ".join(filter(None, (*reason, to_do, which)))
             table.add_row(number(count.row_count), _code(count.code, count.outcome), Text(visible(meaning)))
     return table
@@ -200,7 +200,7 @@ def _attention(summary: Summary, *, is_listed: bool) -> RenderableType:
     title = text_line(Sentence(key, count=count, row_count=row_count), "bold")
     if not summary.attention or not is_listed:
         return title
-    positions = summary.input.places
+    positions = summary.input.positions
     where = [] if positions is None else [f">{header}" for header in positions.headers]
     table = table_of(">row", *where, ">amount", "code", "payment id")
     for row in summary.attention[:ROWS_SHOWN_MAX]:
@@ -296,7 +296,7 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):
         notes.append(Sentence("terminal.not_covered_by_modulus", count=count))
     notes += currency_sentences(summary.input.currency_sources)
-    notes += [warning_text(count, summary.input.places) for count in summary.warning_codes]
+    notes += [warning_text(count, summary.input.positions) for count in summary.warning_codes]
     if step := next_step or summary.next_step:
         notes.append(step)
     return [text_line(line) for line in notes]

@@ -92,7 +92,7 @@ def write_workbook(summary: Summary, listed: ListedRows, folder: Path, *, outcom
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": say("sheet.document"), "created": finished.replace(tzinfo=None)})
         writer = _Writer(book, summary, Policy(listed.policy, listed.warned, summary.profile))
-        places = summary.input.places
+        places = summary.input.positions
         rows = listed.rows.with_columns(position_texts(listed.rows["row"], places, position_pattern(places)))
         writer.write(shown(rows), listed.changes, outcome_name, is_all=is_all)
     with write_atomically(path) as file:

@@ -104,7 +104,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
         given,
         run_id=run.summary.run_id,
         row_count=run.summary.input.row_count,
-        positions=run.summary.input.places,
+        positions=run.summary.input.positions,
     )
     return signed(decided, by=approver.by, time=approver.time)
 

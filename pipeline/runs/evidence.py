@@ -115,7 +115,7 @@ def cells_agree(file: InputFile, parts: Iterable[tuple[str, int, pl.DataFrame, p
         rows += other.unique().sort().to_list()
     if not rows:
         return Finding(what, Sentence("evidence.same_cells", file=file.name))
-    named = _named(rows, file.places)
+    named = _named(rows, file.positions)
     detail = Sentence(
         "evidence.other_cells", file=file.name, columns=[*columns], rows=named, remedy=RUN_AGAIN
     )
@@ -237,7 +237,7 @@ def ledger_agrees(
             if counts != recorded
             else Sentence("evidence.another_outcome_file"),
         ),
-        *([] if parts is None else [_answers_are_on_record(answers, parts, manifest.input.places)]),
+        *([] if parts is None else [_answers_are_on_record(answers, parts, manifest.input.positions)]),
     ]
 
 
@@ -275,7 +275,7 @@ def answers_agree(
     `Outcomes`.
     """
     found = [_compared_answers(planned, outcomes, known) for planned, outcomes in parts]
-    positions, row_count = manifest.input.places, sum(part.row_count for part in found)
+    positions, row_count = manifest.input.positions, sum(part.row_count for part in found)
     strange = [row for part in found for row in part.strange]
     wrong = pl.concat(rows for part in found for rows in part.differs.values()).unique().sort().to_list()
     return [
@@ -316,7 +316,7 @@ def outcomes_agree(manifest: Manifest, written: pl.DataFrame, again: pl.DataFram
             Sentence(
                 "evidence.reports_differ",
                 columns=[column for column, some in differs.items() if some.len()],
-                rows=_named(wrong, manifest.input.places),
+                rows=_named(wrong, manifest.input.positions),
                 remedy=RUN_AGAIN,
             ),
         )

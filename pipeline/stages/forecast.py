@@ -97,7 +97,7 @@ def forecast(  # noqa: PLR0913 (one argument per fact of the file)
         warning_count=warnings.height,
         warning_codes=warning_counts(warnings),
         why_uncounted=why_uncounted,
-        places=positions,
+        positions=positions,
     )
 
 

@@ -60,7 +60,7 @@ def test_the_outcome_file_has_the_payments_and_the_summary_names_the_rest(desk, 
     assert [row["payment_id"] for row in desk.outcomes()] == ["P1", "P2", "P3"]
     said = json.loads((folder / "summary.json").read_text())["input"]
     assert said["row_count"] == 3
-    assert said["places"] == {"unit": UNIT[kind], "stretches": [[1, 5, 1]], "names": []}
+    assert said["positions"] == {"unit": UNIT[kind], "stretches": [[1, 5, 1]], "names": []}
     assert [(row["place"], row["kind"], row["agrees"]) for row in said["not_payments"]] == [
         (9, "total", True),
         (10, "count", True),

@@ -358,7 +358,7 @@ def test_status_shows_the_run_who_asks_and_what_each_may_use(
     assert (holder["pid"], holder["alive"]) == (first.pid, True)
     assert 0 < holder["oldest_lease_s"] <= LEASE_S
     [share] = account["shares"]
-    assert (share["pid"], share["requests"], share["places"]) == (first.pid, rate_per_s, 8)
+    assert (share["pid"], share["requests"], share["slots"]) == (first.pid, rate_per_s, 8)
     assert (cap["cap"], cap["closed"]) == (1000, False)
     assert 0 < cap["used"] <= COUNT
     for said in (

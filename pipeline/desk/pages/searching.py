@@ -83,7 +83,7 @@ async def row_story(request: web.Request) -> web.Response:
     outcome = story.outcome
     cells = run.rows.payments.select(ACCOUNTS).row(row - 1, named=True) if person.compares else {}
     payment = {field: cells.get(field) or value for field, value in story.payment.items()}
-    shared = [] if story.question is None else zip_longest(story.question.rows, story.question.places)
+    shared = [] if story.question is None else zip_longest(story.question.rows, story.question.positions)
     return html(
         request,
         "story",
@@ -95,11 +95,12 @@ async def row_story(request: web.Request) -> web.Response:
             if person.has_names or field in OF_A_PAYMENT
         },
         has_names=person.has_names,
-        place=positions_in_words([row], current.summary.input.places),
+        place=positions_in_words([row], current.summary.input.positions),
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
         findings=[
-            (finding, sentence_of(finding.said, current.summary.input.places)) for finding in story.findings
+            (finding, sentence_of(finding.said, current.summary.input.positions))
+            for finding in story.findings
         ],
         to_do=advice(outcome.check_action, outcome.check_code),
         history=history,

@@ -242,7 +242,7 @@ def test_rows_are_named_with_their_places():
 def test_a_payment_of_a_pain_001_is_named_by_its_batch_and_its_number_there(summary_of, attention_row, shown):
     summary = summary_of(attention=[attention_row(row=20), attention_row(row=3)])
     places = RowPositions(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0)])
-    located = summary.input.model_copy(update={"places": places})
+    located = summary.input.model_copy(update={"positions": places})
 
     lines = shown(render(summary.model_copy(update={"input": located})), width=80).splitlines()
 
