@@ -95,7 +95,7 @@ _STATUS = LedgerStatus(
                     pid=4242,
                     requests=20,
                     rate_per_s=20.0,
-                    places=64,
+                    slots=64,
                     in_flight_max=64,
                     lease_s=4.0,
                 )

@@ -114,7 +114,7 @@ FINDINGS: Schema = {
     "field": pl.String(),
     "code": pl.String(),
     "message": pl.String(),  # for a person, in English; never quotes a name or an account number
-    "said": pl.String(),  # the message as `Sentence.as_text`
+    "sentence": pl.String(),  # the message as `Sentence.as_text`
 }
 REJECTS = FINDINGS
 WARNINGS = FINDINGS
@@ -220,7 +220,7 @@ OUTCOMES: Schema = {
 
 REASONS: Schema = {
     "reason": pl.String(),  # as in `check_reason`
-    "said": pl.String(),  # its sentences: a JSON list of `Sentence.as_data`
+    "sentence": pl.String(),  # its sentences: a JSON list of `Sentence.as_data`
 }
 """The sentences of each distinct reason of the outcomes, for pages in other languages."""
 

@@ -20,7 +20,7 @@ class EarlierRun(OwnDocument):
 class Comparison(OwnDocument):
     """A comparison of a file with earlier runs, and its result. It holds no name and no account."""
 
-    said: str
+    requested: str
     """The folders that the user gave, or the pattern whose newest match was used."""
     runs: list[EarlierRun]
     """Latest first; empty if no folder matched the pattern."""

@@ -64,7 +64,7 @@ class BrokenRule(OwnDocument):
     row_count: int
     rows: list[int]
     """The first ten rows."""
-    said: Annotated[list[JsonValue], Field(exclude=True)] = []
+    sentence: Annotated[list[JsonValue], Field(exclude=True)] = []
     """The sentence behind the message, as in `frames.FINDINGS`, for pages in other languages."""
 
 

@@ -16,7 +16,7 @@ class StoryFinding(OwnDocument):
     code: str
     message: str
     is_warning: bool
-    said: Annotated[list[JsonValue], Field(exclude=True)] = []
+    sentence: Annotated[list[JsonValue], Field(exclude=True)] = []
     """The sentence behind the message, as in `frames.FINDINGS`, for pages in other languages."""
 
 

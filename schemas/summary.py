@@ -41,7 +41,7 @@ class NotPayment(OwnDocument):
     payment_count: int | None = None
     agrees: bool | None = None
     """True if its figure equals that of the payments; None without a figure."""
-    said: LocalizedText
+    sentence: LocalizedText
     """The finding as a sentence."""
 
 
@@ -49,7 +49,7 @@ class StatedControl(OwnDocument):
     """A control total of a payment format: the stated figure and the actual one."""
 
     where: Spoken
-    said: str
+    stated: str
     """Empty if the file states nothing comparable."""
     found: str | None
     """The actual total; None if it cannot be added up."""
@@ -69,7 +69,7 @@ class SetAside(OwnDocument):
     lines: list[int]
     """The first ten lines."""
 
-    said: LocalizedText
+    sentence: LocalizedText
     """The sentence about them."""
 
 
@@ -97,7 +97,7 @@ class BankWarning(OwnDocument):
     since: str | None
     """The day from which banks apply the rule; None: always."""
     source: str
-    said: LocalizedText
+    sentence: LocalizedText
     """The whole warning, and what to do."""
 
 
@@ -199,7 +199,7 @@ class InputFile(OwnDocument):
     def differences(self) -> list[LocalizedText]:
         """Differences between the file's own figures and its payments, to be reviewed first."""
         stated = [control.difference for control in self.controls if control.difference]
-        return [*(row.said for row in self.not_payments if row.agrees is False), *stated]
+        return [*(row.sentence for row in self.not_payments if row.agrees is False), *stated]
 
     currency_sources: CurrencySources = CurrencySources()
 

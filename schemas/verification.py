@@ -9,7 +9,7 @@ class VerifiedItem(OwnDocument):
     what: str
     """The name of a file, or of the comparison."""
     well: bool
-    said: str
+    detail: str
     """The finding, or the difference and what to do."""
 
 

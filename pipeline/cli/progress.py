@@ -138,7 +138,7 @@ class ProgressLines(RunObserver):
 
     def _say(self, sentence: Sentence) -> None:
         self._console.print(
-            text_line(Sentence("progress.line", name=self._name + self._simulated, said=sentence)),
+            text_line(Sentence("progress.line", name=self._name + self._simulated, sentence=sentence)),
             soft_wrap=True,
         )
 

@@ -551,7 +551,7 @@ def _notes_on_totals(
     for level, status, stated, there in differs.select("id", "status", "count", "found").head(1).iter_rows():
         yield Sentence(
             "executors.report_counts_differ",
-            count=differs.height, id=level or "", status=status or "", said=stated or "", found=str(there),
+            count=differs.height, id=level or "", status=status or "", stated=stated or "", found=str(there),
         )  # fmt: skip
     sizes = pl.concat(
         [
@@ -564,7 +564,7 @@ def _notes_on_totals(
     sized = levels.drop_nulls("count").join(sizes, on="id", how="inner", maintain_order="left")
     wrong = sized.filter(pl.col("count").cast(pl.Int64, strict=False).ne_missing(pl.col("size")))
     for level, stated, size in wrong.select("id", "count", "size").head(1).iter_rows():
-        yield Sentence("executors.report_of_part", id=level, said=stated, found=str(size))
+        yield Sentence("executors.report_of_part", id=level, stated=stated, found=str(size))
 
 
 def _notes_on_others(reports: Sequence[ReceivedReport], unplaced_count: int) -> Iterator[Sentence]:

@@ -45,7 +45,7 @@ SET_ASIDE: Schema = {
 
 CONTROLS: Schema = {
     "where": pl.String(),  # the stating element: UTL1, number of credits
-    "said": pl.String(),
+    "stated": pl.String(),
     "found": pl.String(),  # the total of the actual payments; null if it cannot be known
     "agrees": pl.Boolean(),  # null if `found` is
     "difference": pl.String(),  # the difference, as `Sentence.as_text`; null if there is none
@@ -80,8 +80,8 @@ def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
 def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sentence:
     """The sentence about a differing control total; `found` is None if the payments cannot be added up."""
     if found is None:
-        return Sentence("formats.cannot_be_added", file=THE_FILE, said=stated, where=where)
-    return Sentence("formats.control_differs", file=THE_FILE, said=stated, where=where, found=found)
+        return Sentence("formats.cannot_be_added", file=THE_FILE, stated=stated, where=where)
+    return Sentence("formats.control_differs", file=THE_FILE, stated=stated, where=where, found=found)
 
 
 class FileIdentity(NamedTuple):
@@ -171,7 +171,7 @@ def stated_controls(message: Message) -> list[StatedControl]:
     return [
         StatedControl(
             where=_recorded(place) or where,
-            said=stated,
+            stated=stated,
             found=found,
             agrees=agrees,
             difference=_recorded(difference),
@@ -183,7 +183,7 @@ def stated_controls(message: Message) -> list[StatedControl]:
 def _recorded(sentence: str | None) -> LocalizedText | None:
     if sentence is None:
         return None
-    return Sentence("formats.whole_sentence", said=Sentence.of_data(json.loads(sentence))).recorded()
+    return Sentence("formats.whole_sentence", sentence=Sentence.of_data(json.loads(sentence))).recorded()
 
 
 def set_aside(message: Message) -> list[SetAside]:
@@ -202,7 +202,7 @@ def set_aside_of(kind: str, code: str | None, lines: Sequence[int]) -> SetAside:
         lines=_lines_named(lines),
     )
     first = list(lines[:ROWS_NAMED_MAX])
-    return SetAside(kind=kind, code=code, row_count=len(lines), lines=first, said=sentence.recorded())
+    return SetAside(kind=kind, code=code, row_count=len(lines), lines=first, sentence=sentence.recorded())
 
 
 def _lines_named(lines: Sequence[int]) -> Sentence:

@@ -200,12 +200,12 @@ def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotP
         row=row.row_index + 1,
         kind=kind.value,
         label=None if row.label is None else row.label.words,
-        said=Sentence("footer.is_no_payment", place=where, label=label).recorded(),
+        sentence=Sentence("footer.is_no_payment", place=where, label=label).recorded(),
     )
 
     def with_reason(why: Sentence, **found: object) -> NotPayment:
         sentence = Sentence("footer.is_no_payment_as", place=where, label=label, why=why).recorded()
-        return footer.model_copy(update={"said": sentence, **found})
+        return footer.model_copy(update={"sentence": sentence, **found})
 
     amount, currency = _figure(row)
     if kind is LabelKind.COUNT and (count := _count(row)) is not None:

@@ -70,9 +70,9 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
 def pairs_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> Sentence | None:
     """`--map` pairs for these guesses: the certain fields, then the choices.
 
-    >>> said = Sentence("column.ignored")
-    >>> name = Guess("name", said, ("#1", "#3"))
-    >>> looks = {"#1": name, "#2": Guess("iban", said), "#3": name}
+    >>> sentence = Sentence("column.ignored")
+    >>> name = Guess("name", sentence, ("#1", "#3"))
+    >>> looks = {"#1": name, "#2": Guess("iban", sentence), "#3": name}
     >>> str(pairs_of(looks, ["#1", "#2", "#3"]))
     'iban=#2, and name=#1 or name=#3'
     """

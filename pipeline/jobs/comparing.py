@@ -151,7 +151,7 @@ def compare_with_earlier(
             runs.append(stack.enter_context(earlier))
         changes, carried, payee_count = _compared(compared(), runs)
     comparison = Comparison(
-        said=words,
+        requested=words,
         runs=[
             EarlierRun(
                 folder=real_path(folder).name,

@@ -86,8 +86,8 @@ class CheckedSet:
         found = finished_before(self.job, None, ledger)
         if found is None or not found.complete or found.input.sha256 != self.sha256:
             return None
-        said_before = None if found.compared is None else found.compared.said
-        is_same = (found.input.mapping, said_before) == (
+        requested_before = None if found.compared is None else found.compared.requested
+        is_same = (found.input.mapping, requested_before) == (
             dict(self.job.mapping),
             wanted(self.job, chosen).in_words,
         )

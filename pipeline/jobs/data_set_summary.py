@@ -165,5 +165,5 @@ def rows_of_parts(parts: Sequence[tuple[DataPart, PartRead]]) -> dict[str, Any]:
 
 def _named(row: NotPayment, part: DataPart) -> NotPayment:
     """A row that is not a payment, with its part."""
-    sentence = Sentence("footer.in_part", part=part.name, said=Sentence.of_data(row.said.sentence))
-    return row.model_copy(update={"said": sentence.recorded()})
+    sentence = Sentence("footer.in_part", part=part.name, sentence=Sentence.of_data(row.sentence.sentence))
+    return row.model_copy(update={"sentence": sentence.recorded()})

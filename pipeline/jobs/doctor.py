@@ -122,7 +122,7 @@ def _ledger_key(profile: Profile) -> Sentence:
 def _shared_ledger(job: LedgerJob) -> Sentence:
     """The ledger's address (ConfigurationError: `precheck ledger check` found a risk of losing answers)."""
     found = inspect_ledger(job, is_restored=False)
-    wrong = [Sentence("jobs.finding", what=each.what, said=each.detail) for each in found if each.exit_code]
+    wrong = [Sentence("jobs.finding", what=each.what, detail=each.detail) for each in found if each.exit_code]
     if wrong:
         raise ConfigurationError(Sentence("jobs.ledger_unfit", problems=wrong))
     return found[0].detail

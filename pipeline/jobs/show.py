@@ -267,7 +267,9 @@ def _filled(fields: dict[str, str | None]) -> dict[str, str]:
 
 def _findings(row: int, findings: tuple[pl.DataFrame, pl.DataFrame]) -> list[StoryFinding]:
     return [
-        StoryFinding(field=field, code=code, message=message, is_warning=is_warning, said=json.loads(data))
+        StoryFinding(
+            field=field, code=code, message=message, is_warning=is_warning, sentence=json.loads(data)
+        )
         for is_warning, frame in enumerate(findings)
         for _, field, code, message, data in frame.filter(pl.col("row") == row).iter_rows()
     ]

@@ -162,7 +162,7 @@ def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
     """
     for finding in verify(job, now=now):
         if finding.exit_code:
-            raise InputError(Sentence(refusal, folder=job.folder, what=finding.what, said=finding.detail))
+            raise InputError(Sentence(refusal, folder=job.folder, what=finding.what, detail=finding.detail))
 
 
 def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
@@ -192,7 +192,7 @@ def verification(findings: Iterable[Finding]) -> Verification:
     """Findings as a document, in English that names options of the command."""
     found = [
         VerifiedItem(
-            what=str(each.what), well=not each.exit_code, said=words(each.detail, SurfaceKind.COMMAND)
+            what=str(each.what), well=not each.exit_code, detail=words(each.detail, SurfaceKind.COMMAND)
         )
         for each in findings
     ]

@@ -79,7 +79,7 @@ def all_are_new(comparison: Comparison) -> bool:
 def compared_with(comparison: Comparison) -> str:
     """The comparison and its result, as a sentence."""
     if not comparison.runs:
-        return say("changes.compared_nothing", said=comparison.said)
+        return say("changes.compared_nothing", requested=comparison.requested)
     folders = [run.folder for run in comparison.runs]
     if comparison.payee_count and all_are_new(comparison):
         return say("changes.all_are_new", folders=folders)
@@ -88,10 +88,10 @@ def compared_with(comparison: Comparison) -> str:
 
 def comparisons_in_words(found: Summary | Forecast) -> str | None:
     """With what a file was compared, and the result; None if with nothing."""
-    said = [] if found.compared is None else [compared_with(found.compared)]
+    sentences = [] if found.compared is None else [compared_with(found.compared)]
     if isinstance(found, Summary) and found.bank_comparison is not None:
-        said.append(compared_with_bank(found))
-    return " ".join(said) or None
+        sentences.append(compared_with_bank(found))
+    return " ".join(sentences) or None
 
 
 def compared_with_bank(summary: Summary) -> str:

@@ -145,7 +145,7 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
     for rule in RULES:
         fields.setdefault((rule.code, rule.sentence), []).append(rule.field)
     for (code, sentence), named in fields.items():
-        says = Sentence("explain.whole", said=sentence)
+        says = Sentence("explain.whole", sentence=sentence)
         if code in UNASKED:
             yield (
                 code,

@@ -65,11 +65,11 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     for sentence in (*_spared(forecast), saved, *_costs(forecast)):
         console.print(text_line(sentence))
     sentences: tuple[Sentence | str, ...] = (
-        *(in_words(warning.said) for warning in forecast.bank_warnings),
+        *(in_words(warning.sentence) for warning in forecast.bank_warnings),
         *note_sentences(forecast.notes),
         *(Sentence("terminal.totals_differ") for one in forecast.controls[:1] if not one.agrees),
         *not_payment_sentences(forecast.not_payments),
-        *(aside.said for aside in forecast.set_aside),
+        *(aside.sentence for aside in forecast.set_aside),
         *difference_sentences(forecast.controls),
         *currency_sentences(forecast.currency_sources),
     )
@@ -158,7 +158,7 @@ def _rejects(forecast: Forecast, width: int) -> Table:
 
 
 def _rule_text(kind: BrokenRule, positions: RowPositions | None) -> str:
-    return in_words(sentence_of(kind.said, positions)) if kind.said else kind.message
+    return in_words(sentence_of(kind.sentence, positions)) if kind.sentence else kind.message
 
 
 def _rows_of(kind: BrokenRule, positions: RowPositions | None) -> str:

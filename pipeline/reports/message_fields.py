@@ -41,7 +41,7 @@ def print_fields(read: ColumnsRead, console: Console) -> None:
         console.print()
         for part in _controls(read):
             console.print(part)
-    lines = [*(aside.said for aside in read.set_aside), *note_sentences(read.notes)]
+    lines = [*(aside.sentence for aside in read.set_aside), *note_sentences(read.notes)]
     if lines:
         console.print()
     for line in lines:
@@ -93,7 +93,7 @@ def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
     for control in read.controls[:CONTROLS_LISTED_MAX]:
         table.add_row(
             Text(visible(in_words(control.where))),
-            Text(visible(control.said or say("terminal.not_known"))),
+            Text(visible(control.stated or say("terminal.not_known"))),
             Text(visible(control.found or say("terminal.not_known"))),
             _mark(control),
         )

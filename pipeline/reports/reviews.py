@@ -73,7 +73,7 @@ def print_split(done: Split, console: Console) -> None:
         Sentence("review.released_anyway", warning=warning_text(count, done.positions))
         for count in done.released_warnings
     ]
-    differs = [Sentence("terminal.warning", said=in_words(difference)) for difference in done.differences]
+    differs = [Sentence("terminal.warning", sentence=in_words(difference)) for difference in done.differences]
     lines: list[Sentence | str] = [*differs, *warned, *note_sentences(done.notes)]
     for line in lines:
         console.print(text_line(line, "bold yellow"), soft_wrap=True)

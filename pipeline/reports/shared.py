@@ -45,7 +45,7 @@ def _run(run: RunStatus) -> Sentence:
         state=state,
     )
     return (
-        Sentence("status.with_reused", said=sentence, count=run.reused_count)
+        Sentence("status.with_reused", sentence=sentence, count=run.reused_count)
         if run.reused_count
         else sentence
     )
@@ -78,7 +78,7 @@ def _account(account: AccountUse) -> Iterator[Sentence]:
             host=share.host,
             requests=Sentence("status.requests", count=share.requests),
             rate_per_s=share.rate_per_s,
-            places=Sentence("status.positions", count=share.slots),
+            places=Sentence("status.places", count=share.slots),
             in_flight_max=share.in_flight_max,
         )
     if account.paused_s:

@@ -66,7 +66,7 @@ def _parts(story: Story, width: int, reasons: SaidReasons) -> Iterable[tuple[str
                 say("story.warning" if finding.is_warning else "story.broken"),
                 finding.field,
                 finding.code,
-                in_words(sentence_of(finding.said, None)) if finding.said else finding.message,
+                in_words(sentence_of(finding.sentence, None)) if finding.sentence else finding.message,
             )
             for finding in story.findings
         ]

@@ -284,12 +284,12 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     is_list = any(note.sentence[0] == "stages.list_of_payees" for note in summary.input.notes)
     if "amount" not in summary.input.columns.values() and not is_list:
         notes.append(Sentence("terminal.no_amount_column"))
-    notes += [in_words(warning.said) for warning in summary.input.bank_warnings]
+    notes += [in_words(warning.sentence) for warning in summary.input.bank_warnings]
     notes += note_sentences(summary.input.notes)
     if summary.input.warning_codes:
         notes.append(Sentence("terminal.totals_differ"))
     notes += not_payment_sentences(summary.input.not_payments)
-    notes += [aside.said for aside in summary.input.set_aside]
+    notes += [aside.sentence for aside in summary.input.set_aside]
     notes += difference_sentences(summary.input.controls)
     if summary.modulus is not None and summary.modulus.is_old:
         notes.append(Sentence("terminal.old_modulus_tables"))

@@ -181,7 +181,7 @@ def note_sentences(notes: Iterable[str]) -> list[str]:
 
 def not_payment_sentences(rows: Iterable[NotPayment]) -> list[str]:
     """A line for each row that is not a payment; differing figures are warnings."""
-    return [_warning(row.said) if row.agrees is False else in_words(row.said) for row in rows]
+    return [_warning(row.sentence) if row.agrees is False else in_words(row.sentence) for row in rows]
 
 
 def in_words(sentence: Sentence | str) -> str:
@@ -190,7 +190,7 @@ def in_words(sentence: Sentence | str) -> str:
 
 
 def _warning(text: str) -> str:
-    return in_words(Sentence("terminal.warning", said=in_words(text)))
+    return in_words(Sentence("terminal.warning", sentence=in_words(text)))
 
 
 def currency_sentences(sources: CurrencySources) -> list[str]:

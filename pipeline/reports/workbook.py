@@ -276,7 +276,7 @@ class _Writer:
         ]
         differs = say("sheet.differs")
         facts += [
-            (differs if row.agrees is False else say("sheet.no_payment"), _printable(in_words(row.said)))
+            (differs if row.agrees is False else say("sheet.no_payment"), _printable(in_words(row.sentence)))
             for row in summary.input.not_payments
         ]
         file = summary.input
@@ -286,7 +286,8 @@ class _Writer:
         if file.control_count:
             facts.append((say("sheet.totals"), controls_in_words(file.controls, file.control_count)))
         facts += [
-            (say("sheet.not_checked"), _printable(in_words(aside.said))) for aside in summary.input.set_aside
+            (say("sheet.not_checked"), _printable(in_words(aside.sentence)))
+            for aside in summary.input.set_aside
         ]
         differing = [control.difference for control in summary.input.controls if control.difference]
         facts += [(differs, _printable(in_words(sentence))) for sentence in differing[:CONTROLS_SHOWN_MAX]]

@@ -8,14 +8,14 @@ from pipeline.wording import Sentence
 
 
 def finding_columns(sentence: Sentence) -> Mapping[str, pl.Expr]:
-    """The columns `message` and `said` of `FINDINGS`, the same in each row."""
-    return {"message": pl.lit(str(sentence)), "said": pl.lit(sentence.as_text())}
+    """The columns `message` and `sentence` of `FINDINGS`, the same in each row."""
+    return {"message": pl.lit(str(sentence)), "sentence": pl.lit(sentence.as_text())}
 
 
 def row_finding_columns(
     key: str, *, in_english: Mapping[str, pl.Expr] | None = None, **values: pl.Expr
 ) -> Mapping[str, pl.Expr]:
-    """The columns `message` and `said` of `FINDINGS`, for a sentence whose values differ by row.
+    """The columns `message` and `sentence` of `FINDINGS`, for a sentence whose values differ by row.
 
     Args:
         key: of the sentence.
@@ -26,4 +26,4 @@ def row_finding_columns(
     shown = {**values, **(in_english or {})}
     data = pl.struct([value.alias(name) for name, value in values.items()]).struct.json_encode()
     data_list = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
-    return {"message": pl.format(english, *shown.values()), "said": data_list}
+    return {"message": pl.format(english, *shown.values()), "sentence": data_list}

@@ -144,9 +144,9 @@ def is_same_reading(
 ) -> bool:
     """True if an earlier run with this summary read and compared its file as this one would."""
     file = summary.input
-    said_before = None if summary.compared is None else summary.compared.said
+    requested_before = None if summary.compared is None else summary.compared.requested
     said_by_file = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
-    before = (*said_by_file, file.format, layout_before(file), said_before)
+    before = (*said_by_file, file.format, layout_before(file), requested_before)
     now = (
         source.read_as,
         source.decision,

@@ -354,7 +354,7 @@ def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
             .when(is_bank)
             .then(bank[text])
             .otherwise(new[text])
-            for text in ("message", "said")
+            for text in ("message", "sentence")
         },
     )
     return Warnings(warnings.select(pl.col(column).cast(kind) for column, kind in WARNINGS.items()))

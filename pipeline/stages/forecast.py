@@ -137,11 +137,14 @@ def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
         .agg(
             pl.len().alias("row_count"),
             pl.col("row").head(ROWS_NAMED_MAX).alias("rows"),
-            pl.col("said").first(),
+            pl.col("sentence").first(),
         )
         .sort("row_count", descending=True, maintain_order=True)
     )
-    return [BrokenRule(**kind | {"said": json.loads(kind["said"])}) for kind in kinds.iter_rows(named=True)]
+    return [
+        BrokenRule(**kind | {"sentence": json.loads(kind["sentence"])})
+        for kind in kinds.iter_rows(named=True)
+    ]
 
 
 def _api_forecast(api: ApiName, counts: QuestionCounts, limits: ApiLimits) -> ApiForecast:

@@ -74,7 +74,9 @@ def resolve(
     assert outcomes.schema == OUTCOMES
     assert outcomes["row"].n_unique() == outcomes.height
     assert outcomes["check_outcome"].null_count() == 0
-    reasons = verdicts.select(reason="check_reason", said="said").unique("reason", maintain_order=True)
+    reasons = verdicts.select(reason="check_reason", sentence="sentence").unique(
+        "reason", maintain_order=True
+    )
     assert reasons.schema == REASONS
     return Resolved(Outcomes(outcomes), Reasons(reasons))
 
@@ -117,21 +119,21 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportD
         ],
         schema={
             **{column: OUTCOMES[column] for column in ("check_outcome", "check_reason", "check_action")},
-            "said": pl.String,
+            "sentence": pl.String,
         },
         orient="row",
     )
     reused = pl.format(f"{{}} {Sentence(_REUSED, day='{}')}", "check_reason", "day")
     said_reused = pl.concat_str(_OPEN, pl.lit(f',["{_REUSED}",{{"day":{{"day":"'), "day", pl.lit('"}}]]'))
     return sentences.hstack(kinds.select("day", check_code="code", check_api="api")).select(
-        pl.exclude("day", "check_reason", "said"),
+        pl.exclude("day", "check_reason", "sentence"),
         check_reason=pl.coalesce(reused, "check_reason"),
-        said=pl.coalesce(said_reused, "said"),
+        sentence=pl.coalesce(said_reused, "sentence"),
     )
 
 
 _OF_FIELD, _NOTE, _REUSED = "answer.of_field", "answer.note", "answer.reused"
-_OPEN = pl.col("said").str.strip_suffix("]")
+_OPEN = pl.col("sentence").str.strip_suffix("]")
 """An extensible list of sentences."""
 
 
@@ -139,10 +141,10 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
     """One verdict per unchecked payment: first code, all sentences; rejected, or excluded by the profile."""
     sentence = pl.format("{}: {}", "field", "message")
     sentences = pl.concat_str(
-        pl.lit(f'["{_OF_FIELD}",{{"field":{{"said":["field.'),
+        pl.lit(f'["{_OF_FIELD}",{{"field":{{"sentence":["field.'),
         "field",
-        pl.lit('",{}]},"message":{"said":'),
-        "said",
+        pl.lit('",{}]},"message":{"sentence":'),
+        "sentence",
         pl.lit("}}]"),
     )
     code = pl.col("check_code")
@@ -153,7 +155,7 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
         .agg(
             check_code=pl.col("code").first(),
             check_reason=sentence.str.join(". ") + ".",
-            said=_list_of(sentences),
+            sentence=_list_of(sentences),
         )
         .with_columns(
             check_outcome=code.replace_strict(
@@ -185,14 +187,14 @@ def _with_notes(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The verdicts and their rows, with separate verdicts for rows with a warning."""
     note = pl.format(f"{NOTE}{{}}.", "message")
-    note_sentence = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"said":'), "said", pl.lit("}}]"))
+    note_sentence = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"sentence":'), "sentence", pl.lit("}}]"))
     notes = warnings.group_by("row", maintain_order=True).agg(
         note=note.str.join(" "), more=_list_of(note_sentence).str.strip_prefix("[")
     )
     noted = rows.with_row_index("position").join(notes, on="row", maintain_order="left")
     own = verdicts.select(pl.all().gather(noted["verdict"])).with_columns(
         check_reason=pl.concat_str("check_reason", noted["note"], separator=" "),
-        said=pl.concat_str(_OPEN, noted["more"], separator=","),
+        sentence=pl.concat_str(_OPEN, noted["more"], separator=","),
     )
     numbers = pl.int_range(verdicts.height, verdicts.height + own.height, dtype=pl.UInt32, eager=True)
     renumbered = rows["verdict"].scatter(noted["position"], numbers)

@@ -169,7 +169,7 @@ _TAGGED: Sequence[tuple[str, type, Callable[[Any], Any], Callable[[Any], "Value"
     ("day", date, date.isoformat, date.fromisoformat),
     ("path", PurePath, str, PurePath),
     ("pair", ColumnPair, list, lambda pair: ColumnPair(*pair)),
-    ("said", Sentence, Sentence.as_data, Sentence.of_data),
+    ("sentence", Sentence, Sentence.as_data, Sentence.of_data),
 )
 """Types that JSON lacks: tag, type, and how to write and read each."""
 

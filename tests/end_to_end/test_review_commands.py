@@ -314,7 +314,7 @@ def test_the_findings_of_verify_can_be_read_by_a_program(checked):
     assert (done.status, found["well"]) == (65, False)
     [problem] = [finding for finding in found["findings"] if not finding["well"]]
     assert problem["what"] == "report.html"
-    assert f"precheck report {FOLDER}" in problem["said"]
+    assert f"precheck report {FOLDER}" in problem["detail"]
 
 
 @pytest.mark.parametrize("name", ["outcomes.csv", pytest.param("summary.json", marks=pytest.mark.nightly)])

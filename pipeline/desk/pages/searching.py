@@ -99,7 +99,7 @@ async def row_story(request: web.Request) -> web.Response:
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
         findings=[
-            (finding, sentence_of(finding.said, current.summary.input.positions))
+            (finding, sentence_of(finding.sentence, current.summary.input.positions))
             for finding in story.findings
         ],
         to_do=advice(outcome.check_action, outcome.check_code),

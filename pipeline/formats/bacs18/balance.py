@@ -63,7 +63,7 @@ def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
         .agg(
             line=pl.col("line").filter(is_contra).first(),
             line_first=pl.col("line").first(),
-            said=debited - credited,
+            stated=debited - credited,
             found=owed - due,
             is_malformed=pl.col("pence").is_null().any(),
         )

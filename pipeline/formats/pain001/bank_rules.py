@@ -40,7 +40,7 @@ def bank_warnings(message: Message, today: date) -> Iterator[BankWarning]:
         found = rule.find(message, today)
         for path, value in found.select("path", "value").head(1).iter_rows():
             since = None if rule.since is None else rule.since.isoformat()
-            said = Sentence(
+            sentence = Sentence(
                 "bank.warning",
                 code=rule.code,
                 path=path,
@@ -56,7 +56,7 @@ def bank_warnings(message: Message, today: date) -> Iterator[BankWarning]:
                 value=value,
                 since=since,
                 source=rule.source,
-                said=said.recorded(),
+                sentence=sentence.recorded(),
             )
 
 

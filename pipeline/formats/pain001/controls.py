@@ -78,7 +78,7 @@ def _control(where: str, stated: str, found: str | None, *, agrees: bool | None)
     if agrees:
         difference = None
     elif where.endswith("/CtrlSum") and _number(stated) is None:
-        difference = Sentence("formats.control_is_no_number", file=THE_FILE, said=stated, where=where)
+        difference = Sentence("formats.control_is_no_number", file=THE_FILE, stated=stated, where=where)
     else:
         difference = difference_of(where, stated, found)
     return Control(where, stated, found, agrees, None if difference is None else difference.as_text())

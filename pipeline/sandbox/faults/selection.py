@@ -109,7 +109,7 @@ def _selection(fault: Fault, given: dict[str, str]) -> Selection:
         raise UsageError(Sentence("sandbox.write", fault=fault.name, form=FORM)) from None
     if given:
         raise UsageError(
-            Sentence("sandbox.no_condition_write", fault=fault.name, said=list(given), form=FORM)
+            Sentence("sandbox.no_condition_write", fault=fault.name, given=list(given), form=FORM)
         )
     if not 0 <= selection.probability <= 1:
         raise UsageError(Sentence("sandbox.probability_must_from", fault=fault.name))

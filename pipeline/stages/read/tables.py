@@ -117,7 +117,7 @@ def _headers_again(table: Table) -> list[NotPayment]:
             row=None,
             kind="headers",
             label=None,
-            said=Sentence(
+            sentence=Sentence(
                 "footer.is_no_payment_as", place=place_of(unit, place), label="", why=again
             ).recorded(),
         )

@@ -99,8 +99,8 @@ def _require_same_limits(other: HeldShare | None, me: HeldShare) -> None:
             Sentence(
                 "stores.set_same_limits",
                 server=me.who.server,
-                said=_limits_text(me),
-                said_2=_limits_text(other),
+                ours=_limits_text(me),
+                theirs=_limits_text(other),
             )
         )
 

@@ -27,7 +27,7 @@ def names(*said, **more):
 
 def refusal(rows):
     found = many_payees(rows).select(
-        "row", field=pl.lit("name"), code=pl.lit("MANY_NAMES"), message=pl.lit(""), said=pl.lit("")
+        "row", field=pl.lit("name"), code=pl.lit("MANY_NAMES"), message=pl.lit(""), sentence=pl.lit("")
     )
     other = pl.DataFrame([(1, "name", "MIXED_SCRIPTS", "", "")], schema=WARNINGS, orient="row")
     return why_refused(many_names(rows, pl.concat([found, other])), where="payroll.csv")

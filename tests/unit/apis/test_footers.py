@@ -99,13 +99,13 @@ def test_a_total_is_no_payment_and_agrees_with_the_payments():
     [total] = found.rows
     assert found.payment_count == 2
     assert (total.row, total.place, total.kind, total.label, total.agrees) == (3, 4, "total", "total", True)
-    assert total.said == 'Line 4 is not a payment ("total"): its total 150.00 matches the payments.'
+    assert total.sentence == 'Line 4 is not a payment ("total"): its total 150.00 matches the payments.'
 
 
 def test_a_total_that_differs_is_told_with_both_sums():
     [total] = ended(ADA, BO, (None, "Total", None, None, "160.00", "GBP")).rows
     assert total.agrees is False
-    assert "it says 160.00 GBP, but the payments add up to 150.00 GBP" in total.said
+    assert "it says 160.00 GBP, but the payments add up to 150.00 GBP" in total.sentence
 
 
 def test_a_count_is_compared_with_the_number_of_payments():
@@ -178,7 +178,7 @@ def test_only_the_last_rows_are_looked_at():
 
 def test_who_prepared_the_file_is_not_quoted():
     [note] = ended(ADA, BO, ("Prepared by", "Zoe Quillon", *BLANK[2:])).rows
-    assert note.said == 'Line 4 is not a payment ("prepared by").'
+    assert note.sentence == 'Line 4 is not a payment ("prepared by").'
 
 
 def test_who_prepared_the_file_and_when_may_stand_in_any_column():
@@ -189,7 +189,7 @@ def test_who_prepared_the_file_and_when_may_stand_in_any_column():
 def test_a_row_of_a_format_without_lines_is_told_by_its_number():
     [total] = ended(ADA, BO, TOTAL, places=None).rows
     assert total.place is None
-    assert total.said.startswith("Row 3 is not a payment")
+    assert total.sentence.startswith("Row 3 is not a payment")
 
 
 def test_no_column_is_judged_by_what_looks_like_a_footer():

@@ -152,16 +152,16 @@ def test_a_sentence_of_a_document_is_said_in_the_language_and_compared_in_englis
         row=8,
         kind="count",
         label="<total>",
-        said=Sentence("footer.is_no_payment_as", place=place, label=label, why=why).recorded(),
+        sentence=Sentence("footer.is_no_payment_as", place=place, label=label, why=why).recorded(),
     )
-    assert row.said == (
+    assert row.sentence == (
         'Sheet row 9 is not a payment ("<total>"): it counts 1,200 payments, but there are 11; '
         "make sure that none is missing."
     )
     read = NotPayment.model_validate_json(row.model_dump_json())
     assert read == row
     spoken("de")
-    assert localized(read.said) == (
+    assert localized(read.sentence) == (
         "Zeile 9 des Blatts („&lt;total&gt;“) ist keine Zahlung: sie zählt 1.200 Zahlungen, es sind aber 11; "
         "vergewissern Sie sich, dass keine fehlt."
     )

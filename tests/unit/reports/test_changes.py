@@ -25,7 +25,9 @@ RUN = EarlierRun(folder="january.precheck", input_name="january.csv", input_sha2
 
 
 def comparison(payee_count=9, new_count=0, runs=(RUN,)):
-    return Comparison(said="--compare-with x", runs=list(runs), payee_count=payee_count, new_count=new_count)
+    return Comparison(
+        requested="--compare-with x", runs=list(runs), payee_count=payee_count, new_count=new_count
+    )
 
 
 def frames(*told):

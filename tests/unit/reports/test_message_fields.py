@@ -12,7 +12,7 @@ from schemas.summary import StatedControl
 def control(number, *, agrees=True):
     where, found = f"PmtInf[{number}]/NbOfTxs", "4" if agrees else "3"
     difference = None if agrees else difference_of(where, "4", found).recorded()
-    return StatedControl(where=where, said="4", found=found, agrees=agrees, difference=difference)
+    return StatedControl(where=where, stated="4", found=found, agrees=agrees, difference=difference)
 
 
 @pytest.fixture

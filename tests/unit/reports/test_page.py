@@ -313,7 +313,7 @@ def test_rows_beyond_the_first_are_kept_out_of_the_document(page_of):
 
 
 def test_what_changed_stands_before_what_came_back_and_beyond_twenty_unfolds(page_of):
-    compared = Comparison(said="x", runs=[JANUARY], payee_count=30, new_count=0)
+    compared = Comparison(requested="x", runs=[JANUARY], payee_count=30, new_count=0)
     changes = [
         Change(row=1, code="ACCOUNT_CHANGED", then="**1111", now=f"**{number:04}", earlier="january.precheck")
         for number in range(25)

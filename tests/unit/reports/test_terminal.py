@@ -263,7 +263,7 @@ def test_of_many_totals_that_differ_the_first_are_told(summary_of, shown):
     controls = [
         StatedControl(
             where=f"PmtInf[{number}]/NbOfTxs",
-            said="2",
+            stated="2",
             found="1",
             agrees=False,
             difference=difference_of(f"PmtInf[{number}]/NbOfTxs", "2", "1").recorded(),

@@ -341,7 +341,7 @@ def test_totals_of_a_parquet_file_are_told_by_their_row(tmp_path):
     assert (source.payments.height, source.positions) == (2, None)
     [total] = source.not_payments
     assert (total.place, total.row, total.agrees) == (None, 3, False)
-    assert total.said.startswith("Row 3 is not a payment")
+    assert total.sentence.startswith("Row 3 is not a payment")
 
 
 def test_a_file_of_totals_alone_is_refused(tmp_path):
