@@ -8,12 +8,12 @@ from pipeline.config.profiles import choose
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.results import AskingResult
 from pipeline.frames import CHECKS
-from pipeline.jobs.data_set_outcomes import decide_parts, look_at_answers, set_results
+from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, look_at_answers, set_results
 from pipeline.jobs.data_set_plan import plan_parts, task_of
 from pipeline.jobs.writing import OpenRun
 from pipeline.runs.data_set import open_data_set
 from pipeline.runs.part_files import read_frame, write_frame
-from pipeline.runs.request import CheckJob, DataSetJob
+from pipeline.runs.request import CheckJob, DataSetJob, RunObserver, StopSwitch, Surface
 from pipeline.stages.ask import AskingTally
 from pipeline.stages.validate import Routes
 from schemas.outcomes import ApiName
@@ -31,10 +31,12 @@ def main(path, folder):
         write_frame(answers, shared.files.answers(bucket) / "all.parquet")
     asked = AskingResult({}, AskingTally(), 0, None)
     answers = look_at_answers(shared, planned, asked)
+    known = KnownSet(planned, answers, None)
+    surface = Surface(RunObserver(), lambda: run.started, StopSwitch(), notify=lambda _: None)
     run = OpenRun(
         job.check, chosen, chosen.profile, None, None, datetime(2026, 1, 1, tzinfo=UTC), "en", asked
     )
     with engine("pool") as at_work:
-        decided = decide_parts(run, data, (planned, answers), shared, at_work)
-    done = set_results(run, answers.left, data, planned, decided, shared.files, lambda: run.started)
+        decided = decide_parts(run, data, known, shared, at_work)
+    done = set_results(run, answers.left, data, known, decided, shared.files, surface)
     assert done.summary.complete

@@ -78,7 +78,7 @@ def main():
             began = time.monotonic()
             try:
                 figures.extend(SECTIONS[name].figures(Path(folder), options))
-            except Exception:  # noqa: BLE001 (what was measured until then is shown, and nothing is written)
+            except (Exception, SystemExit):  # noqa: BLE001 (what was measured until then is shown, and nothing is written)
                 traceback.print_exc()
                 options.write, is_whole = False, False
             loops += evenness.samples()
