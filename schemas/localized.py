@@ -28,7 +28,7 @@ class LocalizedText(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Documents hold both parts; code passes the text that carries them."""
+        """Documents hold text and sentence; code passes the text, which carries its sentence."""
         from pydantic_core import core_schema
 
         parts = core_schema.typed_dict_schema(

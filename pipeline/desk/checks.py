@@ -68,7 +68,7 @@ def progress_of(folder: FileFolder) -> CheckProgress | None:
         progress = read or CheckProgress(phase="starting", started="")
         return progress.model_copy(update={"exit_code": None})
     if read is None:
-        # It had the lock but wrote no progress.
+        # The check had the lock but wrote no progress.
         return _lost(CheckProgress(phase="starting", started="")) if folder.log.exists() else None
     return read if read.exit_code is not None else _lost(read)
 

@@ -82,7 +82,7 @@ def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
 
 
 def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
-    """Releases with payments of a file that were downloaded, or are offered as another file of the family.
+    """Releases with payments of a file, if downloaded or offered as another file of the family.
 
     An offered release of the file itself does not count: the next approval replaces it.
 

@@ -344,7 +344,7 @@ def shaped_by(home: DeskHome, folder: FileFolder) -> list[Shaped]:
 
 
 def shaping(file: DeskFile, by: str, act: Act, time: str) -> Shaped:
-    """Record that a person shaped a file."""
+    """The record that a person shaped a file."""
     return Shaped(by=by, act=act, file=file.sha256, time=time)
 
 

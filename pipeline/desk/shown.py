@@ -10,7 +10,7 @@ from pipeline.desk.review import Review
 from pipeline.wording import Sentence
 from schemas.desk import RowsDecided
 
-_DIGITS = 16
+_DIGITS = 12
 
 
 class Shown(NamedTuple):

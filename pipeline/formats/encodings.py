@@ -77,7 +77,7 @@ def is_utf_8(codec: str) -> bool:
 
 @cache
 def keeps_ascii(codec: str) -> bool:
-    """True if an encoding keeps every ASCII byte, so that line ends are found in its bytes."""
+    """True if an encoding keeps every ASCII byte, so that line endings are found in its bytes."""
     try:
         return _ASCII.decode(codec) == _ASCII.decode("ascii")
     except UnicodeError:

@@ -121,7 +121,7 @@ def _are_british(ibans: pl.Series) -> bool:
 
 
 def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells) -> None:
-    """Refuse an IBAN and a UK account if one is constant and the other differs: the constant one may be ours.
+    """Refuse an IBAN and a UK account if one is constant and the other varies: the constant one may be ours.
 
     Raises:
         ColumnsRefused: either could be the payee's.

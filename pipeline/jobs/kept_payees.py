@@ -72,7 +72,7 @@ class KeptRun(NamedTuple):
         return keys.join(known, on=KEYED, how="semi", nulls_equal=True)
 
     def known(self, keys: pl.DataFrame) -> list[KnownRun]:
-        """The run, and those that it carries on, with all that they say of these `PayeeKeys`."""
+        """This run and those it carries on, with everything they record about these `PayeeKeys`."""
         carried = _collected(self.kept.filter(IS_CARRIED))
         wanted = {column: keys[column].drop_nulls().unique().implode() for column in KEYED}
         of_some = pl.any_horizontal(pl.col(column).is_in(some) for column, some in wanted.items())

@@ -75,7 +75,7 @@ def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
 
 
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
-    """The payments of a job, read by the options of the job and its profile."""
+    """The payments of a job, read with the options of the job and its profile."""
     format_choice = format_choice_of(job.input_format, file)
     try:
         return read(

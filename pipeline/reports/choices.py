@@ -1,7 +1,7 @@
 """Decide which decisions the workbook offers for each row under the policy, and why.
 
-A release is possible if the policy leaves the row to a person or releases it anyway, a fix if the answer has
-the correction, a hold always.
+A row can be released if the policy leaves it to a person or releases it anyway, fixed if the answer has the
+correction, and always held.
 """
 
 from collections.abc import Mapping, Sequence

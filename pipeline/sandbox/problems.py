@@ -155,7 +155,7 @@ def shown_member(name: str) -> str:
 
 
 def shown_path(path: str) -> str:
-    """An unknown path with segments hidden that do not look like words.
+    """An unknown path, hiding segments that do not look like words.
 
     >>> shown_path("/sandbox/vop/v2/checks"), shown_path("/checks/00112200012345/Avery%20Thornwood")
     ('/sandbox/vop/v2/checks', '/checks/.../...')

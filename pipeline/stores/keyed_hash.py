@@ -31,7 +31,7 @@ def keyed_hash(run_key: bytes) -> KeyedHash:
 
 
 def payee_key(run_key: bytes) -> bytes:
-    """The key of a run's payees, which a later run may keep: it reveals no other key."""
+    """A run's payee key; it reveals no other key, so later runs may keep it."""
     return blake2b(key=run_key, person=b"payees", digest_size=32).digest()
 
 

@@ -350,7 +350,7 @@ async def preflight(
 
 
 async def _connected(host: str, port: int, context: ssl.SSLContext, connect: Connect) -> str:
-    """As `preflight`, tried once."""
+    """One attempt of `preflight`."""
     server = f"{host}:{port}"
     failure: PrecheckError
     try:

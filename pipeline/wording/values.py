@@ -15,7 +15,7 @@ class List(str):
 
     @classmethod
     def of(cls, several: Sequence[str], language: str) -> Self:
-        """These texts, to be joined as usual in a language."""
+        """Texts to join as the language does."""
         made = cls(", ".join(several))
         made.several, made.language = several, language
         return made

@@ -192,7 +192,7 @@ def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping
         read, refusal = columns_once(folder.input, folder.read().sha256, ReadAs())
     except PrecheckError as error:
         read, refusal = None, error
-    if read is None:  # the page of the columns will show the error
+    if read is None:  # the columns page will show the error
         return RememberedMapping({}, ()), True
     known = remembered(context.home, read)
     return known, refusal is not None and not known.mapping

@@ -39,17 +39,17 @@ class LayoutFormat:
         return fits(head, self.layout)
 
     @property
-    def TITLE(self) -> str:  # noqa: N802 - as the constants of other formats
+    def TITLE(self) -> str:  # noqa: N802 - like the constants of other formats
         """The title of the layout, for people."""
         return self.layout.title
 
     @property
-    def KNOWN_BY(self) -> Sentence:  # noqa: N802 - as the constants of other formats
+    def KNOWN_BY(self) -> Sentence:  # noqa: N802 - like the constants of other formats
         """The start of its files, in words."""
         return known_by(self.layout)
 
     @property
-    def ORIGINS(self) -> Mapping[str, Sentence]:  # noqa: N802 - as the constants of other formats
+    def ORIGINS(self) -> Mapping[str, Sentence]:  # noqa: N802 - like the constants of other formats
         """Field -> its cells, counted from 1."""
         numbers: dict[str, list[int]] = {}
         for kind in self.layout.payments:

@@ -107,7 +107,7 @@ def message_of(parts: pl.DataFrame) -> Message:
 
 
 def _notes(data_payment_count: int) -> tuple[Sentence, ...]:
-    """Notes for people on contents that were not read."""
+    """Notes for users on unread contents."""
     return (Sentence("pain001.payments_are_data", count=data_payment_count),) if data_payment_count else ()
 
 

@@ -69,7 +69,7 @@ def status(reply: Reply, _scene: Scene, code: int, body: bytes | None = None) ->
 
 @_change
 def body(reply: Reply, _scene: Scene, content: bytes, content_type: str = "application/json") -> Reply:
-    """Another body."""
+    """Replace the body."""
     return replace(reply, body=content).with_headers(Content_Type=content_type)
 
 

@@ -144,7 +144,7 @@ def keeps_no_cookie(journal: Journal) -> Judgement:
 
 
 def uses_a_token_again(journal: Journal) -> Judgement:
-    """A token serves many questions, not one each."""
+    """Each token serves many questions, not one."""
     uses: dict[str, list[Call]] = defaultdict(list)
     for call in checks(journal):
         if call.token and call.status == 200:

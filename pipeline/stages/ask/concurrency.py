@@ -45,7 +45,7 @@ class ConcurrencyLimit:
 
     @property
     def is_slowed(self) -> bool:
-        """True if the server wants fewer than agreed."""
+        """True if the server wants fewer concurrent requests than agreed."""
         return self.window < self._most
 
     @property

@@ -362,7 +362,7 @@ class RequestGate:
     async def _has_its_turn(self, responder: str) -> bool:
         """Wait for a slot and a unit of the daily cap; return whether the request may still be sent."""
         has_slot = await self._channel.pace.slot()
-        # While it waited, the share may have been replaced by one with fewer places.
+        # During the wait, a share with fewer slots may have replaced this one.
         return has_slot and not self._concurrency.is_exceeded and await self._reserve(responder)
 
     async def _reserve(self, responder: str) -> bool:

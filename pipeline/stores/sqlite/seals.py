@@ -101,7 +101,7 @@ def first_broken_seal(db: sqlite3.Connection) -> Sentence | None:
 
 
 def digests(db: sqlite3.Connection, finish_count: int) -> dict[str, str]:
-    """Table -> SHA-256 (hex) of the seals of its rows up to an outcome file, which are counted from 1."""
+    """Table -> SHA-256 (hex) of its rows' seals up to an outcome file (counted from 1)."""
     return {table: _digest(db, table, finish_count) for table in _DIGESTED}
 
 
