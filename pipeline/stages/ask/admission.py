@@ -31,7 +31,7 @@ class Admission:
     """Whether one API's server accepts our requests."""
 
     def __init__(self, *, has_answered: bool) -> None:
-        """Begin a run; the server may have answered a question of this file before, under the same settings."""
+        """Begin a run; the server may have answered a question of this file before."""
         self.has_answered = has_answered
         self._has_answered_here = False
         self._in_a_row = 0
