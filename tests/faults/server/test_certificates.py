@@ -99,7 +99,8 @@ class Cases:
             ),
             "wrong passphrase": ({"client_key_password_file": str(wrong_word)}, "passphrase"),
             "key mismatch": (
-                {"client_key": other["client_key"], "client_key_password_file": None}, "another certificate",
+                {"client_key": other["client_key"], "client_key_password_file": None},
+                "does not belong to the certificate",
             ),
         }  # fmt: skip
 
