@@ -143,7 +143,7 @@ class FileFolder:
         _parsed.cache_clear()  # a file system may reuse inode and time
 
     def change(self, *shaped: Shaped, **changes: object) -> DeskFile:
-        """Write a changed record, together with the acts by which people shaped the file, each once."""
+        """Write a changed record with the acts that shaped the file, each once."""
         with _CHANGING:
             file = self.read()
             known = {(one.by, one.act) for one in file.shaped}

@@ -48,7 +48,7 @@ a suffix and none recognises the start of a file, the first applies.
 """
 
 HEAD_BYTES = 64 * 1024
-"""The number of bytes at the start of a file by which formats are recognised."""
+"""How many bytes at the start of a file identify its format."""
 
 INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 """Names of the built-in formats, for `--input-format`."""

@@ -30,7 +30,7 @@ class ColumnChoice(NamedTuple):
     """Header -> why it is not read as this field, for columns that are never read as it."""
 
     def how_of(self, header: str) -> str:
-        """The rule by which this header is read."""
+        """The rule that reads this header."""
         return self.rules.get(header, self.rule)
 
 

@@ -54,7 +54,7 @@ class RunInput(Protocol):
 
     @property
     def run_sha256(self) -> str:
-        """The hash by which the ledger of its folder identifies it."""
+        """The hash that identifies it in its folder's ledger."""
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
         """The summary of an earlier run that finished, if its files still exist."""

@@ -168,7 +168,7 @@ def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applie
         .then(pl.lit("yes"))
         .otherwise(pl.lit("no"))
         .alias("applied"),
-        # Keys by which the user's own systems find payment, account and payee.
+        # Keys for the user's own systems to find payment, account and payee.
         *("payment_id", "sort_code", "account", "payee_key"),
         check_environment=pl.lit(run.summary.environment.value),
     )

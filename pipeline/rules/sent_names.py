@@ -14,7 +14,7 @@ def is_name_as_sent(sent: str, reported: str) -> bool:
     """True if a bank's spelling may stand for the name that it was sent.
 
     Case, accents, punctuation, umlauts written out and a cut end make no other name. A name in letters that
-    no table here rewrites cannot be compared, and is taken for the same.
+    no table here rewrites cannot be compared with a Latin one, which is taken for the same.
 
     >>> is_name_as_sent("Jürgen Müller & Co.", "JUERGEN MUELLER + CO")
     True
@@ -22,7 +22,7 @@ def is_name_as_sent(sent: str, reported: str) -> bool:
     False
     """
     ours, theirs = _folded(sent), _folded(reported)
-    if not ours.isascii():
+    if theirs.isascii() and not ours.isascii():
         return True
     shorter, longer = sorted((ours, theirs), key=len)
     return shorter == longer or (len(shorter) >= CUT_CHARS_MIN and longer.startswith(shorter))

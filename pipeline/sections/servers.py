@@ -98,7 +98,7 @@ class Server(Section):
     @property
     @abstractmethod
     def client(self) -> str:
-        """The client id by which the server knows us."""
+        """Our client id at the server."""
 
     @property
     def banks(self) -> Mapping[str, str]:
@@ -134,7 +134,7 @@ class Oauth(Server):
 
     @property
     def client(self) -> str:
-        """The client id by which the server knows us."""
+        """Our client id at the server."""
         return self.client_id
 
 

@@ -22,6 +22,8 @@ LONG = "Stiftung zur Erhaltung der alten Orgeln in den Landkirchen"
         ("Ada Quillon", "Ada Quill", False),
         ("Ada Quillon", "", False),
         ("Ελένη Παππά", "Eleni Pappa", True),
+        ("Ελένη Παππά", "ΕΛΕΝΗ ΠΑΠΠΑ", True),
+        ("Ελένη Παππά", "Νίκος Λάμπρου", False),
     ],
 )
 def test_a_bank_may_rewrite_letters_and_cut_the_end_but_name_nobody_else(sent, reported, expected):
