@@ -1,7 +1,6 @@
 """Find the columns of the payee's account, by cells as well as headers.
 
-Sides decide first: a column of our side is never used, and one marked as the payee's outranks an unmarked
-one.
+A column of our side is never used; one marked as the payee's outranks an unmarked one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +24,9 @@ from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
 
 CODE_OF_BANK = "a bank's code, and each cell could be a sort code"
-"""The rule of a column of bank codes that is read as sort codes."""
+"""Rule for a column of bank codes that is read as sort codes."""
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
-"""The look of a UK account number, damaged ones included, alone and with its sort code."""
+"""Pattern of a UK account number, even a damaged one, alone or with its sort code."""
 _SORT_CODE = r"^[0-9]{5,6}$"
 _SIX_DIGITS = r"^[0-9]{6}$"
 _EIGHT_DIGITS = r"^[0-9]{8}$"
@@ -35,7 +34,7 @@ _FIELDS = ("iban", "account_number", "sort_code")
 
 
 def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
-    """The columns of the payee's account that `--map` does not name.
+    """Choose the columns of the payee's account that `--map` leaves open.
 
     Raises:
         ColumnsRefused: two columns could be the account and differ in a row.
@@ -48,7 +47,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     theirs = {header: meant for header, meant in candidates.items() if meant.side is not Side.OURS}
     theirs = _without_bare(theirs, cells)
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
-    # A column without any account is read if there is no other: each row reports what is missing.
+    # If no column has accounts, an empty one is read: each row then reports what is missing.
     kept = _marked_first(filled, cells) if {"iban", "account_number"} & _whats(filled) else theirs
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
     why_not = dict.fromkeys(bare, rule_of("no stated owner, so taken for your own next to the payee's"))
@@ -66,7 +65,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
 
 
 def _left_to_headers(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
-    """The fields that `--map` leaves open: if it maps an account, only a sort code, if that can have one."""
+    """Return the fields that `--map` leaves open: next to a mapped account, at most a sort code."""
     if not mapped.keys() & {"iban", "account_number"}:
         return [field for field in _FIELDS if field not in mapped]
     if "sort_code" in mapped:
@@ -85,7 +84,7 @@ def _sources(choices: Sequence[ColumnChoice]) -> dict[str, Sequence[tuple[str, .
 def _sort_code_of_bank(
     sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells
 ) -> list[ColumnChoice]:
-    """A column of bank codes in which each code has six digits, and its account number eight.
+    """Choose a column of bank codes if each has six digits and its account number has eight.
 
     Rows with an IBAN need no code; another column may name the kind of each code, as `sort_code` or `aba`.
 
@@ -130,7 +129,7 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
         return
     iban, number = (sources[field][0] for field in ("iban", "account_number"))
     sort_code = sources["sort_code"][0] if "sort_code" in sources else ()
-    # Without a sort code it may be the payee's number for us, unless each row pays another payee.
+    # Without a sort code it may be the payee's number for us, unless the rows pay different payees.
     is_second = bool(sort_code) or _pays_several(cells)
     is_ours_iban = cells.is_constant(iban) and cells.varies((*sort_code, *number)) and is_second
     is_ours_number = bool(sort_code) and cells.is_constant((*sort_code, *number)) and cells.varies(iban)
@@ -140,7 +139,7 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
 
 
 def _pays_several(cells: ColumnCells) -> bool:
-    """True if a column of payees' names differs from row to row."""
+    """True if the payees' names differ between rows."""
     return any(
         meaning(header).rank is not None and meaning(header).side is not Side.OURS and cells.varies([header])
         for header in cells.headers
@@ -175,7 +174,7 @@ def _whats(candidates: Mapping[str, HeaderMeaning]) -> set[str | None]:
 
 
 def _without_bare(candidates: dict[str, HeaderMeaning], cells: ColumnCells) -> dict[str, HeaderMeaning]:
-    """Drop `Konto` next to a column of the payee's: it is ours, as in `Konto; Empfänger; IBAN`."""
+    """Drop `Konto` next to a payee's column: it is ours, as in `Konto; Empfänger; IBAN`."""
     payee_is_marked = any(
         meant.side is Side.PAYEE
         for header in cells.headers
@@ -191,7 +190,7 @@ def _is_bare(meant: HeaderMeaning) -> bool:
 
 
 def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -> dict[str, HeaderMeaning]:
-    """The columns of the payee's side, if any are marked; columns without any account are dropped."""
+    """Drop columns without any account, and unmarked ones if others are marked as the payee's."""
     marked = {header for header, meant in candidates.items() if meant.side is Side.PAYEE}
     kinds = {candidates[header].what for header in marked}
     # An unmarked sort code belongs to the unmarked account number next to it.
@@ -213,7 +212,7 @@ def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -
 
 
 def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: ColumnCells) -> ColumnChoice:
-    """The one column of a field; several only if no row has different values in them."""
+    """Choose the column of a field; several only if their values agree in every row."""
     _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
     # A supplier's account may be its number in our books.

@@ -11,16 +11,16 @@ import polars as pl
 from pipeline.rules.identifiers import HYPHENS
 
 IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
-"""The look of an IBAN without blanks and punctuation."""
+"""Pattern of an IBAN without blanks and punctuation."""
 PUNCTUATION = rf"[\s{HYPHENS}./:]"
 _IBAN_LENGTH_MIN = 15
 _COMBINED_DIGITS = 14
 
-# A cell of payments.
+# Cells of payments.
 
 
 def by_cell(payments: pl.DataFrame) -> pl.DataFrame:
-    """Payments with each account in the field that it looks like, and none repeated.
+    """Move each account to the field that it looks like, and drop repeated ones.
 
     An IBAN under the header of an account number is an IBAN; digits under the header of an IBAN are a UK
     account. Next to an IBAN, an account number without a sort code, or the sort code and account number of
@@ -127,7 +127,7 @@ def _without_second_account(payments: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-# A line of text.
+# Lines of text.
 
 
 def holds_account(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Signs of the country of a table's accounts in its columns, besides digits, BIC and currency.
+"""Find signs of the accounts' country in a table, other than digits, BIC and currency.
 
 Signs are columns of one country's bank codes, such as IFSC or BSB, columns of bank countries, and headers
 that say sort code. Only cells that look like the code count: `Routing` may also be a payment method.
@@ -22,8 +22,8 @@ class _BankCode(NamedTuple):
     """A bank code that one country uses."""
 
     country: str
-    headers: tuple[str, ...]  # words of its headers, folded: a header has one of them
-    look: str  # pattern of a cell, blanks and hyphens removed
+    headers: tuple[str, ...]  # folded words; each of its headers has one of them
+    look: str  # pattern of a cell without blanks and hyphens
 
 
 _BANK_CODES = (
@@ -61,13 +61,13 @@ def account_signs(
     mapping: Mapping[str, str],
     country: str | None,
 ) -> AccountSigns:
-    """The signs of each account's country in a table.
+    """Find the signs of each account's country in a table.
 
     Args:
         cells: The columns of the file.
         payments: The fields that were read from them, of the same height.
         sources: Field -> where it was read from.
-        mapping: The user's mapping: a mapped sort code is taken as one.
+        mapping: The user's mapping: a column mapped as `sort_code` holds sort codes.
         country: The user's country for all accounts other than IBANs.
     """
     has_code = payments["sort_code"].is_not_null()
@@ -82,7 +82,7 @@ def account_signs(
         banks.count() or payments["bic"].count() or payments["currency"].count() or _says_countries(cells)
     )
     if _all_say_sort_code(sources.get("sort_code", ())) and not is_of_many:
-        # No sign in the file points to another country: a row without its own code is like the others.
+        # If nothing in the file points to another country, a row without a code is like the others.
         says = says | payments["account_number"].is_not_null()
     return AccountSigns(banks, says, is_stated, country)
 

@@ -1,4 +1,4 @@
-"""The cells of a file, for finding out what its columns are."""
+"""The cells of a file, used to find out what its columns hold."""
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
@@ -8,12 +8,12 @@ import polars as pl
 
 VALUES_SHOWN = 3
 SAMPLE_ROWS = 200
-"""Rows of a column that are examined when its look decides."""
+"""Number of rows that are examined to see what a column looks like."""
 _LONG_WORD = r"[\p{L}]{3,}"
 
 
 class ColumnCells:
-    """Columns by header; results are cached, and computed only for columns in question."""
+    """Columns by header; results are computed on demand and cached."""
 
     def __init__(self, frame: pl.DataFrame, headers: Sequence[str] | None = None) -> None:
         self._frame = frame
@@ -22,13 +22,13 @@ class ColumnCells:
         self._samples: dict[str, pl.Series] = {}
 
     def without(self, taken: Collection[str]) -> "ColumnCells":
-        """The cells without some columns."""
+        """Return the cells without these columns."""
         cells = ColumnCells(self._frame, [header for header in self.headers if header not in taken])
         cells._texts, cells._samples = self._texts, self._samples
         return cells
 
     def where(self, rows: pl.Series) -> "ColumnCells":
-        """The columns in some rows."""
+        """Return the columns with only these rows."""
         return ColumnCells(self._frame.filter(rows), self.headers)
 
     @cached_property
@@ -58,7 +58,7 @@ class ColumnCells:
         return len(self.sample(header)) > 0
 
     def are(self, header: str, look: str, *, without: str = "") -> bool:
-        """True if a column has cells, and all in its sample have this look without these characters."""
+        """True if all cells in a column's sample match this pattern once these characters are removed."""
         sample = self.sample(header)
         sample = sample.str.replace_all(without, "") if without else sample
         return len(sample) > 0 and bool(sample.str.contains(look).all())
@@ -95,7 +95,7 @@ class ColumnCells:
         return False
 
     def share_words(self, one: Sequence[str], other: Sequence[str]) -> bool:
-        """True if the two share a word in every row, as two forms of one name do."""
+        """True if both share a word in every row, as two forms of a name do."""
         words = [
             self.joined(headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
             for side, headers in (("one", one), ("other", other))
@@ -114,7 +114,7 @@ class ColumnCells:
 
     @cached_property
     def _first(self) -> "ColumnCells":
-        """The first rows, perhaps all."""
+        """The first rows; all of them in a small file."""
         if self.row_count <= SAMPLE_ROWS:
             return self
         return ColumnCells(self._frame.head(SAMPLE_ROWS), self.headers)
@@ -130,7 +130,7 @@ def _are_several(values: pl.Series) -> bool:
 
 
 def comparable(texts: pl.Series) -> pl.Series:
-    """Texts without the differences in people's spelling: case, blanks, punctuation."""
+    """Remove differences in how people write: case, blanks, punctuation."""
     return texts.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
 
 
@@ -140,7 +140,7 @@ def _filled(texts: pl.Series) -> pl.Series:
 
 def _text(column: pl.Series) -> pl.Series:
     if column.dtype.is_nested() or column.dtype in (pl.Null, pl.Binary, pl.Duration, pl.Object):
-        # No name and no account; a user who maps it is warned when it is read.
+        # Neither names nor accounts; if the user maps such a column, reading it adds a warning.
         return (
             pl.Series([None], dtype=pl.String).new_from_index(0, len(column))
             if column.null_count() == len(column)

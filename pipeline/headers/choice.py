@@ -18,19 +18,19 @@ class ColumnChoice(NamedTuple):
 
     field: str
     sources: tuple[tuple[str, ...], ...]
-    """The first one filled in a row counts; each is a header, or the headers of a name in parts."""
+    """Each is a header, or the headers of a name in parts; the first one filled in a row counts."""
     rule: str
     others: tuple[str, ...] = ()
     """Headers of other candidates that were not chosen."""
     notes: tuple[Sentence, ...] = ()
     """Notes on the choice for people."""
     rules: Mapping[str, str] = {}
-    """Header -> its own rule, if the sources have different ones."""
+    """Header -> its rule, if the sources have different rules."""
     why_not: Mapping[str, Sentence] = {}
-    """Header -> why it is not read as this field, for columns that are never read as it."""
+    """Header -> why this column is never read as this field."""
 
     def how_of(self, header: str) -> str:
-        """The rule that reads this header."""
+        """Return the rule for this header."""
         return self.rules.get(header, self.rule)
 
 
@@ -38,10 +38,10 @@ class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it beco
     """The columns of a file cannot be read; the sentence does not name the file.
 
     Attributes:
-        reason: why.
-        advice: what to do: one remedy or several.
-        field: the field whose choice is open; empty if there is none.
-        candidates: the columns that it could be.
+        reason: why the file is refused.
+        advice: one or more remedies.
+        field: the undecided field; empty if there is none.
+        candidates: columns that could be this field.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ def either(
     what: Sentence,
     pairs: Sequence[Value] | None = None,
 ) -> ColumnsRefused:
-    """The refusal of differing candidates, with sample values and the remedy.
+    """Return the refusal of differing candidates, with sample values and the remedy.
 
-    Values are shortened: the sentence may end in a log. `precheck columns` has them whole.
+    Values are shortened: the sentence may end in a log. `precheck columns` shows them in full.
 
     Args:
         field: The field that they could be.
@@ -90,7 +90,7 @@ def _with_values(headers: Sequence[str], cells: ColumnCells) -> Sentence:
 
 
 def rule_of(text: str) -> Sentence:
-    """The sentence of a rule; its key is made from the English words.
+    """Return the sentence of a rule; its key is made from the English words.
 
     >>> rule_of("the header says IBAN").key
     'column.the_header_says_iban'
@@ -100,18 +100,18 @@ def rule_of(text: str) -> Sentence:
 
 
 def pair(field: str, headers: Sequence[str]) -> ColumnPair:
-    """A field and its headers, safe to show; the parts of one name are joined."""
+    """Return a field and its headers, safe to show; the parts of one name are joined."""
     return ColumnPair(field, quoted("+".join(headers), length_max=3 * HEADER_QUOTED_LENGTH_MAX)[1:-1])
 
 
 def quoted(header: str, *, length_max: int = HEADER_QUOTED_LENGTH_MAX) -> str:
-    """A header, safe to show: without control characters and long numbers, and shortened."""
+    """Return a header that is safe to show: shortened, without control characters and long numbers."""
     printable = "".join(character if character.isprintable() else "?" for character in header)
     return f'"{re.sub("(?:[0-9][ -]?){5,}", "#####", printable)[:length_max]}"'
 
 
 def shortened(value: str) -> str:
-    """A cell, shortened: an account to its last four characters, a name to its initials.
+    """Shorten a cell: an account to its last four characters, a name to its initials.
 
     >>> shortened("12345678"), shortened("Quillon Marrow Ltd")
     ('**5678', 'Q… M… L…')

@@ -15,7 +15,7 @@ _CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
 
 
 def may_be_codes(name: Candidate, cells: ColumnCells) -> bool:
-    """True if each cell is one word in one case, like a login, and the header names no person."""
+    """True if each cell is one word in one case, like a login, and the header does not name a person."""
     if name.meant.says_name or name.meant.rule == CANONICAL or len(name.headers) > 1:
         return False
     words = cells.sample(name.headers[0]).unique()
@@ -27,7 +27,7 @@ def _is_small(name: Candidate, cells: ColumnCells) -> bool:
 
 
 def without_codes(names: list[Candidate], cells: ColumnCells, *, seen: NameColumns) -> list[Candidate]:
-    """Drop logins and short codes of people that another column names: `qmarrow` next to `Quinn Marrow`."""
+    """Drop logins and short codes if another column has the names: `qmarrow` next to `Quinn Marrow`."""
     doubtful = [name for name in names if may_be_codes(name, cells)]
     if not doubtful:
         return names
@@ -42,7 +42,7 @@ def without_codes(names: list[Candidate], cells: ColumnCells, *, seen: NameColum
 
 
 def _names_the_same(code: Candidate, other: Candidate, cells: ColumnCells) -> bool:
-    """True if a column names the people of another's codes; for capitals, headers must differ by `name`."""
+    """True if a column names the people behind the codes; for capitals, headers must differ by `name`."""
     [header] = code.headers
     if other.meant.says_name and fold(header) in fold(other.headers[0]):
         return True
@@ -68,7 +68,7 @@ def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells:
 
 
 def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[Sentence, ...]:
-    """The note on names that may be codes, and are read because no other column has names."""
+    """Return a note if the chosen names may be codes; they are read as no other column has names."""
     return tuple(
         Sentence("headers.may_be_codes", column=quoted(name.headers[0]))
         for name in chosen

@@ -1,8 +1,8 @@
 """Assign the columns of a file to fields, by the meaning of headers, the look of cells, and `--map`.
 
 Headers alone do not show who is paid: a file may have employer and employee, our account and the payee's. So
-each column has a side (ours is never asked about), and the payee's columns are ranked from the most explicit
-to the least. If two of one rank differ in any row, the file is refused. `payee` and `account` hold these
+each column has a side (ours is never checked), and the payee's columns are ranked from the most explicit to
+the least. If two of one rank differ in any row, the file is refused. `payee` and `account` hold these
 rules; this module combines them and reports how each header was read.
 """
 
@@ -39,7 +39,7 @@ class ColumnsError(InputError):
     """The headers of a file do not show which column is which field.
 
     Attributes:
-        readings: how each header would be read, as far as known; may be empty.
+        readings: how each header would be read, if known; may be empty.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class Columns(NamedTuple):
     name in parts, to be joined with blanks in this order.
     """
     currency: str | None
-    """The currency in the header of the amount, for rows without their own."""
+    """Currency in the header of the amounts, for rows without a currency."""
     notes: tuple[Sentence, ...]
-    """Notes on decisions about columns, for people."""
+    """Notes for people on how columns were chosen."""
 
     @property
     def decision(self) -> dict[str, str]:
-        """The reading as a `--map` by position: with it, a second reading decides nothing."""
+        """These choices as a `--map` by position, so that a second reading makes the same ones."""
         number_of = {reading.header: number for number, reading in enumerate(self.readings, start=1)}
         return {
             field: "|".join(
@@ -86,12 +86,12 @@ def read_columns(
 
     Args:
         cells: The columns of the file and all of its rows.
-        mapping: From `--map FIELD=HEADER`. A mapped field is read from its header and from nothing else. A
+        mapping: From `--map FIELD=HEADER`. A mapped field is read only from its header. A
         header may be given by its position (`#3`), a name in two columns as `Forename+Surname`, and
-        alternatives as `Holder|Supplier`: the first filled one counts. `ignore` names columns that are not
-        read, in the same notation.
+        alternatives as `Holder|Supplier`: the first filled one counts. `ignore` lists columns not to read,
+        in the same notation.
         where: The file, for messages.
-        decided: The `decision` of an earlier reading of these columns, which is kept.
+        decided: `decision` of an earlier reading of these columns, to repeat.
 
     Raises:
         ColumnsError: a header is repeated, two columns that could be the payee or the account differ, the
@@ -129,10 +129,10 @@ def read_columns(
 
 
 def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
-    """Refuse a header line with a repeated header.
+    """Refuse a header line that repeats a header.
 
     Raises:
-        InputError: a header is repeated; the message has the positions, never the text.
+        InputError: a header is repeated; the message gives its positions, never its text.
     """
     first_at: dict[str, int] = {}
     for position, header in enumerate(headers, start=1):
@@ -146,7 +146,7 @@ def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
 
 
 def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[str]:
-    """The known fields and parts of a name among these cells, if they are the header line."""
+    """Return the fields and parts of a name that these cells would name as a header line."""
     mapped = {
         fold(part): field
         for field, target in mapping.items()
@@ -172,14 +172,14 @@ def is_sufficient(fields: Collection[str]) -> bool:
 
 
 def by_position(mapping: Mapping[str, str]) -> bool:
-    """True if `--map` gives positions of columns, as it must for a file without a header line."""
+    """True if `--map` uses column positions, as it must for a file without a header line."""
     return any(part.startswith(PLACE) for target in mapping.values() for part in _parts_of(target))
 
 
 def _choices(
     cells: ColumnCells, mapped: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
 ) -> list[ColumnChoice]:
-    """The choices by headers and cells for fields that `--map` leaves open; `insisted` reads any file."""
+    """Choose columns for the fields that `--map` leaves open; `insisted` reads any file."""
     taken = {header for sources in mapped.values() for parts in sources for header in parts}
     left = cells.without(taken)
     if not insisted and (why := why_not_payments(cells)) is not None:
@@ -215,7 +215,7 @@ def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]
     """Refuse account numbers without sort codes or IBANs if an unread column looks like sort codes.
 
     Raises:
-        ColumnsRefused: one does; the advice names the column.
+        ColumnsRefused: a column does; the advice names it.
     """
     found = {choice.field: choice.sources for choice in choices if choice.sources}
     numbers = found.get("account_number")
@@ -252,7 +252,7 @@ def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
 
 
 def _is_written(codes: pl.Series) -> bool:
-    """True if each code is written with hyphens or blanks, like a sort code."""
+    """True if each code has hyphens or blanks, like a sort code."""
     return bool(codes.str.contains(_PUNCTUATED).all())
 
 
@@ -273,7 +273,7 @@ def _headers(sources: Iterable[tuple[str, ...]]) -> frozenset[str]:
 
 
 def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Field -> its sources by `--map`."""
+    """Return field -> its sources in `--map`."""
     mapped = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in mapped.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
@@ -310,7 +310,7 @@ def _parts_of(target: str) -> list[str]:
 
 
 def _matching(target: str, headers: Sequence[str]) -> str | None:
-    """The requested header: the same text, its position, or the only one that folds alike."""
+    """Find a header by its text, its position, or else by its folded text if only one matches."""
     if target in headers:
         return target
     place = target.strip().removeprefix(PLACE)
@@ -348,10 +348,10 @@ def _pair_of_parts(need: "_Need", cells: ColumnCells) -> ColumnPair | None:
 class _Need(NamedTuple):
     """A field that a file must have."""
 
-    key: str  # key of the sentence that it is missing
+    key: str  # key of the sentence for a missing field
     any_of: tuple[str, ...]  # one of these fields is enough...
     fields: tuple[str, ...]  # ...and these fields together make it up
-    pairs: Value  # the suggested mapping if no column looks like it
+    pairs: Value  # suggested mapping if no column looks like this field
 
 
 _NEEDS = (
@@ -370,7 +370,7 @@ def _missing(found: Collection[str]) -> list[_Need]:
 
 
 def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[str, Guess]:
-    """Guesses for missing fields, from the cells below unknown headers."""
+    """Guess missing fields from the cells below unknown headers."""
     fields = {field for need in missing for field in need.fields}
     unknown = cells.without(
         [
@@ -401,7 +401,7 @@ def _currency(found: Mapping[str, ColumnChoice]) -> str | None:
 
 
 def _as_far_as_known(cells: ColumnCells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:
-    """How each header would be read if the file cannot be: disputed and undisputed ones."""
+    """Return how each header would be read, disputed or not, when the file cannot be."""
     mapped: dict[str, tuple[tuple[str, ...], ...]] = {}
     for field, target in mapping.items():
         with suppress(ColumnsRefused):
@@ -420,7 +420,7 @@ def _undisputed(
     mapped: dict[str, tuple[tuple[str, ...], ...]],
     disputed: dict[str, tuple[str, tuple[str, ...]]],
 ) -> list[ColumnChoice] | None:
-    """The choices that can be made; None, and one more dispute, if one cannot."""
+    """Return the undisputed choices; None, with the dispute added to `disputed`, if one fails."""
     try:
         return _choices(cells.without(disputed), mapped, insisted=True)
     except ColumnsRefused as refusal:
@@ -433,7 +433,7 @@ def _undisputed(
 
 
 def _listed(headers: Sequence[str]) -> Sentence:
-    """The headers found; only their number if they may be a payment."""
+    """List the headers found; if they may be a payment, only their number."""
     if not recognised(headers, {}):
         return Sentence("headers.none_known", count=len(headers))
     shown = list(map(quoted, headers[:HEADERS_QUOTED_MAX]))

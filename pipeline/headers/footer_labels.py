@@ -1,7 +1,6 @@
-"""Labels of rows below the payments: totals, counts, the author of the file.
+"""Labels of rows below the payments, such as totals, counts or the file's author.
 
-The whole cell must be such a label, perhaps with its figure: a payee's name can start like one, as Total
-Energies does.
+The whole cell must be a label, alone or with a figure: a payee such as Total Energies starts like one.
 """
 
 import re
@@ -14,7 +13,7 @@ from pipeline.headers.words import COUNTED, COUNTS, NOTES, NOTES_ALONE, SUBTOTAL
 
 
 class LabelKind(StrEnum):
-    """The meaning of a row that is not a payment."""
+    """What a row that is not a payment holds."""
 
     TOTAL = "total"
     SUBTOTAL = "subtotal"
@@ -26,9 +25,9 @@ class Label(NamedTuple):
     """A label, found in a cell."""
 
     kind: LabelKind
-    words: str  # its text in `words.toml`
+    words: str  # as in `words.toml`
     figure: str | None  # a number next to the label, in the same cell
-    currency: str | None  # its code, if the cell names one
+    currency: str | None  # ISO 4217 code, if the cell names one
 
 
 _CURRENCIES = ("gbp", "eur", "usd", "chf", "sek", "nok", "dkk", "pln", "czk", "huf", "ron", "bgn", "isk")
@@ -47,7 +46,7 @@ def fold(text: str) -> str:
 
 
 def label_of(cell: str) -> Label | None:
-    """The label that a whole cell is, if it is one.
+    """Return the label if the whole cell is one; else None.
 
     >>> label_of("Totals:"), label_of("Total Energies")
     (Label(kind=<LabelKind.TOTAL: 'total'>, words='totals', figure=None, currency=None), None)
@@ -95,5 +94,5 @@ def _any(labels: tuple[str, ...] | list[str]) -> str:
 
 @cache
 def _spelling() -> dict[str, str]:
-    """Folded label -> its spelling."""
+    """Folded label -> its spelling in `words.toml`."""
     return {fold(label): label for label in (*NOTES, *COUNTS, *SUBTOTALS, *TOTALS)}

@@ -1,4 +1,4 @@
-"""Rows below the payments: totals, counts, the author of the file. Totals are compared with the payments.
+"""Find the rows below the payments, such as totals or counts, and compare totals with the payments.
 
 Only the last rows are examined, and a row with an account is always a payment.
 """
@@ -22,12 +22,12 @@ from schemas.row_positions import RowPositions
 from schemas.summary import NotPayment
 
 FOOTERS_MAX = 20
-"""The number of last rows that are examined."""
+"""Number of last rows that are examined."""
 
 _ACCOUNT = ("iban", "sort_code", "account_number")
 _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
 _COUNT = re.compile(r"[0-9]{1,5}")
-"""Too short for an account number, even for one that a spreadsheet stripped of zeros."""
+"""Too short for an account number, even without the leading zeros that spreadsheets remove."""
 _MONEY = re.compile(r"[^0-9]{0,4}-?[0-9][0-9.,' ]*[.,][0-9]{2}[^0-9]{0,4}")
 _WHO_OR_WHEN = re.compile(
     r"[^0-9]*"
@@ -35,7 +35,7 @@ _WHO_OR_WHEN = re.compile(
 )
 """A name, or a date with a four-digit year, which no sort code contains."""
 _BESIDE = {LabelKind.COUNT: _COUNT, LabelKind.NOTE: _WHO_OR_WHEN}
-"""Values that may be next to a label, in any column."""
+"""Values that may appear next to a label, in any column."""
 
 
 class _Row(NamedTuple):
@@ -43,12 +43,12 @@ class _Row(NamedTuple):
 
     row_index: int  # its index in the table, from 0
     fields: Mapping[str, str | None]
-    cells: tuple[str, ...]  # its cells that have text
+    cells: tuple[str, ...]  # its filled cells
     label: Label | None
 
     @property
     def has_account(self) -> bool:
-        """True if it contains an account, or a possible one."""
+        """True if the row contains an account, or a possible one."""
         values = [self.fields[field] for field in _ACCOUNT]
         return any(value and not self._is_figure(value) for value in values) or holds_account(
             " ".join(self.cells)
@@ -56,13 +56,13 @@ class _Row(NamedTuple):
 
     @property
     def has_payee(self) -> bool:
-        """True if it names a possible payee."""
+        """True if the row names a possible payee."""
         if self.label is not None and self.label.kind is LabelKind.NOTE:
             return False
         return any(value and not self._is_figure(value) for value in (self.fields[field] for field in _PAYEE))
 
     def _is_figure(self, value: str) -> bool:
-        """True if a value is the row's label, or next to one."""
+        """True if a value is the row's label or belongs to one."""
         if self.label is None:
             return False
         figure = _BESIDE.get(self.label.kind, _MONEY)
@@ -80,14 +80,14 @@ class _Sums(NamedTuple):
         return self.money.height
 
     def by_currency(self) -> dict[str | None, Decimal]:
-        """Currency, or None -> the sum of its payments."""
+        """Currency, or None -> the sum of the payments in it."""
         sums = (
             self.money.drop_nulls("amount").group_by("currency").agg(pl.col("amount").sum()).sort("currency")
         )
         return {currency: plain(amount) for currency, amount in sums.iter_rows()}
 
     def are(self, amount: Decimal, currency: str | None) -> bool:
-        """True if all payments, or those of the currency, add up to this amount."""
+        """True if all payments, or those in this currency, add up to this amount."""
         sums = self.by_currency()
         if currency is not None and currency in sums:
             return sums[currency] == amount
@@ -102,15 +102,15 @@ class _Sums(NamedTuple):
 class Footers(NamedTuple):
     """The rows at the end of a table that are not payments."""
 
-    payment_count: int  # rows above the first footer; blank rows before it do not count
+    payment_count: int  # rows above the first footer, without blank rows before it
     rows: list[NotPayment]
 
 
 def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPositions | None) -> Footers:
-    """The rows at the end of a table that are not payments.
+    """Find the rows at the end of a table that are not payments.
 
     These are rows without account and payee whose amount is the sum of at least two rows above, rows with a
-    label as a whole cell, and single texts below such rows.
+    cell that is a label, and single texts below such rows.
 
     Args:
         payments: `frames.PAYMENTS` of every row.
@@ -134,7 +134,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPos
 
 
 def likely_payment_count(original: pl.DataFrame) -> int:
-    """Rows before a likely footer: a labelled row without an account, and no account below it."""
+    """Count the rows before a likely footer: a label without an account, and no account below."""
     first = max(0, original.height - FOOTERS_MAX)
     end = original.height
     for index, row in enumerate(original.slice(first).iter_rows(), start=first):

@@ -1,6 +1,6 @@
-"""Guess fields from the cells of columns, if no header shows them.
+"""Guess fields from the cells of columns if no header shows them.
 
-A guess is shown to a person and never used for reading: two candidates for the payee are both shown.
+Guesses are only shown to the user, never used for reading. Two candidates for a field are both shown.
 """
 
 import re
@@ -35,15 +35,15 @@ class Guess(NamedTuple):
     """A guess about a column from its cells."""
 
     field: str | None
-    """The likely field; None if none."""
+    """The likely field, or None."""
     words: Sentence
     """The guess in words: "its cells look like IBANs"."""
     others: tuple[str, ...] = ()
-    """Other columns that could be this field; if there are any, the choice is open."""
+    """Other columns that could be this field; the user chooses."""
 
 
 def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
-    """Header -> the guess about its cells; dates and constant columns lose against other candidates."""
+    """Return header -> the guess about its cells; other candidates beat dates and constant columns."""
     looks = {header: _look(cells.sample(header).to_list()) for header in cells.headers}
     looks = _with_bic(looks, cells)
     for field in FIELDS:
@@ -68,7 +68,7 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
 
 
 def pairs_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> Sentence | None:
-    """`--map` pairs for these guesses: the certain fields, then the choices.
+    """Return the `--map` pairs for these guesses: first the certain fields, then the choices.
 
     >>> sentence = Sentence("column.ignored")
     >>> name = Guess("name", sentence, ("#1", "#3"))
@@ -92,7 +92,7 @@ def _and_also(one: Sentence, other: Sentence) -> Sentence:
 
 
 def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:
-    """The cells of lines without headers, by position."""
+    """Return the cells of lines without headers, by position."""
     width = max(map(len, lines), default=0)
     columns = {
         f"{PLACE}{index + 1}": [cells[index] if index < len(cells) else None for cells in lines]
@@ -102,7 +102,7 @@ def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:
 
 
 def kinds_in(values: Sequence[str]) -> tuple[str, ...]:
-    """The kinds of accounts in these cells: "IBANs", "account numbers", ..."""
+    """Return the kinds of accounts in these cells: "IBANs", "account numbers", ..."""
     compact = [_PUNCTUATION.sub("", value) for value in values]
     return tuple(kind for kind, look in _KINDS.items() if any(map(look.fullmatch, compact)))
 
@@ -139,13 +139,13 @@ _LOOKS: tuple[tuple[str | None, str, re.Pattern[str]], ...] = (
     ("account_type", "account types", _KIND),
     ("name", "names", _NAME),
 )
-"""The first look that most cells have counts; looks without words just state the content."""
+"""The first pattern that most cells match counts; patterns without words only describe the content."""
 KINDS = {"amounts", "BICs", *(words for _, words, _ in _LOOKS if words), *_KINDS}
-"""The looks of cells, in words."""
+"""Words for what cells look like."""
 
 
 def are_amounts(values: Sequence[str]) -> bool:
-    """True if most cells are numbers and some have decimals, which counts have not."""
+    """True if most cells are numbers and some have decimals, unlike counts."""
     return _are_mostly(_NUMBER, values) and any(_DECIMALS.search(value) for value in values)
 
 
@@ -161,7 +161,7 @@ def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
 
 
 def _without(rivals: list[str], is_unlikely: Callable[[str], bool], *, is_needed: bool = True) -> list[str]:
-    """The likely candidates; all of them if none is likely and one is needed."""
+    """Return the likely candidates; all of them if none is likely but one is needed."""
     return [header for header in rivals if not is_unlikely(header)] or (rivals if is_needed else [])
 
 

@@ -1,7 +1,7 @@
 """Find the header line of a handmade table, which may have titles, headers in several rows or repeated ones.
 
-It is the first line with a known account and a known payee. Lines above it are not payments. If one contains
-an account, the guess of the header line is wrong, and the file is refused.
+It is the first line with a known account and a known payee. Lines above it are not payments. If one of them
+contains an account, the header line was guessed wrongly, and the file is refused.
 """
 
 import re
@@ -21,13 +21,13 @@ from pipeline.wording import PLACE, ColumnPair, Sentence
 COLUMNS_MAX = 1_000
 LINES_BEFORE_HEADER_MAX = 20
 HEADER_LINES_MAX = 3
-"""The header line, and the number of further header lines that may follow it."""
+"""Most lines that headers take up, the header line included."""
 LINES_LOOKED_AT = LINES_BEFORE_HEADER_MAX + HEADER_LINES_MAX
 
 _MEANINGS_MIN = 3
-"""The fewest headers with a meaning that make a line below others the header line."""
+"""Fewest headers with a meaning that make a later line the header line."""
 _LABELS_MIN = 2
-"""The fewest cells of a header row: a single cell is a title."""
+"""Fewest cells of a header row: a single cell is a title."""
 _OF_A_PAYMENT = re.compile(
     r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
     r"|[0-9]{7,14}"  # an account number
@@ -39,12 +39,12 @@ _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
 
 
 class Heading(NamedTuple):
-    """The position of a table's headers."""
+    """The headers of a table and their position."""
 
-    start: int  # its first line, counted from 0
+    start: int  # first header line, counted from 0
     cells: tuple[str, ...]  # the headers; labels over two or three rows are joined
     end: int  # the first line below all headers; equal to `start` without headers
-    repeated: tuple[int, ...]  # the repeated header lines below, which are not payments
+    repeated: tuple[int, ...]  # header lines repeated below, which are not payments
 
 
 def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading:
@@ -55,7 +55,7 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     headers.
 
     Args:
-        lines: their cells; at most `LINES_LOOKED_AT`, and at least one.
+        lines: cells of one to `LINES_LOOKED_AT` lines.
         mapping: from `--map FIELD=HEADER`: these headers count as known.
     """
     able = lines[: LINES_BEFORE_HEADER_MAX + 1]
@@ -88,18 +88,18 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
 def header_line(
     cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, position: str
 ) -> tuple[str, ...]:
-    """The headers, a blank one named by its position.
+    """Return the headers; a blank one is named by its position.
 
     Args:
-        cells: Of the line that should be the header line.
-        lines: The cells of this line and of some below it, to guess columns if it is a payment.
-        sufficient: Whether an account and a payee are known in it.
+        cells: Cells of the likely header line.
+        lines: Cells of this line and some below it, to guess columns if it is a payment.
+        sufficient: True if the line has a known account and a known payee.
         where: The file, for messages.
         position: The line, for messages.
 
     Raises:
-        InputError: there are none or too many, or one is repeated.
-        ColumnsError: they look like a payment.
+        InputError: there are no headers, too many, or repeated ones.
+        ColumnsError: the headers look like a payment.
     """
     if len(cells) > COLUMNS_MAX:
         raise InputError(
@@ -117,7 +117,7 @@ def header_line(
 
 
 def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsError:
-    """The refusal of a file that starts with a payment, with guesses about its columns."""
+    """Return the refusal of a file that starts with a payment, with guesses about its columns."""
     cells = by_place(lines)
     looks = guesses_of(cells)
     pairs = pairs_of(looks, cells.headers) or Sentence(
@@ -139,7 +139,7 @@ def looks_like_payment(cells: Sequence[str]) -> bool:
 
 
 def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading | None:
-    """Headers that only two rows together form."""
+    """Return headers that span two rows; None if one row is enough."""
     for index in range(min(LINES_BEFORE_HEADER_MAX + 1, len(lines) - 1)):
         if _say_more_together(lines[index], lines[index + 1], mapping):
             return _joined(lines, index, mapping)
@@ -156,7 +156,7 @@ def _say_more_together(upper: Sequence[str], lower: Sequence[str], mapping: Mapp
 
 
 def _rank(cells: Sequence[str]) -> tuple[int, bool]:
-    """How much a line is one of headers; of equals, `max` takes the first."""
+    """Rank a line as a header line; among equals, `max` takes the first."""
     if len(filled := _filled(cells)) < _LABELS_MIN or _has_data(filled):
         return 0, len(filled) > 1
     meant_count = len({meaning(cell).what for cell in filled} - {None})
@@ -219,11 +219,11 @@ def refuse_accounts_above(
     """Refuse a file whose header line may have a payment above it.
 
     Args:
-        lines: the cells of the lines above it.
+        lines: the cells of the lines above the header line.
         numbers: their line numbers, for people.
         header: the number of the header line.
         where: the file, for messages.
-        unit: what people call these lines.
+        unit: what users call these lines.
 
     Raises:
         InputError: a line contains an account.

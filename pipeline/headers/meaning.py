@@ -1,8 +1,8 @@
-"""The meaning of one header by its words, in any position.
+"""Find the meaning of one header from its words, in any position.
 
 A header is split into words (`spelling`), each word is looked up in `words`, and the cues must fit one line
-of a small grammar. A header with an unknown word has no meaning, so `Beneficiary email` is not a beneficiary;
-only text in brackets may be unknown, as in `Name (as on the statement)`.
+of a small grammar. A header with an unknown word has no meaning, so `Beneficiary email` is not a beneficiary.
+Only words in brackets may be unknown, as in `Name (as on the statement)`.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,23 +43,23 @@ class Rank(IntEnum):
 
 
 class HeaderMeaning(NamedTuple):
-    """The meaning of a header with known words."""
+    """The meaning of a header whose words are known."""
 
     what: str | None
-    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or a statement about the file or a party
-    that is not checked (`BALANCE` to `NEVER`); None if the words leave it open.
+    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or a fact about the file or an unchecked
+    party (`BALANCE` to `NEVER`); None if the words leave it open.
     """
     rule: str
-    """The rule that recognised it, in words."""
+    """The rule that recognised the header, in words."""
     side: Side = Side.UNSAID
     rank: Rank | None = None
-    """Rank among names."""
+    """Rank of a name."""
     subject: Cue | None = None
     """The party that the list is about, if the header shows it: a person, supplier, customer or other."""
     plain: bool = False
-    """True for account names that may be ledger accounts, and accounts without an owner in the header."""
+    """True for an account name that may be a ledger account, and an account whose header names no owner."""
     explicit: int = 1
-    """Among columns of a side field, the largest value wins."""
+    """Among columns of a side field, the one with the largest value is read."""
     currency: str | None = None
     """The currency in the header of an amount."""
     says_name: bool = False
@@ -89,10 +89,10 @@ BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, 
 )
 
 BARE_ACCOUNT = "an account without an owner in its header"
-"""The rule of a header such as `Konto`."""
+"""Rule for a header such as `Konto`."""
 
 CANONICAL = "the field's name"
-"""The rule of a header that is the name of a field."""
+"""Rule for a header that is the name of a field."""
 
 UNKNOWN = HeaderMeaning(None, "unknown")
 
@@ -108,16 +108,16 @@ _ALIASES: Mapping[str, HeaderMeaning] = {
     for known in PRODUCTS
     for header in listed(known["headers"])
 }
-"""Headers of single products whose words have no meaning elsewhere, folded."""
+"""Folded headers of single products, whose words have no meaning elsewhere."""
 
 
 _KEPT_MAX = 4_000
-"""Size of the cache; cells of a file's first lines are tried as headers too, and may name payees."""
+"""Size of the cache; small, as the cells of a file's first lines are tried as headers and may name payees."""
 
 
 @lru_cache(maxsize=_KEPT_MAX)
 def meaning(header: str) -> HeaderMeaning:
-    """The meaning of a header.
+    """Return the meaning of a header.
 
     >>> meaning("Beneficiary account no.").what, meaning("Beneficiary account no.").side
     ('account_number', <Side.PAYEE: "the payee's">)
@@ -142,7 +142,7 @@ def meaning(header: str) -> HeaderMeaning:
             found = _meaning(words)
             if found.what is not None:
                 is_read = found.what != "amount" or _HUNDREDTHS.isdisjoint(tokens_of(header))
-                return found if is_read else UNKNOWN  # 48250 pence are no 48,250 pounds
+                return found if is_read else UNKNOWN  # 48250 pence are not 48,250 pounds
     if _BALANCES & set(tokens_of(header)):
         return HeaderMeaning(BALANCE, "a balance")
     return UNKNOWN
@@ -161,7 +161,7 @@ def is_code_of_bank(header: str) -> bool:
 
 
 def is_column_of(cue: Cue, header: str) -> bool:
-    """True if a header has a word with this cue, and is not of our side.
+    """True if a header has a word with this cue and is not on our side.
 
     >>> is_column_of(Cue.SORT_CODE, "Zorblex's sort code"), is_column_of(Cue.SORT_CODE, "Branch code")
     (True, False)
@@ -176,7 +176,7 @@ def is_column_of(cue: Cue, header: str) -> bool:
 _FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY})
 _SUBJECTS = _FIRMS | {Cue.PERSON}
 _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
-"""Words that may accompany any other, and show the owner."""
+"""Words that may accompany any other word and show the owner."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
 _SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY, Cue.PARENT)
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
@@ -197,17 +197,17 @@ class _GrammarLine(NamedTuple):
     plain: Callable[[Words], bool] = lambda _words: False
 
     def fits(self, words: Words) -> bool:
-        """True if these words form a header of this line."""
+        """True if these words fit this line."""
         allowed = self.qualifiers.union(self.beside, *self.needs)
         return words.cues <= allowed and all(words.cues & need for need in self.needs) and self.when(words)
 
 
 def _cues(names: str) -> frozenset[Cue]:
-    """The cues of these names, separated by blanks; `*` means all."""
+    """Return the cues with these blank-separated names; `*` means all."""
     return frozenset(Cue) if names == "*" else frozenset(Cue[name] for name in names.split())
 
 
-def _line(  # noqa: PLR0913 (a column of the table each)
+def _line(  # noqa: PLR0913 (one for each column of the table)
     what: str | None,
     rule: str,
     *needs: str,
@@ -218,13 +218,13 @@ def _line(  # noqa: PLR0913 (a column of the table each)
     when: Callable[[Words], bool] = lambda _words: True,
     plain: Callable[[Words], bool] = lambda _words: False,
 ) -> _GrammarLine:
-    """A line of the grammar; its cues are given by name."""
+    """Return a line of the grammar; cues are given by name."""
     cues = tuple(map(_cues, needs))
     return _GrammarLine(what, rule, cues, _cues(beside), qualifiers, rank, explicit, when, plain)
 
 
 def _holds_both(words: Words) -> bool:
-    """True if a header of a sort code also names an account number, and not an account's sort code."""
+    """True if a sort code's header also names an account number, not just an account's sort code."""
     index = words.order.index(Cue.SORT_CODE)
     return Cue.ACCOUNT in words.cues and (
         bool(words.cues & {Cue.AND, Cue.NUMBER}) or Cue.ACCOUNT in words.order[index:]
@@ -232,19 +232,19 @@ def _holds_both(words: Words) -> bool:
 
 
 def _is_a_holders(words: Words) -> bool:
-    """True if a header with a holder names something of theirs, as `Account holder IBAN` does."""
+    """True if a header names something that belongs to a holder, as `Account holder IBAN` does."""
     return Cue.HOLDER not in words.cues or (
         words.order[0] is Cue.HOLDER and not words.cues & {Cue.NAME, Cue.FILLER, Cue.AND}
     )
 
 
 def _is_a_subjects(words: Words) -> bool:
-    """True if an account number may be the supplier's in our books; a bank account is not."""
+    """True if an account number may be the supplier's number in our books, not a bank account."""
     return bool(words.cues & _SUBJECTS) and Cue.BANK not in words.cues
 
 
 def _is_free(words: Words) -> bool:
-    """True if an account name may be a ledger account: neither the payee's nor a bank's."""
+    """True if an account name may be a ledger account: its header names neither payee nor bank."""
     return _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS}
 
 
@@ -256,7 +256,7 @@ _FIRM = "COMPANY ORGANISATION"
 _NONE: frozenset[Cue] = frozenset()
 _GRAMMAR = (
     _line(None, "unknown", qualifiers=_NOTHING),
-    # Statements about the whole file, or about parties that are not checked.
+    # Facts about the whole file, or about unchecked parties.
     _line(BALANCE, "a balance", "BALANCE", beside=f"{_ACCOUNTS} AMOUNT CURRENCY BOOKED"),
     _line(BOOKED, "a booking date", "BOOKED", beside="*"),
     _line(DIRECTION, "whether money came in or went out", "DIRECTION", beside="*"),
@@ -314,7 +314,7 @@ _GRAMMAR = (
     _line(MIDDLE, "a part of a name", "MIDDLE", beside="NAME HOLDER", rank=Rank.PART),
     _line(FAMILY, "a part of a name", "FAMILY", beside="NAME HOLDER PARENT", rank=Rank.PART),
     _line(SECOND_FAMILY, "a part of a name", "SECOND_FAMILY", beside="HOLDER", rank=Rank.PART),
-    # A payee's company name is the payee; a supplier's is the supplier.
+    # A payee's company name means the payee; a supplier's company name, the supplier.
     _line("name", "the payee's role", _FIRM, "THEIRS", beside="NAME", rank=Rank.PAYEE),
     _line(
         "name", "the subject of the list", _FIRM, "SUPPLIER CUSTOMER PARTY OURS", beside="NAME",
@@ -338,7 +338,7 @@ _GRAMMAR = (
     ),
     _line("name", "a full name", "NAME", "FULL", qualifiers=_NOTHING, rank=Rank.SUBJECT),
     _line("name", "a name", "NAME", qualifiers=_NOTHING, rank=Rank.PLAIN),
-    # Fields that are not part of the question, or only name the kind of payee.
+    # Fields that are not sent, or only name the kind of payee.
     _line(
         "account_type", "the header says account type", "PERSON_OR_BUSINESS TYPE",
         beside=f"{_ACCOUNTS} TYPE",
@@ -397,12 +397,12 @@ def _side(cues: frozenset[Cue]) -> Side:
 
 
 def _is_the_holders(line: _GrammarLine, cues: frozenset[Cue]) -> bool:
-    """True if something other than a whole name is the account holder's, who is the payee."""
+    """True if something of the account holder's, other than a whole name, is the payee's."""
     return Cue.HOLDER in cues and line.what != "name"
 
 
 _HEADER_LENGTH_MAX = 200
-"""A longer cell is text, and no header."""
+"""A longer cell is text, not a header."""
 _HUNDREDTHS = frozenset(token for word in HUNDREDTHS for token in tokens_of(word)) - {"units", "unit"}
 _BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})
 """Words that occur in no header of a payment file."""

@@ -1,4 +1,4 @@
-"""Find the columns that hold names: whole, in parts, of companies; and those that only seem to."""
+"""Find the columns of names: whole names, parts, companies, and columns that only look like names."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from pipeline.wording import ColumnPair, Sentence
 
 _PARTS = (GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
-"""Headers of languages that put the family name first."""
+"""Headers in languages that put the family name first."""
 _NO_NAME = (
     r"@.*\.|^(?i:y|n|x|yes|no|true|false|ja|nein|oui|non|s[ií]|tak|nie|[01]"
     r"|personal|business|individual|private|company|person)$"
@@ -39,9 +39,9 @@ _CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
 _NOBODYS = (Side.UNSAID, None)
 _PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
-"""How the header of a substitute payee begins."""
+"""Beginnings of a substitute payee's header."""
 _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dacă αν".split())  # noqa: SIM905, RUF001
-"""Endings of the header of a mostly empty column: `Payee (if not the pupil)`."""
+"""First words of a condition in the header of a mostly empty column: `Payee (if not the pupil)`."""
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 
@@ -54,14 +54,14 @@ class Candidate(NamedTuple):
 
     @property
     def says_role(self) -> bool:
-        """True if it is under a paid role, and not only under `Name`, `Company` or `Tenant`."""
+        """True if the header names a paid role, not only `Name`, `Company` or `Tenant`."""
         if self.rank is Rank.HOLDER:
             return not self.meant.plain
         return self.rank is Rank.PAYEE or (self.rank is Rank.SUBJECT and self.meant.subject in _PAID)
 
     @property
     def is_instead(self) -> bool:
-        """True if it names a substitute payee, in the rows that have one."""
+        """True if the column names a substitute payee in some rows."""
         [header, *_] = self.headers
         return bool(_IS_INSTEAD.match(fold(header))) or not _IF.isdisjoint(tokens_of(header))
 
@@ -72,13 +72,13 @@ class NameColumns(NamedTuple):
     whole: list[Candidate]
     companies: list[Candidate]
     parents: list[Candidate]
-    codes: list[str]  # columns headed as names that hold codes
+    codes: list[str]  # columns of codes under a header for names
     seconds: list[str]
-    has_person: bool  # whether the list is about people: employees, staff
+    has_person: bool  # true if the list is about people, such as employees
 
 
 def found(cells: ColumnCells) -> NameColumns:
-    """The columns of a file that hold names.
+    """Find the columns of a file that hold names.
 
     Raises:
         ColumnsRefused: two columns could be the same part of a name and differ in a row.
@@ -145,13 +145,13 @@ def _is_about_people(header: str) -> bool:
 
 
 def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) -> list[Candidate]:
-    """The names, with those in parts joined: of the payee, of a subject, or of an unstated party."""
+    """Join names in parts: the payee's, a subject's or those of an unstated party."""
     if not parts:
         return whole
     kinds = [(meaning(header).side, party_of(header)) for header in parts]
     is_one_of_each = len(parts) == len({meaning(header).what for header in parts})
     if is_one_of_each and _NOBODYS in kinds and len(set(kinds)) == 2:
-        # Only one person is named: `Payee first name` and `Last name`, as below a header that spans both.
+        # `Payee first name` and `Last name` name one person, as below a header that spans both.
         kinds = [next((kind for kind in kinds if kind != _NOBODYS), _NOBODYS)] * len(parts)
     for kind in sorted(set(kinds), key=str):
         of_kind = [header for header, its in zip(parts, kinds, strict=True) if its == kind]
@@ -204,7 +204,7 @@ def _joined(
 
 
 def _owner(name: Candidate) -> _Owner | None:
-    """The owner of a whole name, if its header states one."""
+    """Return the owner of a whole name if its header states one."""
     kind = (name.meant.side, party_of(name.headers[0]))
     return None if kind == _NOBODYS or name.rank is Rank.HOLDER else kind
 
@@ -213,15 +213,15 @@ _PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FI
 
 
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
-    """True if a plain `Name` holds only the rest of a name, whose other part has a column.
+    """True if a plain `Name` holds only part of a name, and another column the rest.
 
     Raises:
-        ColumnsRefused: it is the whole name in some rows and the rest in others.
+        ColumnsRefused: it holds the whole name in some rows and part of it in others.
     """
     if not part:
         return False
     if meaning(part[0]).what == INITIALS:
-        # A single letter may occur anywhere: a whole name has several words, the first with a capital.
+        # A single letter may occur anywhere: a whole name has several words, the first capitalised.
         holds = cells.text(plain.headers[0]).drop_nulls().str.contains(_SEVERAL_WORDS)
     else:
         name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))

@@ -1,6 +1,6 @@
-"""Files that look like payment files but are not.
+"""Recognise files that look like payment files but are not.
 
-Checking a bank statement would check the user, and direct debits the debtors.
+A check of a bank statement would check the user; one of direct debits, the debtors.
 """
 
 from collections.abc import Sequence
@@ -34,11 +34,11 @@ INSIST = Sentence("headers.insist", columns=[ColumnPair("name", ANY_COLUMN), Col
 
 
 def why_not_payments(cells: ColumnCells) -> Sentence | None:
-    """Why a file holds no payments to others; None if no column shows it. Empty columns do not count."""
+    """Return why a file holds no payments to others; None if no filled column shows it."""
     cues = {header: what for header in cells.headers if (what := _cue_of(header)) in _CUES}
     filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
-    # A mandate's id and its date are two cues.
+    # A mandate's ID and its date are two cues.
     kinds = {header if filled[header] == MANDATE else filled[header] for header in debit}
     sure = _debit_codes(cells) or [header for header in cells.headers if _is_of_debits(header, cells)]
     if sure or len(kinds) >= _DEBIT_CUES_MIN:
@@ -59,7 +59,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
         both_ways += booked
     is_signed = _of_both_signs(cells) or any(_goes_both_ways(header, cells) for header in both_ways)
-    # Without another sign, a credit note or two are no statement.
+    # A credit note or two, without any other sign, do not make a statement.
     signed = both_ways[0] if both_ways and is_signed else _of_both_signs(cells, above=0.5)
     if signed is not None:
         return Sentence("headers.statement_of_both_signs", column=quoted(signed))
@@ -85,7 +85,7 @@ _DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
 
 
 def _cue_of(header: str) -> str | None:
-    """The meaning of a header; `Mandate status` and the like belong to a mandate."""
+    """Return the meaning of a header; `Mandate status` and the like belong to a mandate."""
     what = meaning(header).what
     return MANDATE if what is None and Cue.MANDATE in map(cue_of, tokens_of(header)) else what
 
@@ -100,23 +100,23 @@ _CODES = frozenset(
     for after in ("code", "type")
 )
 _DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
-"""Bacs codes of direct debits and their instructions; `1` if a spreadsheet removed the zero."""
+"""Bacs codes of direct debits and their instructions; `1` is `01` without its zero."""
 _VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 
 
 def transaction_code(headers: Sequence[str]) -> str | None:
-    """The column of Bacs transaction codes, if there is one."""
+    """Return the column of Bacs transaction codes, if there is one."""
     return next((header for header in headers if fold(header) in _CODES), None)
 
 
 def are_direct_debits(header: str, codes: pl.Series) -> pl.Series:
-    """Which transaction codes are direct debits; in a column of types, `1` may be anything."""
+    """Flag the transaction codes of direct debits; in a column of types, `1` may mean anything."""
     known = _DIRECT_DEBIT_CODES[1:] if fold(header).endswith("type") else _DIRECT_DEBIT_CODES
     return codes.str.strip_chars().str.to_uppercase().is_in(known)
 
 
 def _debit_codes(cells: ColumnCells) -> list[str]:
-    """The column of transaction codes, if each row is a direct debit."""
+    """Return the column of transaction codes if each row is a direct debit."""
     header = transaction_code(cells.headers)
     if header is None or not cells.is_filled(header):
         return []
@@ -124,12 +124,12 @@ def _debit_codes(cells: ColumnCells) -> list[str]:
 
 
 def _value_days(cells: ColumnCells) -> list[str]:
-    """`Valuta` above dates: in other languages it means a currency."""
+    """Find `Valuta` above dates; above other cells it means a currency."""
     return [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
 
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
-    """True if cells fit their header: `Creditor ID` may be a vendor number, `Sequence` a count."""
+    """True if the cells fit the header: `Creditor ID` may be a vendor number, `Sequence` a count."""
     if what == SEQUENCE:
         return not cells.are(header, r"^[0-9]+$")
     if what != CREDITOR_ID:
@@ -139,7 +139,7 @@ def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
 
 
 def _names_payee(cells: ColumnCells) -> bool:
-    """True if a column names payees; one name in every row is the owner of the statement."""
+    """True if a column names payees; a name repeated in every row is the statement's owner."""
     return any(
         meant.what == "name"
         and meant.rank in (Rank.HOLDER, Rank.PAYEE)
@@ -152,13 +152,13 @@ def _names_payee(cells: ColumnCells) -> bool:
 
 
 def _has_date(cells: ColumnCells) -> bool:
-    """True if a column is called just `Date`: next to a value date, it is the booking date."""
+    """True if a column is called just `Date`, which next to a value date is the booking date."""
     words = (words_of(header) for header in cells.headers if cells.is_filled(header))
     return any(each is not None and each.cues == {Cue.DATE} for each in words)
 
 
 def _has_one_account(cells: ColumnCells) -> bool:
-    """True if an account not marked as the payee's is the same in every row: the statement's own."""
+    """True if an account not marked as the payee's is the same in every row: it is the statement's."""
     return any(
         meant.what in ("iban", "account_number")
         and meant.side is not Side.PAYEE
@@ -169,7 +169,7 @@ def _has_one_account(cells: ColumnCells) -> bool:
 
 
 def _pays_both_ways(cells: ColumnCells) -> bool:
-    """True if one party pays in one row and is paid in another."""
+    """True if a party pays in one row and is paid in another."""
     names = [header for header in cells.headers if meaning(header).what == "name"]
     payers = [cells.text(header).unique() for header in names if meaning(header).side is Side.OURS]
     payees = [cells.text(header) for header in names if meaning(header).side is not Side.OURS]
@@ -177,7 +177,7 @@ def _pays_both_ways(cells: ColumnCells) -> bool:
 
 
 def _columns_of_two_ways(cells: ColumnCells) -> tuple[str, str] | None:
-    """The columns of money out and money in, if each row has an amount in one of the two."""
+    """Return the columns of money out and money in, if each row has an amount in one of them."""
     out, into = (
         [header for header in cells.headers if _is_amount_of(side, header, cells)]
         for side in (Cue.OURS, Cue.MARK)
@@ -194,7 +194,7 @@ _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 
 
 def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
-    """True if a header such as `Debit` names only a side, above cells that are amounts."""
+    """True if a header such as `Debit` names only a side and its cells are amounts."""
     words = None if meaning(header).rule == CANONICAL else words_of(header)
     if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
         return False
@@ -205,16 +205,16 @@ _WAY = (
     r"(?i)^(?:[+-]|[dcsh]|dr|cr|in|out|money (?:in|out)|incoming|outgoing|deb[ei]t\p{L}*|cr[eé]dit\p{L}*"
     r"|débit|soll|haben|af|bij|dare|avere|debe|haber)$"
 )
-"""A cell that states whether money came in or went out."""
+"""Matches a cell that states whether money came in or went out."""
 
 
 def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
-    """True if a column has money going out in one row and coming in in another, whatever the amounts."""
+    """True if a column shows money going out in one row and in in another, whatever the amounts."""
     return cells.varies([header]) and cells.are(header, _WAY)
 
 
 def _says_both_ways(header: str, cells: ColumnCells) -> bool:
-    """True if a column says in words, `Income` and `Expense`, that money went both ways."""
+    """True if a column has words for both ways, such as `Income` and `Expense`."""
     said = {fold(word) for word in cells.first_values(header)}
     return said <= _INTO | _OUT and not said.isdisjoint(_INTO) and not said.isdisjoint(_OUT)
 
@@ -223,7 +223,7 @@ _INTO, _OUT = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT))
 
 
 def _of_both_signs(cells: ColumnCells, *, above: float = 0) -> str | None:
-    """The column of amounts in which more than this share, but not all, are negative."""
+    """Return the column of amounts with more than this share negative, but not all."""
     for header in cells.headers:
         if meaning(header).what == "amount":
             amounts = cells.text(header).drop_nulls()

@@ -1,6 +1,6 @@
-"""The party that a column belongs to, if a file has several: a landlord's account is not the tenant's.
+"""Find the party that a column belongs to, if a file has several: a landlord's account is not the tenant's.
 
-Also find the column of payees' keys in the payer's own system: an employee's number, a supplier's id.
+Also find the column of payees' keys in the payer's own system, such as employee numbers.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
 
 
 _STEM_LENGTH = 9
-"""How many first letters the forms of a word share, such as `ιδιοκτήτης` and `ιδιοκτήτη`."""
+"""Number of first letters that the forms of a word share, such as `ιδιοκτήτης` and `ιδιοκτήτη`."""
 
 
 def party_of(header: str) -> str | None:
-    """The party that a header names; None if it names none.
+    """Return the party that a header names; None if it names none.
 
     Employees and staff are one party, as are suppliers and vendors; tenants, landlords and pupils are
     separate parties.
@@ -41,7 +41,7 @@ def party_of(header: str) -> str | None:
 
 
 def names_unknown_party(header: str) -> bool:
-    """True if a header is a name, of a party in unknown words.
+    """True if a header is for names of a party that it gives in unknown words.
 
     >>> [names_unknown_party(header) for header in ("Zorblex name", "Zorblex", "Project name")]
     [True, False, False]
@@ -52,7 +52,7 @@ def names_unknown_party(header: str) -> bool:
 
 
 def names_unknown_payee(header: str) -> bool:
-    """True if a header names a payee, in unknown words only.
+    """True if a header names a payee, but otherwise has unknown words only.
 
     >>> [names_unknown_payee(header) for header in ("Garnishee payee", "Payee", "Payee city")]
     [True, False, False]
@@ -61,7 +61,7 @@ def names_unknown_payee(header: str) -> bool:
 
 
 def is_of_unknown(header: str) -> bool:
-    """True if a header has an unknown word, and none for a thing.
+    """True if a header has an unknown word and no word for a thing.
 
     >>> [is_of_unknown(header) for header in ("Zorblex", "Zorblex city", "Payee")]
     [True, False, False]
@@ -78,12 +78,12 @@ _NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTH
 
 
 def _ends_in_name(token: str) -> list[str]:
-    """The part before `name` in a single word such as `Vereinsname`."""
+    """Return the part before `name` in a single word such as `Vereinsname`."""
     return [stem for end in _NAME_ENDS if (stem := token.removesuffix(end)) not in {token, ""}]
 
 
 def without_name(token: str) -> str:
-    """A word without the ending `name`.
+    """Return a word without the ending `name`.
 
     >>> without_name("vereinsname"), without_name("verein"), without_name("name")
     ('vereins', 'verein', 'name')
@@ -122,10 +122,10 @@ _RANKS = {
 
 
 def payee_id_header(headers: Sequence[str]) -> str | None:
-    """The header of the column that distinguishes payees, or None if there is none.
+    """Return the header of the column that distinguishes payees, or None.
 
-    Of several, the first in the order of `_WHO` is taken, then the first in the file. The choice only affects
-    the comparison with an earlier file, never the checks.
+    If there are several, the first in the order of `_WHO` is chosen, then the first in the file. The choice
+    only affects the comparison with an earlier file, never the checks.
 
     >>> payee_id_header(["Name", "Employee No.", "Sort code"]), payee_id_header(["Name", "Payment id"])
     ('Employee No.', None)
@@ -135,7 +135,7 @@ def payee_id_header(headers: Sequence[str]) -> str | None:
 
 
 def payee_ids(original: pl.DataFrame) -> pl.Series:
-    """The payee id of the payer's own system in each row; nulls if no column of text or numbers has it."""
+    """Return the payee ID in the payer's system for each row; nulls if no text or number column has it."""
     header = payee_id_header(original.columns)
     kind = None if header is None else original.schema[header]
     is_text = kind in (pl.String, pl.Categorical, pl.Enum) or (kind is not None and kind.is_integer())

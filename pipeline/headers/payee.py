@@ -1,6 +1,6 @@
-"""Choose the column of the payee's name: the most explicit one; if two of one rank differ, refuse the file.
+"""Choose the most explicit column of payees' names; refuse the file if two of one rank differ.
 
-The ranks, from the most explicit: the account holder, the payee's role, the subject of the list, a plain
+The ranks, the most explicit first: the account holder, the payee's role, the subject of the list, a plain
 name, a name in parts, a company. An employer next to an employee, a contact person, a bank and our own side
 are never the payee.
 """
@@ -44,7 +44,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
 
     Args:
         cells: The columns that `--map` does not name.
-        accounts: The headers of the account: `Landlord IBAN` shows who is paid.
+        accounts: The headers of the account, such as `Landlord IBAN`, which shows who is paid.
 
     Raises:
         ColumnsRefused: two columns could be the payee and differ in a row.
@@ -106,7 +106,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
 def _companies_not_read(
     seen: NameColumns, chosen: Sequence[Candidate], cells: ColumnCells
 ) -> dict[str, Sentence]:
-    """Header -> why it is not the payee, for companies."""
+    """Return company header -> why it is not read as the payee."""
     companies = [company for company in seen.companies if company not in chosen]
     ours = [company for company in companies if cells.is_constant(company.headers)]
     return {
@@ -129,7 +129,7 @@ def _is_said(name: Candidate, party: str | None) -> bool:
 
 
 def _party_of(accounts: Sequence[str]) -> str | None:
-    """The party that the headers of an account name, if any."""
+    """Return the party that the headers of an account name, if any."""
     parties = {party for header in accounts if (party := party_of(header)) is not None}
     return min(parties) if len(parties) == 1 else None
 
@@ -141,7 +141,7 @@ def _is_of(name: Candidate, party: str | None) -> bool:
 def _or_parents(
     names: list[Candidate], _cells: ColumnCells, *, seen: NameColumns, party: str | None
 ) -> list[Candidate]:
-    """The parents, if the account is theirs: then a plain name is a child's."""
+    """Keep only the parents if the account is theirs: a plain name is then a child's."""
     if party != Cue.PARENT.value:
         return names
     return [*seen.parents, *(name for name in names if name.rank in (Rank.HOLDER, Rank.PAYEE))]
@@ -150,10 +150,10 @@ def _or_parents(
 def _of_party(
     names: list[Candidate], cells: ColumnCells, *, party: str | None, accounts: Sequence[str]
 ) -> list[Candidate]:
-    """The names without those of parties other than the account's owner.
+    """Drop the names of parties other than the account's owner.
 
     Raises:
-        ColumnsRefused: all names are of others, or the payee's role names another party in a row.
+        ColumnsRefused: all names are other parties', or the payee's role names another party in a row.
     """
     if party is None:
         return names
@@ -182,7 +182,7 @@ def _of_party(
 
 
 def _without_payer(names: Sequence[Candidate], cells: ColumnCells, *, party: str | None) -> list[Candidate]:
-    """Drop unmarked names that are constant where a marked one differs: they are ours."""
+    """Drop unmarked names that are constant while a marked one varies: they are ours."""
     marked = [
         name for name in names if name.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.varies(name.headers)
     ]
@@ -215,7 +215,7 @@ def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> l
 
 
 def _answers_in_some_rows(name: Candidate) -> bool:
-    """True if rows with an empty cell of this name use the next rank."""
+    """True if rows in which this name is empty use the next rank."""
     return name.rank is Rank.HOLDER or name.is_instead
 
 
@@ -230,7 +230,7 @@ def _refuse_plain_account_name(
 
 
 def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
-    """True if a holder and another name may be two parties, either of whom could be paid."""
+    """True if the holder and another name may be two parties, each of whom could be paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
     if (
@@ -254,7 +254,7 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
 
 
 def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
-    """Refuse a plain name unrelated to agency or tenant: it may be the payee's."""
+    """Refuse a plain name that is neither the agency's nor the tenant's: it may be the payee's."""
     for other in (name for name in names if name.rank in (Rank.PLAIN, Rank.PART)):
         is_party = other.rank is Rank.PART or are_parties(other.headers[0], cells)
         if (
@@ -273,12 +273,12 @@ def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
 
 
 def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
-    """True if a company is the same in every row while a name is not: it is the payer."""
+    """True if a company is the same in every row while a name varies: it is the payer."""
     return cells.is_constant(company.headers) and cells.varies(name.headers)
 
 
 def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: ColumnCells) -> None:
-    """A parent of a pupil may own the account; a parent of an employee is only an emergency contact."""
+    """Refuse a pupil's parent, who may own the account; an employee's parent is an emergency contact."""
     if found.has_person or any(name.rank is Rank.HOLDER for name in names):
         return
     for parent in found.parents:
@@ -316,7 +316,7 @@ def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cel
 
 
 def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
-    """The candidates of the most explicit rank: one, or several that agree in every row that has both."""
+    """Return the candidates of the most explicit rank: one, or several that agree in every row."""
     if not names:
         return []
     first, *rest = [name for name in names if name.rank is names[0].rank]
@@ -332,7 +332,7 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[C
 def _with_company(
     chosen: list[Candidate], found: NameColumns, cells: ColumnCells, *, is_stated: bool
 ) -> list[Candidate]:
-    """The names, with a company in rows that have one instead of a name."""
+    """Add a company column for rows that have a company instead of a name."""
     if found.has_person or (is_stated and not _is_empty_in_a_row(chosen, cells)):
         return chosen
     companies = _of_the_first_rank(found.companies, cells)
@@ -355,7 +355,7 @@ def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: ColumnCells) -> bool:
 
 
 def _empty(cells: ColumnCells) -> list[ColumnChoice]:
-    """An empty column of names if there is no other: each row is rejected for its missing name."""
+    """Choose an empty column of names if no other exists: each row is then rejected for its missing name."""
     for header in cells.headers:
         meant = meaning(header)
         if meant.what == "name" and meant.side is not Side.OURS and not cells.is_filled(header):

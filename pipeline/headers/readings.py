@@ -1,4 +1,4 @@
-"""The report on each column: its field and the rule for it, or why it is not read."""
+"""Report on each column: its field and the rule that chose it, or why the column is not read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -27,15 +27,15 @@ class ColumnReading(NamedTuple):
     header: str
     field: str | None
     how: Sentence
-    """The rule; for a column that is not read, the reason."""
+    """The rule that chose the field, or why the column is not read."""
     others: tuple[str, ...] = ()
     """The headers of other columns that could have been this field."""
     values: tuple[str, ...] = ()
     """The first three values of the column."""
     is_disputed: bool = False
-    """True if this column and others compete for a field, so that none is read as it."""
+    """True if several columns compete for a field and none is read."""
     map: str | None = None
-    """The `--map` that reads it, if only its cells show the field."""
+    """The `--map` that would read the column, if only its cells show the field."""
 
 
 def readings_of(
@@ -45,7 +45,7 @@ def readings_of(
     *,
     ignored: Collection[str] = (),
 ) -> tuple[ColumnReading, ...]:
-    """The report on each header, in file order; a disputed header is marked."""
+    """Report on each header, in file order; disputed headers are marked."""
     used = {header: choice for choice in choices for parts in choice.sources for header in parts}
     readings = []
     for header in cells.headers:
@@ -72,7 +72,7 @@ def readings_of(
 
 
 def readings_by_look(looks: Mapping[str, Guess], cells: ColumnCells) -> tuple[ColumnReading, ...]:
-    """The report on columns without headers, as `--map` could read them."""
+    """Report on columns without headers, as `--map` could read them."""
     return tuple(
         ColumnReading(
             header,
@@ -88,7 +88,7 @@ def readings_by_look(looks: Mapping[str, Guess], cells: ColumnCells) -> tuple[Co
 
 
 def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Guess]) -> tuple[ColumnReading, ...]:
-    """Readings, with guesses for columns under unknown headers."""
+    """Add guesses for columns under unknown headers."""
     return tuple(
         reading._replace(
             how=_joined(reading.how, looks[reading.header].words),
@@ -102,7 +102,7 @@ def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Guess]) ->
 
 
 def spoken(field: str) -> str:
-    """A field in words: "account number", "BIC"."""
+    """Return a field in words: "account number", "BIC"."""
     return field.upper() if field in ("iban", "bic", "lei") else field.replace("_", " ")
 
 
@@ -120,7 +120,7 @@ _OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
 
 
 def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None:
-    """Kinds of account in a column that differ from its header."""
+    """Return the kinds of accounts in a column if they differ from its header."""
     sample = cells.sample(header).to_list()
     if field not in _ACCOUNT_FIELDS or not sample:
         return None
@@ -131,12 +131,12 @@ def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None
 
 
 def none_in_cells(field: str) -> Sentence:
-    """A column without any value of the kind in its header."""
+    """Report that no cell holds what the header promises."""
     return Sentence("column.none_in_cells", field=Sentence(f"field.{field}"))
 
 
 def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) -> Sentence:
-    """Why a column is not read."""
+    """Return why a column is not read."""
     meant = meaning(header)
     if meant.what is None:
         return rule_of("header not known")
@@ -152,7 +152,7 @@ _KEPT = {NEVER: rule_of("never the payee"), SECOND: rule_of("a second line of a 
 
 
 def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Sentence:
-    """Why a possible column is not read: another one is, or its content differs."""
+    """Return why a possible column is not read: another one is, or its content does not fit."""
     field = "name" if meant.what in (COMPANY, GIVEN, MIDDLE, FAMILY) else str(meant.what)
     if field not in FIELDS:
         return rule_of(meant.rule)
@@ -161,7 +161,7 @@ def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Senten
 
 
 def _read_first(field: str, choices: Sequence[ColumnChoice]) -> str | None:
-    """The column that is read as a field; for an account, any of its fields."""
+    """Return the column read as a field; for an account, as any of its fields."""
     fields = (field, *_ACCOUNT_FIELDS) if field in ("sort_code", *_ACCOUNT_FIELDS) else (field,)
     sources = [choice.sources for wanted in fields for choice in choices if choice.field == wanted]
     return next((source[0][0] for source in sources if source), None)

@@ -1,6 +1,6 @@
-"""Columns that never refuse a file: if two could be one field, the more explicit is read, the other kept.
+"""Choose the columns of fields that are not sent: of two candidates, the more explicit one is read.
 
-Fields of the question are stricter: if two columns for an identification or a secondary reference differ, the
+Fields that are sent are stricter: if two columns for an identification or a secondary reference differ, the
 file is refused.
 """
 
@@ -40,7 +40,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, object]) -> list[ColumnChoic
 
 
 def _candidates(field: str, cells: ColumnCells) -> list[str]:
-    """The columns that could be a field, the more explicit first."""
+    """Return the columns that could be a field, the most explicit first."""
     there = [
         header for header in cells.headers if meaning(header).what == field and _fits(field, header, cells)
     ]
@@ -61,9 +61,9 @@ def _fits(field: str, header: str, cells: ColumnCells) -> bool:
     sample = cells.sample(header)
     if not len(sample):
         return True
-    if field == "account_type" and header != field:  # others use this word for ledger accounts
+    if field == "account_type" and header != field:  # elsewhere it is a word for ledger accounts
         return "=" in header or any(_is_account_type(word) for word in sample)
-    if meaning(header).explicit == 3:  # its canonical name
+    if meaning(header).explicit == 3:  # the header is the field's name
         return True
     if field == "currency":
         return bool(sample.str.contains(_CURRENCY).any())
@@ -73,12 +73,12 @@ def _fits(field: str, header: str, cells: ColumnCells) -> bool:
 
 
 def _is_account_type(word: str) -> bool:
-    """True if a cell says who holds an account, or what kind of account it is."""
+    """True if a cell names the holder or the kind of an account."""
     return account_type_in(word) is not None or tells_no_holder(word)
 
 
 def _chosen_currency(cells: ColumnCells) -> list[str]:
-    """The column that a currency choice names, such as `amountCurrency` with `source` in every row."""
+    """Return the column that a currency choice names, as `source` in every row of `amountCurrency` does."""
     choices = {fold(header): header for header in cells.headers if meaning(header).what == CHOICE}
     header = choices.get("amountcurrency")
     if header is None:

@@ -1,4 +1,4 @@
-"""Split a header into words, and look up the cue of each.
+"""Split a header into words and look up the cue of each.
 
 Case, accents, width and punctuation are ignored, and words are also found in compounds such as `sortcode` or
 `Empfängerkonto`.
@@ -19,7 +19,7 @@ class Words(NamedTuple):
 
     cues: frozenset[Cue]
     order: tuple[Cue, ...]
-    currency: str | None  # currency in the header
+    currency: str | None  # ISO 4217
     number: int  # the largest single digit, as in `Name 2`; 0 if none
 
 
@@ -28,7 +28,7 @@ Found = Cue | int | str
 
 
 def fold(header: str) -> str:
-    """Normalise a header for comparison: no case, accents, spaces or punctuation.
+    """Normalise a header for comparison by dropping case, accents, spaces and punctuation.
 
     >>> fold("Account-Number (UK)") == fold("account_number uk")
     True
@@ -52,11 +52,11 @@ _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
 _ENDINGS = ("s", "ns", "ens", "es", "n", "a")
 _STEM_LENGTH_MIN = 5
-"""Length of the shortest word left after removing a non-English ending, so that `an` is not `a`."""
+"""Shortest word left after removing a non-English ending, so that `an` does not become `a`."""
 
 
 def _plain(text: str) -> str:
-    """The text in lower case, without width and accents."""
+    """Return the text in lower case, without full-width forms and accents."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLINGS)
@@ -66,14 +66,14 @@ def _plain(text: str) -> str:
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words and numbers of a text, normalised for comparison."""
+    """Return the words and numbers of a text, normalised for comparison."""
     # Apostrophes join words: `payee's` and `d'ordre` are looked up in both spellings.
     words = _GENDERS.sub("", unicodedata.normalize("NFKC", text))
     return [_plain(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]
 
 
 def _humps_apart(token: str) -> Sequence[str]:
-    """The words of `camelCase` and `IBANNumber`; usually one."""
+    """Split `camelCase` and `IBANNumber` into words; other tokens stay one word."""
     if token[1:] == token[1:].lower() or token.isupper():
         return (token,)
     begins = [
@@ -90,7 +90,7 @@ def _humps_apart(token: str) -> Sequence[str]:
 
 @cache
 def _lexicon() -> dict[tuple[str, ...], Cue]:
-    """Tokens of each word or phrase -> its cue; the first cue of a word counts."""
+    """Tokens of each word or phrase -> its cue; the first cue listed for a word counts."""
     lexicon: dict[tuple[str, ...], Cue] = {}
     for cue, words in WORDS.items():
         for word in words:
@@ -101,7 +101,7 @@ def _lexicon() -> dict[tuple[str, ...], Cue]:
 
 
 def _spelled(word: str) -> set[tuple[str, ...]]:
-    """The tokens of a word or phrase, with and without umlauts."""
+    """Return the tokens of a word or phrase, with and without umlauts."""
     if word.isascii() and word.islower() and word.replace(" ", "").isalpha():
         return {tuple(word.split())}  # the usual case
     return {tuple(tokens_of(spelling)) for spelling in {word, word.casefold().translate(_UMLAUTS)}}
@@ -109,7 +109,7 @@ def _spelled(word: str) -> set[tuple[str, ...]]:
 
 @cache
 def _compounds() -> dict[str, Cue]:
-    """The same words without spaces, for headers without spaces."""
+    """The words of `_lexicon` without spaces, for headers without spaces."""
     compounds: dict[str, Cue] = {}
     for tokens, cue in _lexicon().items():
         compounds.setdefault("".join(tokens), cue)
@@ -118,7 +118,7 @@ def _compounds() -> dict[str, Cue]:
 
 @cache
 def words_with(cue: Cue) -> frozenset[str]:
-    """The words and phrases of a cue, folded."""
+    """Return the folded words and phrases of a cue."""
     return frozenset(word for word, its in _compounds().items() if its is cue)
 
 
@@ -128,7 +128,7 @@ def is_known(token: str) -> bool:
 
 
 def cue_of(token: str) -> Found | None:
-    """The cue of a single word."""
+    """Return the cue of a single word."""
     return _found([token])
 
 
@@ -138,7 +138,7 @@ def is_ours(header: str) -> bool:
 
 
 def words_of(header: str) -> Words | None:
-    """The words of a header; None if one is unknown."""
+    """Return the words of a header; None if one is unknown."""
     outside = _looked_up(tokens_of(_BRACKETS.sub(" ", header)))
     if outside is None:
         return None
@@ -148,8 +148,8 @@ def words_of(header: str) -> Words | None:
         inside += _looked_up(tokens_of(bracket)) or [
             found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
         ]
-    # A digit in brackets does not count: it is a length, or part of a legend. Brackets do not set a side or a
-    # bank, as in `Name (from the bank statement)`, unless they name only a side.
+    # A digit in brackets does not count: it is a length, or part of a legend. A side or a bank in
+    # brackets does not count, as in `Name (from the bank statement)`, unless they hold only a side.
     is_side = all(found is Cue.OURS for found in inside)
     aside = () if is_side else (Cue.OURS, Cue.BANK)
     kept = [found for found in inside if not isinstance(found, int) and found not in aside]
@@ -157,18 +157,18 @@ def words_of(header: str) -> Words | None:
 
 
 def words_outside_brackets(header: str) -> Words | None:
-    """The words of a header outside brackets; None if one is unknown."""
+    """Return the words of a header outside brackets; None if one is unknown."""
     return words_of(_BRACKETS.sub(" ", header))
 
 
 def words_in_one_piece(folded: str) -> Words | None:
-    """The words of a header without spaces."""
+    """Return the words of a header that is written without spaces."""
     pieces = _segmented(folded)
     return None if pieces is None else _counted(pieces)
 
 
 def known_and_unknown(header: str) -> tuple[str, frozenset[str]]:
-    """A header without its unknown words, and those words.
+    """Return a header without its unknown words, and those words.
 
     >>> known_and_unknown("Zorblex sort code") == ("sort code", {"zorblex"})
     True
@@ -179,7 +179,7 @@ def known_and_unknown(header: str) -> tuple[str, frozenset[str]]:
 
 
 def _looked_up(tokens: Sequence[str]) -> list[Found] | None:
-    """The meaning of each word: a cue, a number or a currency; None if one is unknown."""
+    """Return the meaning of each word: a cue, a number or a currency; None if one is unknown."""
     every: list[Found] = []
     for _, found in _pieces(tokens):
         if found is None:
@@ -189,7 +189,7 @@ def _looked_up(tokens: Sequence[str]) -> list[Found] | None:
 
 
 def _pieces(tokens: Sequence[str]) -> Iterator[tuple[Sequence[str], list[Found] | None]]:
-    """Words and phrases of a header, longest first, with their meanings."""
+    """Yield the words and phrases of a header, longest first, with their meanings."""
     index = 0
     while index < len(tokens):
         for length in range(min(_PHRASE_WORDS_MAX, len(tokens) - index), 0, -1):
@@ -216,7 +216,7 @@ def _found(tokens: Sequence[str]) -> Found | None:
 
 
 def _without_ending(token: str) -> Cue | None:
-    """The cue of a word in the genitive or plural, such as `mottagarens` or `saajan`."""
+    """Return the cue of a word in the genitive or plural, such as `mottagarens` or `saajan`."""
     for ending in filter(token.endswith, _ENDINGS):
         stem = token.removesuffix(ending)
         is_long = ending == "s" or len(stem) >= _STEM_LENGTH_MIN
@@ -226,7 +226,7 @@ def _without_ending(token: str) -> Cue | None:
 
 
 def _segmented(text: str) -> list[Found] | None:
-    """A compound as its fewest words; None if it contains an unknown word."""
+    """Split a compound into as few words as possible; None if one is unknown."""
     if len(text) > _COMPOUND_LENGTH_MAX:
         return None
     best: list[list[Found] | None] = [[]]
@@ -242,7 +242,7 @@ def _segmented(text: str) -> list[Found] | None:
 
 
 def _piece(text: str, start: int, end: int) -> Found | None:
-    """A word in a compound: long enough not to be chance, or a short one that may end a compound."""
+    """Return a word in a compound if it is too long for chance, or a short word that may end one."""
     piece = text[start:end]
     is_suffix = start > 0 and end == len(text) and (piece in _SUFFIXES or piece.isdecimal())
     if len(piece) < _PIECE_LENGTH_MIN and not is_suffix:

@@ -1,7 +1,7 @@
-"""Name columns that no header links to the account: they may be the payee's.
+"""Refuse names if a column that no header links to the account may hold the payees.
 
 A column with an unknown header may hold the payees, so a name next to it is used only if a header or the
-cells show that it is the right one. A word that only the headers of a name and an account share links the
+cells show that it is the payee's. A word that only the headers of a name and an account share links the
 two, whatever its meaning: `Zorblex name` and `Zorblex IBAN`.
 """
 
@@ -30,7 +30,7 @@ _LIKE_A_PARTY = (
     rf"^{_WORD}(?: (?:{_WORD}|[&+]|d[aeiou]s?|del|della|der|den|di|du|la|le|of|and|und|et|og|och|van|von|vom"
     r"|zu|zum|ten|ter|y|e|i|a\.?s\.?|s\.?r\.?o\.?|z|o\.?o\.?|s\.?p\.?a?\.?))+$"
 )
-"""At least two words, capitalised except for particles and legal forms: not a payment text."""
+"""At least two words, capitalised except for particles and legal forms, unlike a payment text."""
 _MOSTLY = 0.75
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _ACCOUNTS, _OF_BANK = ("iban", "account_number"), ("sort_code", "bic")
@@ -48,14 +48,14 @@ def refuse(
     """Refuse names if another column may have the payees.
 
     Args:
-        chosen: The names that would be asked about.
-        accounts: The headers of their accounts.
+        chosen: The names that would be checked.
+        accounts: The headers of the accounts.
         cells: The columns that `--map` does not name.
         seen: The columns that hold names.
-        is_bound: Whether a header shows that the names are of who is paid.
+        is_bound: True if a header shows that these names are the payees'.
 
     Raises:
-        ColumnsRefused: there is such a column, and it differs in a row.
+        ColumnsRefused: another column may hold the payees, and differs in a row.
     """
     _refuse_same_name(chosen, cells)
     _refuse_owner(chosen, accounts, cells, seen)
@@ -66,14 +66,14 @@ def refuse(
 
 
 def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool) -> list[ColumnChoice]:
-    """The columns of accounts, and of a name, whose headers share an unknown word.
+    """Choose the columns of accounts, and of a name, whose headers share an unknown word.
 
-    Nothing if several such words could be the payee's, or if another column may have the accounts.
+    Choose none if several such words could be the payee's, or if another column may hold the accounts.
 
     Args:
         cells: The columns that `--map` does not name.
         taken: The fields that are assigned already.
-        has_name: Whether the name is mapped.
+        has_name: True if `--map` names the name.
 
     Raises:
         ColumnsRefused: another column is headed as names, and differs in a row.
@@ -114,14 +114,14 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
 
 
 def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
-    """The given and family name of the only party whose name is in parts under unknown words."""
+    """Return the given and family name of the only party with unknown words and a name in parts."""
     parts = [header for header in cells.headers if _is_part(_rest_and_owner(header)[0], header)]
     owners = {_rest_and_owner(header)[1] for header in parts}
     return _whole(parts) if len(owners) == 1 else None
 
 
 def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
-    """The only column whose header says payee together with unknown words, such as `Garnishee payee`."""
+    """Choose the only column whose header says payee and unknown words, such as `Garnishee payee`."""
     headers = [
         header for header in cells.headers if names_unknown_payee(header) and are_parties(header, cells)
     ]
@@ -130,7 +130,7 @@ def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
 
 
 def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
-    """A header without its owner words (unknown or a company's), and those words."""
+    """Return a header without the words for its owner (unknown, or a company), and those words."""
     known, words = known_and_unknown(header)
     owner = {word for word in known.split() if cue_of(word) is Cue.COMPANY}
     rest = " ".join(word for word in known.split() if word not in owner)
@@ -149,7 +149,7 @@ def _is_part(known: str, header: str) -> bool:
 
 
 def _whole(headers: Sequence[str]) -> tuple[str, ...] | None:
-    """One whole name, or a given name with its family name."""
+    """Return one whole name, or a given name with its family name."""
     parts = {meaning(_rest_and_owner(header)[0]).what for header in headers}
     if len(headers) == 2 and parts == {GIVEN, FAMILY}:
         return tuple(sorted(headers, key=lambda header: meaning(_rest_and_owner(header)[0]).what != GIVEN))
@@ -167,7 +167,7 @@ def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
 
 
 def _account_of(known: str, header: str, cells: ColumnCells) -> str | None:
-    """The account field that the known words of a header mean."""
+    """Return the account field that the known words of a header mean."""
     meant = meaning(known)
     if meant.what not in (*_ACCOUNTS, *_OF_BANK) or meant.side is Side.OURS:
         return None
@@ -176,7 +176,7 @@ def _account_of(known: str, header: str, cells: ColumnCells) -> str | None:
 
 
 def _stem(word: str) -> str:
-    """Common stem of word forms, such as `stypendysta` and `stypendysty`."""
+    """Return the common stem of word forms, such as `stypendysta` and `stypendysty`."""
     bare = next((word.removesuffix(end) for end in ("es", "s") if word.endswith(end) and len(word) > 5), word)
     return bare[:-2] if len(bare) > 6 else bare
 
@@ -196,7 +196,7 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
 def _refuse_owner(
     chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells, seen: NameColumns
 ) -> None:
-    """Refuse an owner under a vague header: a company's, or one that shares a word with a column."""
+    """Refuse an owner with a vague header: a company's, or one that shares a word with a column."""
     words = frozenset[str]().union(*(known_and_unknown(header)[1] for header in accounts))
     is_unsaid = any(meaning(header).what is None for header in accounts)
     companies = {header for name in seen.companies for header in name.headers if is_unsaid}
@@ -208,7 +208,7 @@ def _refuse_owner(
 
 
 def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
-    """Refuse a name that is missing or incomplete in rows in which an unread name is not."""
+    """Refuse a name that is missing or incomplete in rows that have another, unread name."""
     [first, *_] = chosen
     parts = [part for part in first.headers if first.rank is Rank.PART and cells.text(part).has_nulls()]
     if not parts and not first.is_instead:
@@ -228,15 +228,15 @@ def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
 def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_bound: bool) -> None:
     """Refuse a name that no header links to the account, if names under an unknown header may be the payees'.
 
-    An employee's name is not linked: `Employee` and `Issuing authority`. A holder's or payee's name is; but
-    another name that only some rows have may be the substitute payee there.
+    An employee's name is not linked (`Employee` next to `Issuing authority`); a holder's or payee's name is.
+    But another name that only some rows have may be a substitute payee.
     """
     is_paid = chosen[0].says_role and not may_be_codes(chosen[0], cells)
     for header in cells.headers:
         says_name = names_unknown_payee(header) or (not is_paid and names_unknown_party(header))
         if not says_name and not is_of_unknown(header):
             continue
-        # If no header says that these are names, most cells must look like names.
+        # If no header says that a column has names, most of its cells must look like names.
         is_named = are_parties(header, cells, *((_LIKE_A_NAME, 0.5) if says_name else ()))
         if not is_named or cells.is_constant([header]) or (is_bound and not cells.text(header).has_nulls()):
             continue
@@ -269,7 +269,7 @@ def _refuse_owner_of_repeated(
 
 
 def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
-    """The other columns with names of parties, known and unknown."""
+    """Return the other columns with names of parties, known and unknown."""
     read = {header for name in chosen for header in name.headers}
     return [
         header

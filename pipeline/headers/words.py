@@ -1,4 +1,4 @@
-"""The words of headers and footers in 23 languages (`words.toml`), and their cues."""
+"""Words of headers and footers in 23 languages (`words.toml`) and their cues."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ class Cue(StrEnum):
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The words and phrases of a text of `words.toml`, without repeats."""
+    """Return the words and phrases of a text in `words.toml`, without repeats."""
     words = (" ".join(word.split()) for word in text.split(","))
     return tuple(dict.fromkeys(filter(None, words)))
 
@@ -77,7 +77,7 @@ def listed(text: str) -> tuple[str, ...]:
 _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
 THINGS = listed(_FILE["things"]["words"])
-"""Things with a name that are no person or company."""
+"""Things that have names but are neither people nor companies."""
 DEBIT_HEADERS, DEBIT_CELLS = (listed(_FILE["direct_debits"][name]) for name in ("headers", "cells"))
 WAYS_IN, WAYS_OUT = (listed(_FILE["ways"][name]) for name in ("in", "out"))
 HUNDREDTHS = listed(_FILE["hundredths"]["words"])
@@ -87,7 +87,7 @@ CURRENCIES: Mapping[str, str] = {
 }
 """Spelling of a currency in the header of an amount -> ISO 4217."""
 PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]
-"""Headers of single products, and their meanings."""
+"""Headers of single products and their meanings."""
 TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = (
     listed(_FILE["footers"][name]) for name in ("totals", "subtotals", "notes", "alone")
 )
@@ -95,7 +95,7 @@ COUNTED = {
     language: (listed(words["before"]), listed(words["what"]))
     for language, words in _FILE["footers"]["counted"].items()
 }
-"""Language -> words before the name of counted things, and such names."""
+"""Language -> words that precede the name of counted things, and such names."""
 COUNTS = (
     *listed(_FILE["footers"]["counts"]),
     *(f"{first} {what}" for before, counted in COUNTED.values() for what in counted for first in before),
