@@ -1,5 +1,5 @@
-"""The desk: payment files uploaded, checked, decided about and released in a browser.
+"""The desk: a browser interface to upload, check, decide and release payment files.
 
-It calls jobs and decides nothing. All its data are files: the folders of runs, and next to each what users
-entered (`schemas.desk`).
+It calls jobs and has no rules of its own. All its data are files: each run's folder, and beside it what
+users entered (`schemas.desk`).
 """

@@ -1,4 +1,4 @@
-"""Searching without accents: `Solene` finds Solène, and `strasse` Straße."""
+"""Search without accents: `Solene` finds Solène, and `strasse` finds Straße."""
 
 import re
 import unicodedata
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from functools import cache
 
 _MARKS = "".join(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x323, 0x326, 0x327, 0x328, 0x331)))
-"""Combining marks of Latin letters."""
+"""Combining marks used with Latin letters."""
 _ACCENTED = (*range(0xDF, 0x250), *range(0x1E00, 0x1F00))
 _STROKED = {"ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "ł": "l", "ŧ": "t"}
-"""Letters that Unicode does not decompose -> what people type for them."""
+"""Letters without a Unicode decomposition -> the letters that people type instead."""
 _TWO = {"ß": "ss", "æ": "ae", "œ": "oe"}
-"""Letters that people type as two."""
+"""Single letters that people type as two."""
 
 
 def without_accents(text: str) -> str:
@@ -28,7 +28,7 @@ def _plain(letter: str) -> str:
 
 
 def pattern_of(plain: str, between: str = "") -> str:
-    """A regular expression for a text, ignoring case and accents; `between` may be inside it."""
+    """Return a regular expression for a text, ignoring case and accents; `between` may be inside it."""
     pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
     whole = between.join(pieces)
     for letter, letters in _TWO.items():
@@ -43,7 +43,7 @@ def _with_any_accent(letter: str) -> str:
 
 
 class Plainer:
-    """Removes accents from long texts, only from the letters of the search text: that is fast."""
+    """Removes accents from long texts quickly: only from letters that the search text contains."""
 
     def __init__(self, plain: str) -> None:
         """Take the search text, as `without_accents` returns it."""

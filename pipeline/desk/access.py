@@ -1,4 +1,4 @@
-"""Authentication of requests: a session at one's own desk, the identity header of a proxy in a team."""
+"""Authenticate requests: by a session at a personal desk, by a proxy's identity header in a team."""
 
 import hmac
 import pwd
@@ -23,36 +23,36 @@ _CREDENTIALS = struct.Struct("3i")
 
 @dataclass(frozen=True, slots=True)
 class LocalAccess:
-    """A port on the loopback address, for one user of this computer, and sessions by cookie.
+    """Access to a personal desk: a loopback port for one user of this computer, with session cookies.
 
-    A browser sends a cookie to every port, so other users' programs see it: a cookie alone opens nothing. The
-    system tells which user's connection it is; if it cannot, the address has a secret part.
+    A browser sends its cookies to every port, so programs of other users can see them: a cookie alone is not
+    enough. The operating system identifies the user of each connection; if it cannot, the address contains a
+    secret.
     """
 
     port: int
     sessions: Sessions
     prefix: str = ""
-    """The secret part of the address, with its slash, which no cookie carries; empty if the system identifies
-    users.
+    """The secret path prefix of the address, with its slash; empty if the operating system identifies users.
     """
 
     @property
     def cookie(self) -> str:
-        """Its name has the port: browsers share cookies between ports, and two desks would collide."""
+        """The cookie's name. It contains the port, because browsers share cookies between ports."""
         return f"precheck-desk-{self.port}"
 
     @property
     def hosts(self) -> Sequence[str]:
-        """The addresses a browser may use. `localhost` may also be ::1, where another program may listen."""
+        """The hosts that browsers may use; not `localhost`, which may be ::1, where others may listen."""
         return [f"127.0.0.1:{self.port}"]
 
     @property
     def origins(self) -> Sequence[str]:
-        """The origins of our own pages."""
+        """The origins of the desk's own pages."""
         return [f"http://{host}" for host in self.hosts]
 
     def require_peer(self, request: web.Request) -> None:
-        """Refuse programs of other users of this computer (Forbidden)."""
+        """Refuse connections from other users of this computer (Forbidden)."""
         if self.prefix:
             asked, known = request.path[: len(self.prefix) + 1], f"{self.prefix}/"
             if not hmac.compare_digest(asked.encode(), known.encode()):
@@ -64,7 +64,7 @@ class LocalAccess:
             raise Forbidden(Sentence("desk.of_another_user"))
 
     def person(self, request: web.Request, *, counts: bool) -> Person:
-        """The user of the session."""
+        """The signed-in user."""
         person = self.sessions.person(request.cookies.get(self.cookie), counts=counts)
         if person is None:
             raise NoSession(Sentence("desk.session_ended"))
@@ -73,7 +73,7 @@ class LocalAccess:
 
 @dataclass(frozen=True, slots=True)
 class ProxyAccess:
-    """A Unix socket that only the proxy may use."""
+    """Access to a team's desk: a Unix socket that only the proxy may use."""
 
     settings: DeskSection
     proxy_uid: int
@@ -86,16 +86,16 @@ class ProxyAccess:
 
     @property
     def origins(self) -> Sequence[str]:
-        """The origins of our own pages."""
+        """The origins of the desk's own pages."""
         return [f"https://{host}" for host in self.hosts]
 
     def require_peer(self, request: web.Request) -> None:
-        """Refuse everything but the proxy (Forbidden)."""
+        """Refuse connections from anything but the proxy (Forbidden)."""
         if _peer_uid(request) != self.proxy_uid:
             raise Forbidden(Sentence("desk.only_the_proxy"))
 
     def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
-        """The user that the proxy names, in one header, exactly once."""
+        """The user named by the proxy in its identity header, which must be present exactly once."""
         names = request.headers.getall(self.settings.identity_header, [])
         if len(names) != 1 or not names[0].strip():
             raise NotNamed(Sentence("desk.proxy_named_nobody"))
@@ -122,7 +122,7 @@ Access = LocalAccess | ProxyAccess
 
 
 def uid_of(user: str) -> int | None:
-    """User id of a name on this computer; None if unknown."""
+    """The user id of this account name; None if unknown."""
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
@@ -130,7 +130,7 @@ def uid_of(user: str) -> int | None:
 
 
 def _peer_uid(request: web.Request) -> int | None:
-    """User id at the other end of the socket, from the kernel."""
+    """The user id at the other end of the socket, from the kernel."""
     transport = request.transport
     peer = None if transport is None else transport.get_extra_info("socket")
     if peer is None or peer.family != socket.AF_UNIX:

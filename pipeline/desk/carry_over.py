@@ -19,7 +19,7 @@ from schemas.review import Approval, Decision
 
 
 def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] | None = None) -> int:
-    """Record the held rows of a file as held in its correction, by the same people; return their number."""
+    """Record rows held in a file as held in its correction, by the same people; return how many."""
     review, latest = reviewed(before)
     own, count = _own_rows(rows_before), 0
     for entry in review.decisions.entries():
@@ -50,7 +50,7 @@ def _record(
 
 
 def _own_rows(rows_before: Sequence[int] | None) -> Callable[[int], int | None]:
-    """Row of the earlier file -> row of this one; None if this file lacks it."""
+    """Return a function from a row of the earlier file to the row here, or None if it is missing."""
     if rows_before is None:
         return lambda row: row
     return {before: own for own, before in enumerate(rows_before, 1)}.get
@@ -62,7 +62,7 @@ def row_before(file: DeskFile, row: int) -> int:
 
 
 def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
-    """Rows held in the earlier file without a recorded decision in this correction of it."""
+    """Rows held in the earlier file that have no decision yet in this correction."""
     file = folder.read()
     if file.corrects is None:
         return []
@@ -76,14 +76,14 @@ def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
 
 
 class Source(NamedTuple):
-    """The file that another one was made from at the desk."""
+    """The file at the desk from which another file was made."""
 
     folder: FileFolder
-    rows: Sequence[int] | None  # each row's row in that file; None: the same rows in the same order
+    rows: Sequence[int] | None  # for each row, its row in that file; None: the same rows in the same order
 
 
 def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
-    """The file that this one corrects or took its held rows from; None if there is none."""
+    """Return the file that this one corrects or whose held rows it contains; None if there is none."""
     others = {other.run: other for other in home.folders()}
     found = origin_in(others, folder.read().sha256)
     return None if found is None else Source(others[found.folder], found.rows)
@@ -99,7 +99,7 @@ class CorrectedBefore(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A cell that differs from the first file of the family."""
+    """A cell that differs from the family's first file."""
 
     row: int
     field: str
@@ -110,7 +110,7 @@ class Changed(NamedTuple):
 
 
 def changed_since(home: DeskHome, file: DeskFile, payments: Payments) -> list[Changed]:
-    """The names and account types that differ from the oldest file of the family that still has payments."""
+    """Names and account types that differ from the family's oldest file that still has its payments."""
     first, rows, current = None, [*range(1, payments.height + 1)], file
     while current.corrects is not None:
         folder = home.folder(current.corrects)

@@ -1,7 +1,7 @@
-"""The check of a file, in a process of its own: started, watched and stopped through files.
+"""Run the check of a file in its own process: start, watch and stop it through files.
 
-The process holds `check.lock` until it ends in any way: if the desk can take the lock, no check runs. If the
-desk is killed, its checks keep running, and it finds them at its next start.
+The process holds `check.lock` until it ends, however it ends: if the desk can take the lock, no check is
+running. Checks survive a killed desk, which finds them again when it restarts.
 """
 
 import fcntl
@@ -19,14 +19,14 @@ from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
 
 CHILD = "desk-check"
-"""The command of that process."""
+"""The hidden command that the process runs."""
 
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:
     """Start or resume the check of a file; the environment has the secrets of the configuration.
 
     Raises:
-        Conflict: a check of it is running.
+        Conflict: the file is being checked.
     """
     with _locked(folder) as lock:
         if lock is None:
@@ -41,28 +41,28 @@ def start(folder: FileFolder, environment: dict[str, str]) -> None:
                 stderr=log,
                 env=environment,
                 start_new_session=True,
-                pass_fds=[lock],  # it holds the lock from its start, and keeps it when we end
+                pass_fds=[lock],  # the child holds the lock from its start, and keeps it when the desk ends
             )
 
 
 def stop(folder: FileFolder) -> None:
-    """Ask the process that checks a file to stop, if any (Conflict); requests in flight still finish."""
+    """Stop the process that checks this file, after its requests in flight (Conflict: none runs)."""
     if not is_running(folder):
         raise Conflict(Sentence("desk.check_ended_already"))
     folder.stop.touch(mode=0o600)
 
 
 def is_running(folder: FileFolder) -> bool:
-    """True if a process checks the file."""
+    """True if a process is checking the file."""
     if not folder.lock.exists():
         return False
-    with _locked(folder, fcntl.LOCK_SH) as lock:  # shared, so that two readers do not lock each other out
+    with _locked(folder, fcntl.LOCK_SH) as lock:  # shared, so that readers do not block each other
         return lock is None
 
 
 def progress_of(folder: FileFolder) -> CheckProgress | None:
-    """The progress or the result of the last check; None if there was none."""
-    is_on = is_running(folder)  # first: a process writes its result before it releases the lock
+    """The progress or the result of the last check; None before the first one."""
+    is_on = is_running(folder)  # read first, because a process writes its result before it releases the lock
     read = _progress_in(folder)
     if is_on:
         progress = read or CheckProgress(phase="starting", started="")
@@ -86,7 +86,7 @@ def _progress_in(folder: FileFolder) -> CheckProgress | None:
 
 
 def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
-    """Write the progress of the check. The file appears whole, but may not survive a system crash."""
+    """Write the progress of the check atomically, but without syncing it to disk."""
     part = folder.progress.with_suffix(".part")
     with opened(part, os.O_TRUNC) as file:
         file.write(progress.model_dump_json().encode())
@@ -95,7 +95,7 @@ def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
 
 @contextmanager
 def _locked(folder: FileFolder, kind: int = fcntl.LOCK_EX) -> Iterator[int | None]:
-    """The lock, until the block and all processes that inherited it end; None if another process holds it."""
+    """Lock until this block and all processes that inherit the descriptor end; None if it is taken."""
     with ExitStack() as held:
         try:
             lock = held.enter_context(locked(folder.lock, kind | fcntl.LOCK_NB))

@@ -1,4 +1,4 @@
-"""The child process of one check: it reports its progress in a file, and another file stops it."""
+"""The child process of one check. It writes its progress to a file, and stops when a stop file appears."""
 
 import threading
 from collections.abc import Callable
@@ -34,11 +34,11 @@ class ProgressFile(RunObserver):
         self._write(phase=phase.value, waiting_for=None)
 
     def begin(self, *, simulated: bool) -> None:
-        """Record whether the answers will be simulated."""
+        """Record whether answers will be simulated."""
         self._write(simulated=simulated)
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Record that another check has to end first."""
+        """Record that the check waits for another one to end."""
         self._write(waiting_for=holder.waited_for.as_data())
 
     def update(self, so_far: RunProgress) -> None:
@@ -73,11 +73,11 @@ class ProgressFile(RunObserver):
 
 
 def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Callable[[], object]) -> int:
-    """Check the file of a folder of the desk; return the exit status of `precheck run`."""
+    """Check the file in one of the desk's folders; return the exit status of `precheck run`."""
     of_file = FileFolder(folder.name, folder)
     seen = ProgressFile(of_file, clock)
     threading.Thread(target=_watch_for_stop, args=(of_file.stop, request_stop), daemon=True).start()
-    # The summary has the notices too.
+    # The summary contains the notices too.
     surface = Surface(seen, clock, stop, notify=lambda _notice: None)
     try:
         job, by = job_of(of_file), of_file.read().reported_by

@@ -1,4 +1,4 @@
-"""What all pages of one desk share: its home, settings, clock and chance, and the recording of deeds."""
+"""State shared by all pages of one desk (home, settings, clock, chance), and the recording of actions."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp
 
 REFUSALS_APART = timedelta(minutes=10)
-"""A refusal repeated within this time is only counted, so that a flood of them cannot fill the disk."""
+"""Refusals repeated within this time are only counted, so that a flood of them cannot fill the disk."""
 REFUSALS_KNOWN_MAX = 10_000
 
 
@@ -35,12 +35,12 @@ class Context:
     access: Access
     clock: Callable[[], datetime]
     chance: Callable[[], str]
-    """Returns ten hexadecimal digits."""
+    """Returns ten random hexadecimal digits."""
     child_environment: dict[str, str]
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
     """(person, page, rule) of a refusal -> when it was recorded, and how often it has repeated since."""
     seen: set[tuple[str, str]] = field(default_factory=set)
-    """(person, file) pairs for which viewing whole accounts is already recorded."""
+    """(person, file) pairs for which a view of whole account numbers is already recorded."""
     sending: set[asyncio.Task[None]] = field(default_factory=set)
     """Notifications that are being sent."""
 
@@ -52,18 +52,18 @@ class Context:
     async def record(
         self, request: web.Request, deed: Deed, run: str | None = None, **facts: str | int
     ) -> None:
-        """Record who did what."""
+        """Record an action and its user in the audit journal."""
         await asyncio.to_thread(self.record_of, person_of(request).name, deed, run, **facts)
 
     async def record_accounts(self, request: web.Request, run: str) -> None:
-        """Record that this person sees the whole account numbers of a file, if the page shows them."""
+        """If the page shows whole account numbers of a file, record that this person sees them."""
         person = person_of(request)
         if person.compares and (person.name, run) not in self.seen:
             self.seen.add((person.name, run))
             await self.record(request, Deed.SAW_ACCOUNTS, run)
 
     async def record_refusal(self, request: web.Request, refusal: DeskRefusal) -> None:
-        """Record the refused user, the route and the rule, but nothing of the request's content."""
+        """Record the refused user, the route and the rule, but no content of the request."""
         if not isinstance(refusal, Forbidden | NoSession):
             return
         by, run, now = refusal.by or BY_ITSELF, "", self.clock()
@@ -85,11 +85,11 @@ class Context:
         self.refused[key] = now, 0
         facts: dict[str, str | int] = {"page": page, "rule": rule}
         facts |= {"repeated_count": count} if count else {}
-        with suppress(PrecheckError):  # the refusal holds on a full disk, too
+        with suppress(PrecheckError):  # the request is refused even if the disk is full
             await asyncio.to_thread(self.record_of, by, Deed.REFUSED, run or None, **facts)
 
     def record_of(self, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:
-        """The audit entry of a deed, for a user's name."""
+        """Return the audit entry for an action by the user of this name."""
         now = timestamp(self.clock())
         self.home.audit.append(
             lambda previous: AuditEntry(previous=previous, time=now, by=by, deed=deed, run=run, facts=facts)
@@ -100,12 +100,12 @@ CONTEXT = web.AppKey("context", Context)
 
 
 def context_of(request: web.Request) -> Context:
-    """The state that all pages of this desk share."""
+    """Return the state that all pages of this desk share."""
     return request.app[CONTEXT]
 
 
 async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Context, Person, FileStatus]:
-    """The shared state, the user, and the file of a page, if the user may do this deed to it now.
+    """Return the shared state, the user, and the page's file, if the user may take this action on it now.
 
     Raises:
         Forbidden, Conflict: as `states.require`. Missing: the file does not exist.

@@ -31,15 +31,15 @@ from schemas.strict import timestamp
 
 _WAIT_S = 0.1
 _FILES = ("new_suppliers.csv", "refunds.csv", "payroll.csv", "suppliers.csv", "rents.csv")
-"""New, planned, to review, waiting for approval, released."""
+"""One each: new, planned, to review, waiting for approval, released."""
 PREFIX = "precheck-demo-"
 CONFIG = '[profiles.sandbox.policy]\nclose_match = "review"\n'
-"""Its check leaves rows to decide, and decisions for the approver."""
+"""A policy under which the check leaves rows for the reviewer and decisions for the approver."""
 Clock = Callable[[], datetime]
 
 
 def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: dict[str, str]) -> None:
-    """Create the files; the last three are checked. Raises as the jobs do."""
+    """Create the files and check the last three; raises as the jobs do."""
     from pipeline.sandbox.samples import write_dummy_payments
 
     ulla, rita, anna = (Person(name, ALONE) for name in ("Ulla (demo)", "Rita (demo)", "Anna (demo)"))
@@ -72,13 +72,13 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
 
 
 def _drop_rows(path: Path, count: int) -> None:
-    """Leave out the last rows, so that no two files are the same."""
+    """Remove the last rows, so that no two files are the same."""
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[: len(lines) - count]))
 
 
 def _hand_over(home: DeskHome, clock: Clock, person: Person, folder: FileFolder) -> None:
-    """Release the row with the largest amount that may be released, and hand the file over."""
+    """Release the row with the largest amount that may be released, then submit the file for approval."""
     status, (review, _) = status_of(folder), reviewed(folder)
     found = review.to_look_at.filter("can_release")["row"].head(1).to_list()
     if found:
@@ -103,7 +103,7 @@ def _record(
 
 
 def forget(home: DeskHome) -> None:
-    """Delete the desk, after stopping a check that a user started in it."""
+    """Delete the desk, after stopping any check that a user has started in it."""
     for folder in home.folders():
         if checks.is_running(folder):
             checks.stop(folder)

@@ -1,7 +1,7 @@
-"""Files with the same payments: a file, its corrections, files of its held rows, and repeated uploads.
+"""Families of files that contain the same payments: corrections, files of held rows, repeated uploads.
 
-None of their payments is released twice. A payment is identified by the SHA-256 of the first file and its row
-there.
+No payment of a family is released twice. A payment is identified by the SHA-256 of the family's first file
+and its row in that file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,26 +17,26 @@ from schemas.desk import AuditEntry, Deed, DeskFile, Release
 
 
 class Released(NamedTuple):
-    """A release that bars its payments from another one."""
+    """An earlier release, which bars its payments from being released again."""
 
     file_id: str
     name: str
-    """Name of that file."""
+    """The released file's name."""
     release: Release
     taken: AuditEntry | None
     """The first user who downloaded the release file, if any."""
     rows: Sequence[int]
-    """Rows of the requested file."""
+    """The rows of the file in question that it released."""
     is_same_file: bool
-    """True if the file is a repeated upload and no correction: its payments may be due again."""
+    """True if the file is a repeated upload, not a correction: its payments may be due again."""
 
     def __str__(self) -> str:
-        """The release as evidence names it."""
+        """The release, as named in the evidence."""
         return f"{self.release.file} of {self.name}, SHA-256 {self.release.sha256}"
 
 
 class Bars(NamedTuple):
-    """The later releases that a release bars."""
+    """Which later releases an existing release bars."""
 
     own: bool  # a second release of the same file
     others: bool  # a release of another file in its family
@@ -48,14 +48,14 @@ BARS: Mapping[tuple[bool, bool], Bars] = {
     (True, True): Bars(own=False, others=True),  # its file can be approved again only once it is voided
     (False, True): Bars(own=True, others=True),  # voided, but the bank may have it
 }
-"""(offered, taken) -> the bars: a release is offered while its approval counts, and taken once downloaded.
+"""(offered, taken) -> what is barred. Offered: its approval still counts. Taken: it was downloaded.
 
-A release file given to the bank stays offered for good.
+A release file that was given to the bank stays offered forever.
 """
 
 
 def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
-    """The newest file of each family -> the other files; both newest first, as `folders` must be."""
+    """Map the newest file of each family to its other files; both newest first, as `folders` must be."""
     files: dict[str, DeskFile] = {}
     for folder in folders:
         with suppress(InputError):
@@ -67,7 +67,7 @@ def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
 
 
 def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
-    """The ids of all files with payments of a file, itself included, oldest first."""
+    """Return all files that share payments with this one, itself included, by id, oldest first."""
     files = {}
     for other in home.folders():
         with suppress(InputError):
@@ -82,7 +82,7 @@ def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
 
 
 def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
-    """Releases with payments of a file, if downloaded or offered as another file of the family.
+    """Find releases that share payments with a file: downloaded ones, or offered ones of other files.
 
     An offered release of the file itself does not count: the next approval replaces it.
 
@@ -99,7 +99,7 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
     for file_id, file in files.items():
         is_same = _first(files, file_id) != _first(files, folder.id)
         if _is_simulated(home.folder(file_id)) and (is_same or not is_simulated):
-            continue  # a simulated release pays no one
+            continue  # simulated releases pay nothing
         theirs = _rows_of_first(files, file_id)
         for release in file.releases:
             taken = taken_by(audit, file_id, release)
@@ -117,12 +117,12 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
 
 
 def by_row(released: Iterable[Released]) -> dict[int, str]:
-    """Row -> the release that had it, as named in evidence."""
+    """Map each row to its earlier release, as named in the evidence."""
     return {row: str(one) for one in released for row in one.rows}
 
 
 def may_be_due_again(released: Sequence[Released]) -> bool:
-    """True if an approver may declare payments due again: no correction has any of them."""
+    """True if an approver may declare payments due again: none is in a correction."""
     return bool(released) and all(one.is_same_file for one in released)
 
 
@@ -130,7 +130,7 @@ REPEATED_WITHIN = timedelta(days=20)
 
 
 def released_near(folder: FileFolder) -> tuple[tuple[str, tuple[tuple[int, int], ...]], ...]:
-    """Files of other families that released payments at about this time -> the released rows, as ranges."""
+    """Other families' files that released payments around the same time, with the rows as ranges."""
     home = DeskHome(folder.path.parent.parent)
     if folder.path.parent != home.runs:
         return ()
@@ -175,7 +175,7 @@ def _first(files: Mapping[str, DeskFile], file_id: str) -> str:
 
 
 def _rows_of_first(files: Mapping[str, DeskFile], file_id: str) -> Sequence[int] | None:
-    """The row in the first file of the family, for each row of a file; None: the same rows in order."""
+    """For each row of a file, its row in the family's first file; None if they have the same rows."""
     rows: Sequence[int] | None = None
     while (file := files[file_id]).corrects is not None:
         if (before := file.rows_before) is not None:

@@ -1,4 +1,4 @@
-"""Searching payments: those of one file, and of every file at the desk."""
+"""Search payments, in one file or in all files at the desk."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,11 +17,11 @@ TEXT_CHARS_MIN = 3
 _SEPARATORS = "[ -]*"
 _BLOCK_CHARS = 1 << 20
 _OVERLAP_CHARS = 4096
-"""Longer than any search text, such as an account number in groups."""
+"""Longer than any search text, for example an account number in groups."""
 
 
 class Hit(NamedTuple):
-    """A payment with the text in one of its cells."""
+    """A payment in which the search text was found."""
 
     status: FileStatus
     row: int
@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
 
 def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.Expr:
-    """True if a column contains the text, ignoring case and accents; account numbers may be grouped."""
+    """Match rows with the text in any column, ignoring case, accents and spaces in account numbers."""
     needle = without_accents(text.strip())
     found = [pl.col(name).str.contains(pattern_of(needle)) for name in columns]
     if any(map(str.isdigit, needle)):
@@ -40,14 +40,14 @@ def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.E
 
 
 def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
-    """Payments with a text of at least `TEXT_CHARS_MIN` characters in a cell, newest files first."""
+    """Find payments with the text (at least `TEXT_CHARS_MIN` characters) in a cell, newest files first."""
     hits: list[Hit] = []
     for folder in folders:
         try:
             if folder.read().purged_at is None:
                 hits += _in_run(folder, text.strip(), HITS_MAX - len(hits))
         except (PrecheckError, pl.exceptions.PolarsError):
-            continue  # the list of files shows unreadable ones
+            continue  # the list of files shows which are unreadable
         if len(hits) >= HITS_MAX:
             break
     return hits
@@ -82,7 +82,7 @@ def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
 
 
 def _may_have(path: Path, text: str) -> bool:
-    """True if the text may be in an outcome file: most files do not contain it, and need no parsing."""
+    """True if an outcome file may contain the text; most do not, and need not be parsed."""
     if path.suffix == ".parquet" or '"' in text:  # CSV doubles quotation marks
         return True
     needle = without_accents(text)

@@ -1,15 +1,15 @@
-"""The desk's files: its home, and in it a folder for each uploaded file.
+"""The desk's files: its home folder, with a folder for each uploaded file.
 
 HOME/audit.jsonl                who did what
-HOME/runs/ID/desk.json          the file, and what people said about it
+HOME/runs/ID/desk.json          the record of the file and of how users shaped it
 HOME/runs/ID/input/payroll.csv  the file
-HOME/runs/ID/reports/1/vop.xml  what the bank reported about it, as given last
-HOME/runs/ID/run.precheck/      the folder of its run, as the command leaves one
-HOME/runs/ID/failed-1.precheck/ what a check without any answer left
-HOME/runs/ID/decisions.jsonl    who decided what about which row
-HOME/runs/ID/comments.jsonl     who said what about which row
-HOME/runs/ID/written/           what people corrected names and account types to
-HOME/runs/ID/progress.json      how far its check is, and check.lock, which its process holds
+HOME/runs/ID/reports/1/vop.xml  the bank's latest reports on it
+HOME/runs/ID/run.precheck/      the folder of its run, as the command makes it
+HOME/runs/ID/failed-1.precheck/ the results of a check that got no answer
+HOME/runs/ID/decisions.jsonl    decisions about rows
+HOME/runs/ID/comments.jsonl     comments on rows
+HOME/runs/ID/written/           corrected names and account types
+HOME/runs/ID/progress.json      progress of its check; check.lock is held by its process
 """
 
 import fcntl
@@ -42,7 +42,7 @@ from schemas.strict import AnyDocument, parse
 
 _ID = re.compile("[0-9]{14}[0-9a-f]{10}")
 _CHANGING = threading.Lock()
-"""Lock for changes to the records of a file: two users must not undo each other's."""
+"""Serialises changes to a file's record, so that two users do not overwrite each other's."""
 DECISIONS, DESK_FILE = "decisions.jsonl", "desk.json"
 
 
@@ -95,7 +95,7 @@ class FileFolder:
         return ChainedJournal(self.path / DECISIONS, RowsDecided)
 
     def keep(self, text: str, salt: str) -> str:
-        """Store a person's text about a payee, until names are deleted; return its key."""
+        """Store a user's text about a payee until names are deleted; return its key."""
         whole = f"{salt} {text}".encode()
         key = sha256(whole).hexdigest()
         self.written.mkdir(mode=0o700, exist_ok=True)
@@ -104,7 +104,7 @@ class FileFolder:
         return key
 
     def kept(self, key: str) -> str:
-        """A stored text; empty if it was deleted or changed."""
+        """Return a stored text; empty if it was deleted or altered."""
         try:
             whole = plain_bytes(self.written / key)
         except (OSError, PrecheckError):
@@ -113,12 +113,12 @@ class FileFolder:
 
     @property
     def reports(self) -> Path:
-        """The folder of the bank's latest reports; the run keeps copies of all that it used."""
+        """The folder of the bank's latest reports; the run keeps copies of every report it used."""
         return self.path / "reports"
 
     @property
     def written(self) -> Path:
-        """The folder of cells that people corrected."""
+        """The folder of corrected cells."""
         return self.path / "written"
 
     @property
@@ -127,7 +127,7 @@ class FileFolder:
         return ChainedJournal(self.path / "comments.jsonl", RowCommented)
 
     def read(self) -> DeskFile:
-        """The record of the file; an InputError if it cannot be read."""
+        """Read the record of the file (InputError: it cannot be read)."""
         path = self.path / DESK_FILE
         try:
             return parsed(DeskFile, path)
@@ -140,10 +140,10 @@ class FileFolder:
         """Write the record of the file."""
         with write_atomically(self.path / DESK_FILE) as out:
             out.write(file.model_dump_json(indent=2).encode() + b"\n")
-        _parsed.cache_clear()  # a file system may reuse inode and time
+        _parsed.cache_clear()  # a file system may reuse the inode and the time
 
     def change(self, *shaped: Shaped, **changes: object) -> DeskFile:
-        """Write a changed record with the acts that shaped the file, each once."""
+        """Change the record and write it, with the acts that shaped the file, each listed once."""
         with _CHANGING:
             file = self.read()
             known = {(one.by, one.act) for one in file.shaped}
@@ -159,7 +159,7 @@ class FileFolder:
 
 
 def parsed(model: type[AnyDocument], path: Path) -> AnyDocument:
-    """A document, parsed again only when it changes: a list shows a hundred of them.
+    """Read a document, parsing it again only after a change: a list shows a hundred of them.
 
     Raises:
         OSError, ValueError: the file is missing, or does not fit the model.
@@ -177,11 +177,11 @@ def _parsed(model: type[BaseModel], path: Path, _changed_ns: int, _inode: int, _
 
 @dataclass(frozen=True, slots=True)
 class DeskHome:
-    """The home of a desk."""
+    """The home folder of a desk."""
 
     path: Path
     _whole: set[str] = field(default_factory=set, compare=False)
-    """Ids of files with a complete upload: a list need not check them again."""
+    """Ids of files known to be uploaded completely, so that lists need not check them again."""
     arriving: Counter[str] = field(default_factory=Counter, compare=False)
     """Person -> bytes reserved for their unfinished uploads."""
 
@@ -196,7 +196,7 @@ class DeskHome:
         return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
 
     def make(self) -> None:
-        """Create the folders, for their owner only; raises as `refuse_open` and `not_writable`."""
+        """Create the folders, readable by their owner only; raises as `refuse_open` and `not_writable`."""
         refuse_open(self.path, advice=())
         try:
             self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -222,7 +222,7 @@ class DeskHome:
         return FileFolder(file_id, path)
 
     def new_folder(self, time: str, chance: Callable[[], str]) -> FileFolder:
-        """An empty folder for a new file, named by the time (ISO 8601, UTC) and ten hexadecimal digits."""
+        """Create a folder for a new file, named by the time (ISO 8601, UTC) and ten hexadecimal digits."""
         file_id = f"{re.sub('[^0-9]', '', time)[:14]}{chance()}"
         folder = FileFolder(file_id, self.runs / file_id)
         (folder.path / "input").mkdir(mode=0o700, parents=True)
@@ -237,12 +237,12 @@ class DeskHome:
 
     @contextmanager
     def approving(self) -> Iterator[None]:
-        """Exclude other approvals in this home while the block lasts."""
+        """Prevent other approvals in this home during the block."""
         with locked(self.path / "approve.lock"):
             yield
 
     def attend(self) -> int:
-        """Serve this home until the process ends; if alone, delete and count unfinished uploads."""
+        """Mark this home as served until the process ends; if alone, delete and count partial uploads."""
         lock = os.open(self.path / "desk.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

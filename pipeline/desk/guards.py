@@ -1,4 +1,4 @@
-"""Middleware: checks before a page handles a request, and headers for every response."""
+"""Middleware: checks before any page handles a request, and headers for every response."""
 
 import re
 import sys
@@ -32,22 +32,22 @@ UNNOTICED = ("/progress.json",)
 """Requests that a page's script makes: they do not count as activity."""
 
 LANGUAGE_COOKIE = "precheck-desk-language"
-"""The language that the user chose on a page."""
+"""Name of the cookie with the language that the user chose."""
 ACCESS: web.AppKey[Access] = web.AppKey("access")
 RECORDS: web.AppKey[Callable[[web.Request, DeskRefusal], Awaitable[None]]] = web.AppKey("records")
-"""Records who was refused."""
+"""The function that records refused requests."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Let permitted requests through, and turn refusals into pages."""
+    """Pass permitted requests on, and turn refusals into pages."""
     response: web.StreamResponse
     speak(preferred(request.cookies.get(LANGUAGE_COOKIE), request.headers.get("Accept-Language", "")))
     access, prefix = request.app[ACCESS], ""
     try:
         access.require_peer(request)
-        prefix = access.prefix  # only users who know it get through
+        prefix = access.prefix  # only users who know it get past this line
         request[PATH] = path = request.path[len(prefix) :]
         _require_host(request)
         _require_own_page(request)
@@ -78,7 +78,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 _LINKS = re.compile(' (?:href|src|action|formaction|data-now|data-then)="(?=/)')
-"""Where a URL of the desk begins. User text has no such quotation mark: it is escaped."""
+"""Where a link to the desk begins. User text cannot match: its quotation marks are escaped."""
 
 
 _MISTAKE = gettext_noop(
@@ -88,7 +88,7 @@ _IMPOSSIBLE = gettext_noop("This is not possible.")
 
 
 def _report(mistake: Exception) -> None:
-    """Print the place of an error only: its message and values may be personal data."""
+    """Print only where an error occurred: its message and values may be personal data."""
     frames = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(mistake.__traceback__)]
     sys.stderr.write(f"precheck: a mistake at the desk: {type(mistake).__name__} in {' '.join(frames)}\n")
 
@@ -101,13 +101,13 @@ _SENTENCES = {
 
 
 def _require_host(request: web.Request) -> None:
-    """Refuse other sites whose host name resolves to this desk."""
+    """Refuse requests for other host names that resolve to this desk."""
     if request.host not in request.app[ACCESS].hosts:
         raise Forbidden(Sentence("desk.not_known_by_name"))
 
 
 def _require_own_page(request: web.Request) -> None:
-    """Refuse forms and scripts of other sites' pages."""
+    """Refuse forms and scripts from pages of other sites."""
     if request.method in ("GET", "HEAD"):
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
@@ -118,7 +118,7 @@ def _require_own_page(request: web.Request) -> None:
 
 
 def person_of(request: web.Request) -> Person:
-    """The user of a request."""
+    """The user who sent a request."""
     if PERSON not in request:
         raise NoSession(Sentence("desk.not_signed_in"))
     return request[PERSON]

@@ -1,6 +1,6 @@
 """Turn a user's choices about a file into job arguments.
 
-Column mappings are remembered by header line, so the same export is read the same way next time.
+Column mappings are saved by header line, so the same kind of export is read the same way next time.
 """
 
 import json
@@ -34,14 +34,14 @@ SIMULATED = BUILT_IN[0]
 
 
 def profiles() -> list[str]:
-    """The profiles that a file may be checked with; the first is the default. Raises as `config.read`."""
+    """List the profiles that a file may be checked with, the default first; raises as `config.read`."""
     path = usual()
     configured = [] if path is None else [*read(path).profiles]
     return list(dict.fromkeys([*configured, SIMULATED, REHEARSAL]))
 
 
 def is_simulated(profile: str | None) -> bool:
-    """True if a sandbox answers for a profile; False if the configuration has mistakes."""
+    """True if a sandbox answers for this profile; False if the configuration is invalid."""
     try:
         return choose(profile, None).environment is Environment.SANDBOX
     except PrecheckError:
@@ -49,12 +49,12 @@ def is_simulated(profile: str | None) -> bool:
 
 
 def job_of(folder: FileFolder) -> CheckJob:
-    """The job that checks the file of a folder, by the users' choices.
+    """Return the job that checks a file, with the users' choices.
 
-    The configuration is the usual one: PRECHECK_CONFIG names that of the desk, for it and its children.
+    The desk sets PRECHECK_CONFIG, so its child processes use the same configuration.
 
     Raises:
-        InputError: what they said cannot be read.
+        InputError: the record of the choices cannot be read.
     """
     file = folder.read()
     before = () if file.corrects is None else (folder.path.with_name(file.corrects) / folder.run.name,)
@@ -83,12 +83,12 @@ ColumnsOrError = tuple[ColumnsRead | None, PrecheckError | None]
 
 
 def columns_once(path: Path, sha256: str, given: ReadAs) -> ColumnsOrError:
-    """The columns of a file under these choices, or the error; cached until file or configuration changes."""
+    """The file's columns under these choices, or the error; cached until file or configuration changes."""
     return _columns(path, sha256, (*given.mapping.items(),), given[1:], _seen([usual()]))
 
 
 def forget_columns() -> None:
-    """Clear the cache, as resources that a file needs may be free by now."""
+    """Clear the cache; an error in it may be out of date, as memory or disk space may be free by now."""
     _columns.cache_clear()
 
 
@@ -105,12 +105,12 @@ def _columns(
     except UsageError as error:
         found = None, error
     if (refusal := found[1]) is not None:
-        clear_frames(refusal.__traceback__)  # releases the file that they hold
+        clear_frames(refusal.__traceback__)  # releases the file that the frames hold
     return found
 
 
 def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Forecast | PrecheckError:
-    """The forecast of a file, and permanent errors, cached until the file changes; limits are current."""
+    """The forecast of a file, or a permanent error; cached until the file changes, except limits."""
     job, now = job_of(folder), clock()
     chosen = choose(job.profile, None)
     profile = chosen.profile
@@ -128,7 +128,7 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
 
 
 def can_resume(folder: FileFolder, clock: Clock) -> bool:
-    """True if a check that waits for its daily cap may ask again now, or can report why not."""
+    """True if a check that waits for its daily cap may resume now, or can report why not."""
     made = _forecast_or_none(folder, clock)
     return made is None or any(
         one.call_count and (one.daily_cap is None or one.used_count < one.daily_cap) for one in made.apis
@@ -136,7 +136,7 @@ def can_resume(folder: FileFolder, clock: Clock) -> bool:
 
 
 def has_no_answer(folder: FileFolder, clock: Clock) -> bool:
-    """True if no check of a file has had an answer yet; False if unknown."""
+    """True if no check of the file has received an answer yet; False if that is unknown."""
     made = _forecast_or_none(folder, clock)
     return made is not None and not any(one.answered_before_count for one in made.apis)
 
@@ -160,7 +160,7 @@ def _forecast(
 
 
 def _seen(paths: Iterable[Path | None]) -> tuple[tuple[object, ...], ...]:
-    """A key that changes when one of these files does."""
+    """Return a key that changes when any of these files changes."""
     found = []
     for path in filter(None, paths):
         with suppress(OSError):
@@ -177,7 +177,7 @@ class RememberedMapping(NamedTuple):
     """A saved mapping of a file's columns."""
 
     mapping: dict[str, str]
-    by: Sequence[str]  # its authors: they shape every file that it is applied to
+    by: Sequence[str]  # its authors, who count as having shaped every file that uses it
 
 
 def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> None:
@@ -194,7 +194,7 @@ def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> N
 
 
 def remembered(home: DeskHome, read: ColumnsRead) -> RememberedMapping:
-    """The saved mapping for a file with the same headers; empty if there is none."""
+    """Return the saved mapping for a file with the same headers; empty if there is none."""
     return RememberedMapping(*_known(home).get(_key(read), ({}, ())))
 
 

@@ -1,4 +1,4 @@
-"""Journals: files of JSON lines that only grow, each line with the hash of the one before it."""
+"""Append-only journals of JSON lines; each line contains the hash of the previous one."""
 
 import json
 import os
@@ -17,7 +17,7 @@ AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 
 class _Read(NamedTuple, Generic[AnyEntry]):
-    """The verified lines of an earlier read, from the first one on."""
+    """Lines that an earlier read has verified, from the first one on."""
 
     byte_count: int = 0
     digest: str = sha256().hexdigest()  # the hash of their bytes
@@ -26,7 +26,7 @@ class _Read(NamedTuple, Generic[AnyEntry]):
 
 
 class ChainedJournal(Generic[AnyEntry]):
-    """One such file. Several processes may write to it. Unchanged lines are parsed once."""
+    """One journal. Several processes may write to it; unchanged lines are parsed only once."""
 
     def __init__(self, path: Path, model: type[AnyEntry]) -> None:
         self.path = path
@@ -34,13 +34,13 @@ class ChainedJournal(Generic[AnyEntry]):
         self._read: _Read[AnyEntry] = _Read()
 
     def append(self, entry_after: Callable[[str], AnyEntry]) -> AnyEntry:
-        """Add the entry made from the hash of the line before it, and sync it to disk (DiskError)."""
+        """Append the entry made from the previous line's hash, and sync it to disk (DiskError)."""
         try:
             with locked(self.path) as descriptor:
                 lines = _whole_lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
                 entry = entry_after(_hash(lines[-1]) if lines else NOTHING_BEFORE)
                 end = sum(len(line) + 1 for line in lines)
-                os.truncate(descriptor, end)  # the unfinished line of a killed process
+                os.truncate(descriptor, end)  # an unfinished line, left by a killed process
                 os.pwrite(descriptor, entry.model_dump_json().encode() + b"\n", end)
                 os.fsync(descriptor)
         except OSError as error:
@@ -48,7 +48,7 @@ class ChainedJournal(Generic[AnyEntry]):
         return entry
 
     def entries(self) -> list[AnyEntry]:
-        """All lines, oldest first; an InputError if one was changed, removed or inserted."""
+        """Read all entries, oldest first (InputError: a line was changed, removed or inserted)."""
         data, read = self._data(), self._read
         if sha256(data[: read.byte_count]).hexdigest() != read.digest:
             read = _Read()
@@ -72,7 +72,7 @@ class ChainedJournal(Generic[AnyEntry]):
         return plain_bytes(self.path) if self.path.exists() else b""
 
     def _end_of_chain(self, lines: list[bytes], before: str) -> str:
-        """The hash of the last line; the first line holds the hash of its predecessor, `before`."""
+        """Return the last line's hash; the first line must contain `before`, its predecessor's hash."""
         for line in lines:
             try:
                 is_next = json.loads(line)["previous"] == before

@@ -1,4 +1,4 @@
-"""The languages of the desk: the choice for each page, its sentences, numbers, money and times.
+"""The desk's languages: which one a page uses, and its sentences, numbers, money and times.
 
 The English sentences in code and templates are the keys of the catalogues. `guards` sets the language of each
 request; threads that a page starts inherit it.
@@ -24,16 +24,16 @@ _LOCALES: Mapping[str, Locale] = {
     code: Locale.parse(name) for code, name in {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}.items()
 }
 _AMOUNT = "#,##0.00#"
-"""Two decimals, or three if the third is not zero."""
+"""Two decimal places, or three if the third is not zero."""
 _PRICE = "#,##0.00####"
-"""All decimals of the number, at least two."""
+"""All decimal places of the number, at least two."""
 
 _WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
 """A language in `Accept-Language`, and its weight."""
 
 
 def preferred(chosen: str | None, accepted: str) -> str:
-    """The language of a page: the user's choice, else by the header `Accept-Language`.
+    """Choose a page's language: the user's choice, else by the `Accept-Language` header.
 
     >>> preferred("fr", "de"), preferred("xx", "de-AT,de;q=0.9,en;q=0.8"), preferred(None, "nl, en;q=0.5")
     ('fr', 'de', 'en')
@@ -54,28 +54,28 @@ def preferred(chosen: str | None, accepted: str) -> str:
 
 
 def gettext_noop(message: str) -> str:
-    """Mark a sentence in a table; it is translated when it is shown."""
+    """Mark a sentence in a table for translation; it is translated when it is shown."""
     return message
 
 
 def gettext(message: str, /, **values: object) -> str:
-    """A sentence in the language of the page, with values filled in."""
+    """Translate a sentence into the page's language, and fill in its values."""
     text = _catalogue(language()).gettext(message) if message else ""
     return text % values if values else text
 
 
 def ngettext(one: str, several: str, count: int, /, **values: object) -> str:
-    """Translate a text with a count, available in it as `num`."""
+    """Translate a sentence with a count, which it may use as `num`."""
     return form_of(one, several, count) % {"num": number(count), **values}
 
 
 def form_of(one: str, several: str, count: int) -> str:
-    """The plural form of a sentence for a count, values not filled in."""
+    """Return the plural form of a sentence for a count, without filling in values."""
     return _catalogue(language()).ngettext(one, several, count)
 
 
 def pgettext(context: str, message: str) -> str:
-    """A sentence whose meaning depends on the context."""
+    """Translate a sentence whose meaning depends on the context."""
     return _catalogue(language()).pgettext(context, message)
 
 
@@ -96,7 +96,7 @@ def _catalogue(code: str) -> NullTranslations:
 
 
 def number(count: float, digits: str | None = None) -> str:
-    """A number in the format of the language.
+    """Format a number for the language.
 
     >>> number(1234567), number(0.25)
     ('1,234,567', '0.25')
@@ -105,7 +105,7 @@ def number(count: float, digits: str | None = None) -> str:
 
 
 def amount(value: Decimal) -> str:
-    """An amount with grouped thousands, and a third decimal if it is not zero.
+    """Format an amount with grouped thousands, and a third decimal place if it is not zero.
 
     >>> amount(Decimal("1234.500")), amount(Decimal("1.234"))
     ('1,234.50', '1.234')
@@ -115,12 +115,12 @@ def amount(value: Decimal) -> str:
 
 @lru_cache(maxsize=4096)
 def _decimal(value: float | Decimal, digits: str | None, code: str) -> str:
-    """The same, cached for the figures of a list."""
+    """Format a decimal; cached, as lists repeat their figures."""
     return format_decimal(value, digits, locale=_LOCALES[code])
 
 
 def price(amount_of: Price) -> str:
-    """A price, or the cost of many calls.
+    """Format a price, or the cost of many calls.
 
     >>> price(Price(amount=Decimal("0.0025"), currency="EUR"))
     '0.0025 EUR'
@@ -129,7 +129,7 @@ def price(amount_of: Price) -> str:
 
 
 def moment(time: str) -> str:
-    """A document's time in the format of the language.
+    """Format a document's time for the language.
 
     >>> moment("2030-01-02T03:04:05.678Z")
     '2 January 2030, 03:04 UTC'
@@ -144,7 +144,7 @@ def _moment(minute: str, code: str) -> str:
 
 
 def size(byte_count: int) -> str:
-    """A size with a unit.
+    """Format a size with a unit.
 
     >>> size(900), size(2_048), size(5_000_000)
     ('900 bytes', '2.0 KB', '4.8 MB')
@@ -157,7 +157,7 @@ def size(byte_count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration with a unit.
+    """Format a duration with a unit.
 
     >>> duration(0.2), duration(75), duration(8_000)
     ('less than a second', '1 min 15 s', '2 h 13 min')

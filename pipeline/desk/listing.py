@@ -1,4 +1,4 @@
-"""The rows of a run as pages list them: filtered, sorted, 50 to a page; and bulk decisions."""
+"""List the rows of a run for pages: filtered, sorted, 50 to a page; and select rows for bulk decisions."""
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
@@ -36,7 +36,7 @@ _AT_ONCE: Mapping[Decision, pl.Expr] = {
     Decision.FIX: pl.col("can_fix"),
     Decision.HOLD: pl.lit(value=True),
 }
-"""The rows that may be decided in bulk."""
+"""Decision -> the rows for which it may be made in bulk."""
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: gettext_noop(
@@ -55,14 +55,14 @@ class ListedRow(NamedTuple):
     row: Row
     group: str
     verdict: str  # the policy's verdict: release, review or hold
-    policy_says: str  # the same as a sentence
+    policy_says: str  # the same, as a sentence
     can_release: bool
     fix: str  # the effect of a correction, in words; empty if none is known
     latest: RowsDecided | None
     reason: list[Sentence | str]
     repeats: Repeated | None = None  # the same payment that another file released
     account: str = ""  # the whole account, in groups
-    writes: str | None = None  # the field of a rejected row that a person may correct here
+    writes: str | None = None  # the field of a rejected row that the user may correct here
     written: str = ""  # the corrected value of that field
 
 
@@ -75,10 +75,10 @@ class Asked(NamedTuple):
     text: str = ""
     rows: str = ""  # `all`, or only rows that need review
     currency: str = ""
-    least: str = ""  # the smallest amount, which counts only if the rows share one currency
+    least: str = ""  # the smallest amount; ignored unless all rows share one currency
     sort: str = ""  # one of `SORTS`, with a minus sign for the other direction; empty: largest amounts first
     page: int = 1
-    again: str = ""  # `yes` if what was released before would be released again
+    again: str = ""  # `yes` to release again what was released before
 
     @property
     def is_filtered(self) -> bool:
@@ -91,7 +91,7 @@ SORTS = ("row", "name", "check_matched_name", "amount", "check_code", "decision"
 
 
 class BulkChoice(NamedTuple):
-    """The bulk decisions offered for all undecided rows that are shown."""
+    """The bulk decisions offered for all undecided rows on display."""
 
     row_count: int
     release_count: int  # rows that the policy leaves to people, except no matches
@@ -101,7 +101,7 @@ class BulkChoice(NamedTuple):
 
 
 class Overrides(NamedTuple):
-    """The payments that are released because a person decided so."""
+    """The payments that are released only because a person decided so."""
 
     rows: list[ListedRow]  # the largest amounts, by currency
     total: ControlTotal
@@ -117,7 +117,7 @@ class ReviewPage(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The rows of a run, with what people decided about them so far."""
+    """The rows of a run, with people's decisions so far."""
 
     run: Review
     latest: Mapping[int, RowsDecided]  # the decisions that count, by row
@@ -129,7 +129,7 @@ class Listing(NamedTuple):
         return sorted(code for code in self.run.listed["currency"].drop_nulls().unique() if len(code) == 3)
 
     def compares_money(self, asked: Asked) -> bool:
-        """True if the requested rows share a currency, so that amounts can be compared."""
+        """True if the requested rows share one currency, so that amounts can be compared."""
         return bool(asked.currency) or self.run.listed["currency"].n_unique() == 1
 
     def page(self, asked: Asked) -> ReviewPage:
@@ -145,7 +145,7 @@ class Listing(NamedTuple):
         return next(iter(self._shown(self.run.listed.filter(pl.col("row") == number))), None)
 
     def overrides(self, overridden: pl.Series) -> Overrides:
-        """The payments that were released only by decisions."""
+        """The payments that are released only because of decisions."""
         found = self.run.listed.filter(pl.col("row").is_in(overridden.implode()))
         each_max = ROWS_ON_PAGE // max(1, found["currency"].n_unique())
         found = found.sort("currency", maintain_order=True)
@@ -153,12 +153,12 @@ class Listing(NamedTuple):
         return Overrides(self._shown(found), total(self.run.judged[overridden - 1]))
 
     def undecided(self, asked: Asked, decision: Decision, ticked: Collection[int] = ()) -> pl.DataFrame:
-        """The requested or ticked rows without a decision to which this one applies."""
+        """The requested or ticked undecided rows to which this decision may be applied."""
         mine = self._chosen(asked).filter(_AT_ONCE[decision], ~self._is_decided)
         return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
 
     def choice(self, asked: Asked, ticked: Collection[int] = ()) -> BulkChoice | None:
-        """The decisions that apply to all requested rows; None: any."""
+        """The bulk decisions for the filtered rows; None if no filter is set."""
         if not asked.is_filtered:
             return None
         every = self.undecided(asked, Decision.HOLD, ticked)
@@ -202,7 +202,7 @@ class Listing(NamedTuple):
                 return found
             case "row":
                 by = found["row"]
-            case "amount":  # each currency apart, as amounts of two cannot be compared
+            case "amount":  # by currency first: amounts in two currencies cannot be compared
                 return found.sort("currency", "decimal", descending=[False, not descending], nulls_last=True)
             case "name":
                 by = self.run.rows.payments["name"][indexes].str.to_lowercase()
@@ -249,7 +249,7 @@ class Listing(NamedTuple):
 
 
 def in_groups(iban: str | None, sort_code: str | None, account_number: str | None) -> str:
-    """A whole account in groups, easy to compare.
+    """Return a whole account number in groups, which are easy to compare.
 
     >>> in_groups("DE35370400440084210077", None, None), in_groups(None, "112233", "00000007")
     ('DE35 3704 0044 0084 2100 77', '112233 00000007')

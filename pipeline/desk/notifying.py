@@ -1,4 +1,4 @@
-"""Notify the people of `[notify]` that a file waits for its approver, or was sent back."""
+"""Notify the recipients in `[notify]` that a file is waiting for approval, or was sent back."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ _SAID: dict[Deed, tuple[Event, str]] = {
 
 
 def notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
-    """Notify in the background, unless the answers are simulated; the audit records a failure."""
+    """Notify in the background, unless answers are simulated; failures go to the audit journal."""
     if is_simulated(current.file.profile):
         return
     sending = asyncio.create_task(_notify_of(context, current, deed))

@@ -8,18 +8,18 @@ from contextlib import suppress
 from pathlib import Path
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-"""The connections of this computer, as Linux lists them: over IPv4, and over IPv6."""
+"""Where Linux lists this computer's connections: over IPv4 and over IPv6."""
 _ROOT = "0"
 _TRIES = 2
-"""Linux may omit a line while other connections end."""
+"""Linux may skip a line while other connections end, so a search is repeated."""
 Address = tuple[str, int]
 
 
 def is_ours(peer: Address, ours: Address, tables: Sequence[Path] = TABLES) -> bool:
     """True if the connection from `peer` to `ours` belongs to this process's user, or to root.
 
-    Relays of WSL and of containers run as root. A closed connection is also listed as root's, but without an
-    inode, as it belongs to no process.
+    Root is accepted because relays of WSL and of containers run as root. Closed connections are listed as
+    root's, too, but have no inode.
     """
     wanted = [_as_in_table(peer), _as_in_table(ours)]
     users = {str(os.geteuid()), _ROOT}
@@ -34,7 +34,7 @@ def is_ours(peer: Address, ours: Address, tables: Sequence[Path] = TABLES) -> bo
 
 
 def system_tells(tables: Sequence[Path] = TABLES) -> bool:
-    """True if this computer lists the users of connections: tested with a connection of our own."""
+    """True if this computer lists the users of connections; tested with a connection of our own."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as trial:
         trial.connect(server.getsockname())
         return is_ours(trial.getsockname(), trial.getpeername(), tables)
@@ -46,6 +46,6 @@ def _as_in_table(address: Address) -> str:
 
 
 def _is_over_ipv4(address: str) -> bool:
-    """True if an address of a table is IPv4, perhaps mapped into IPv6 (::ffff:127.0.0.1)."""
+    """True if a listed address is IPv4, possibly mapped into IPv6 (::ffff:127.0.0.1)."""
     mapped = f"{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}"
     return address[:-13] in ("", f"{'0' * 16}{mapped}")

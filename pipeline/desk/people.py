@@ -1,4 +1,4 @@
-"""Roles at the desk, and whether two users are different people."""
+"""Roles at the desk, and the rule that different people shape and approve a file."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -11,7 +11,7 @@ from schemas.review import Act, Shaped
 
 
 class Role(StrEnum):
-    """The roles of users. Every role may look at every file."""
+    """The roles of users. All of them may see every file."""
 
     UPLOADER = "uploader"
     REVIEWER = "reviewer"
@@ -24,7 +24,7 @@ ALONE = frozenset(Role)
 
 
 def folded(name: str) -> str:
-    """A name for comparison: only ASCII capitals are folded, as Unicode look-alikes are other names."""
+    """Fold a name for comparison: only ASCII capitals, because Unicode look-alikes are different names."""
     return name.translate(_SMALL)
 
 
@@ -33,30 +33,30 @@ class Person(NamedTuple):
 
     name: str
     roles: frozenset[Role]
-    is_identified: bool = False  # whether a login proxy vouches for the name; otherwise the person stated it
+    is_identified: bool = False  # True if a login proxy vouches for the name; otherwise the user typed it
 
     def can(self, *roles: Role) -> bool:
         """True if this person has one of these roles."""
         return not self.roles.isdisjoint(roles)
 
     def require_names(self) -> None:
-        """Refuse a person whose role does not work with single payments (Forbidden)."""
+        """Refuse a person whose role does not deal with single payments (Forbidden)."""
         if not self.has_names:
             raise Forbidden(Sentence("desk.payments_not_open"))
 
     @property
     def may_lose_approval(self) -> bool:
-        """True if shaping a file costs this person the right to approve it."""
+        """True if shaping a file would cost this person the right to approve it."""
         return self.is_identified and self.can(Role.APPROVER)
 
     @property
     def compares(self) -> bool:
-        """True if this person compares payees with answers, and sees whole accounts."""
+        """True if this person compares payees with answers, and so sees whole account numbers."""
         return self.can(Role.REVIEWER, Role.APPROVER)
 
     @property
     def has_names(self) -> bool:
-        """True if this person works with single payments, and may see payees' names."""
+        """True if this person deals with single payments, and so may see payees' names."""
         return self.can(Role.UPLOADER, Role.REVIEWER, Role.APPROVER)
 
     def require(self, *roles: Role) -> None:
@@ -70,9 +70,9 @@ class Person(NamedTuple):
 
 
 def refuse_shaper(person: Person, shaped: Collection[Shaped]) -> None:
-    """Refuse an approval by a person who shaped the file, with the first of their acts in the order of `Act`.
+    """Refuse approval by a person who shaped the file, naming the first of their acts in the order of `Act`.
 
-    A desk for one user has no sign-in: its files are self-approved, and the evidence says so.
+    At a desk for one user, files are self-approved, and the evidence says so.
 
     Raises:
         Forbidden: another person has to approve it.

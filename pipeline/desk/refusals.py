@@ -1,4 +1,4 @@
-"""Refusals of the desk: a sentence for the page and an HTTP status for the browser."""
+"""The desk's refusals: each has a sentence for the page and an HTTP status for the browser."""
 
 from http import HTTPStatus
 
@@ -6,14 +6,14 @@ from pipeline.desk.languages import gettext_noop
 from pipeline.wording import Sentence
 
 
-class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
+class DeskRefusal(Exception):  # noqa: N818 (not an error of the program)
     """The desk refuses a request; the page shows the reason."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    next_step = ""  # the remedy, if refusals of this status differ in it
+    next_step = ""  # what to do, if refusals of this status differ in it
 
     def __init__(self, reason: Sentence, by: str | None = None) -> None:
-        """Refuse the request; `by` is the person if known only by name."""
+        """Refuse the request; `by` is the person, if nothing but their name is known."""
         super().__init__(reason)
         self.reason, self.by = reason, by
 
@@ -25,13 +25,13 @@ class Missing(DeskRefusal):
 
 
 class Forbidden(DeskRefusal):
-    """Not allowed for this person, or from this address."""
+    """This person, or this address, is not allowed to do it."""
 
     status = HTTPStatus.FORBIDDEN
 
 
 class Conflict(DeskRefusal):
-    """Something has changed since the page was shown."""
+    """Something has changed since the page was shown, or the state does not allow it."""
 
     status = HTTPStatus.CONFLICT
 

@@ -1,4 +1,4 @@
-"""Decisions about rows, and the approval that writes the release files from them."""
+"""Record decisions about rows, and approve them, which writes the release files."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -47,19 +47,19 @@ REASON_CHARS_MAX = 400
 
 
 class Decided(NamedTuple):
-    """The decisions that a form requests."""
+    """Decisions requested by a form."""
 
     rows: Sequence[int]
     decision: Decision | None
     reason: str
-    claimed_by: str | None = None  # the user of the workbook's decision, as the workbook names them
-    written: str | None = None  # the corrected cell of a rejected row
-    is_next: bool = False  # whether it counts only if no other decision was made since its page was shown
-    may_void: bool = False  # whether this person was asked, and agreed, that it voids an approval
+    claimed_by: str | None = None  # the author of the decision according to the workbook
+    written: str | None = None  # the corrected cell, for a rejected row
+    is_next: bool = False  # True if it counts only when no other decision was made since the page was shown
+    may_void: bool = False  # True if this person agreed that it voids an approval
 
 
 class ToApprove(NamedTuple):
-    """An approval, or corrections, that a form requests."""
+    """An approval, or a corrected file, requested by a form."""
 
     review: Review
     latest: Mapping[int, RowsDecided]
@@ -70,12 +70,12 @@ class ToApprove(NamedTuple):
 
 
 def reason_of(wanted: Decided) -> str:
-    """The reason in one line, for the record."""
+    """The reason on a single line, for the record."""
     return " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
 
 
 def require_reason(wanted: Decided) -> None:
-    """Refuse a release or a correction without a reason (DeskRefusal)."""
+    """Refuse to release or correct without a reason (DeskRefusal)."""
     if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason_of(wanted):
         raise DeskRefusal(Sentence("desk.decision_without_reason"))
 
@@ -86,7 +86,7 @@ def decide(
     """Record a decision that passed `require_possible`.
 
     Raises:
-        DeskRefusal: it lacks a reason.
+        DeskRefusal: the reason is missing.
         Conflict: the file accepts no decisions now, or another decision was made meanwhile.
     """
     require(current, person, Deed.DECIDED)
@@ -116,7 +116,7 @@ def decide(
 
 
 def require_possible(review: Review, row: int, decision: Decision, written: str | None = None) -> None:
-    """Refuse a decision about a row that cannot be carried out.
+    """Refuse decisions about a row that cannot be carried out.
 
     Raises:
         DeskRefusal: the policy allows no decision, or no correction is known.
@@ -134,14 +134,14 @@ def require_possible(review: Review, row: int, decision: Decision, written: str 
 
 
 def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> PaymentFile | None:
-    """Make the files in the approver's name; return the release file, if any.
+    """Make the files in the approver's name; return the release file, or None.
 
     The evidence says who shaped the file.
 
     Raises:
         Forbidden: this person shaped it.
         Conflict: the file cannot be approved now.
-        PrecheckError: no file was made.
+        PrecheckError: the files could not be made.
     """
     require(current, person, Deed.APPROVED)
     refuse_shaper(person, wanted.shaped)
@@ -157,7 +157,7 @@ def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
             released_in=wanted.released_in,
             release_again=wanted.release_again,
             repeated_rows=[*wanted.review.repeated],
-            allow_simulated=True,  # the page and the file names show that they are
+            allow_simulated=True,  # the page and the file names say that they are simulated
         ),
         now=now,
     )
@@ -180,7 +180,7 @@ def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
 
 
 def approved_facts(made: PaymentFile | None) -> dict[str, str | int]:
-    """What the audit keeps of an approval, by the file to release, if there is one."""
+    """Facts about an approval for the audit, taken from its release file, if any."""
     if made is None:
         return {"released_count": 0}
     sums = [f"{one.amount:f} {one.currency or ''}".strip() for one in made.totals]
@@ -188,22 +188,22 @@ def approved_facts(made: PaymentFile | None) -> dict[str, str | int]:
 
 
 def is_corrected(latest: Mapping[int, RowsDecided], since: str = "") -> bool:
-    """True if a decision since then asks for a correction."""
+    """True if a decision made since then asks for a correction."""
     return any(last.decision is Decision.FIX and last.time > since for last in latest.values())
 
 
 def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> None:
-    """Make the corrected file in the name of the requesting user; it is checked before it is paid.
+    """Make the corrected file in this person's name; it must be checked before it is paid.
 
     Raises:
-        PrecheckError: no file was made.
+        PrecheckError: the file could not be made.
     """
     job = FixJob(
         current.folder.run,
         decisions=_decisions(current, wanted),
         by=person.name,
         is_identified=person.is_identified,
-        released_in={},  # a released correction must stay in evidence
+        released_in={},  # a released correction must stay in the evidence
         allow_simulated=True,
     )
     fix_folder(job, now=now)
@@ -218,7 +218,7 @@ def _decisions(current: FileStatus, wanted: ToApprove) -> RunDecisions:
 
 
 def _handed_over(current: FileStatus) -> tuple[str, str]:
-    """The person who submitted these answers for approval, else the uploader, and when."""
+    """Return the person who submitted these answers for approval, or else the uploader, and the time."""
     signed = current.file.handed_over
     if signed is None or current.summary is None or signed.run_id != current.summary.run_id:
         return current.file.uploaded_by, current.file.uploaded_at
@@ -226,7 +226,7 @@ def _handed_over(current: FileStatus) -> tuple[str, str]:
 
 
 def signed(current: FileStatus, person: Person, now: datetime) -> Signed:
-    """Record that a person agreed with the decisions so far."""
+    """Record that a person agrees with the decisions so far."""
     run_id = "" if current.summary is None else current.summary.run_id
     return Signed(by=person.name, time=timestamp(now), decisions=current.decisions, run_id=run_id)
 
@@ -237,8 +237,8 @@ class Offered(NamedTuple):
     name: str
     title: str
     byte_count: int
-    has_names: bool  # whether it holds payees' names: then only roles that work with payments get it
-    is_first: bool  # whether users need it: the payments to release and hold, and the report
+    has_names: bool  # True if it holds payees' names: only roles that deal with payments get it
+    is_first: bool  # True for the files that users need: payments to release and to hold, and the report
 
 
 _N = gettext_noop
@@ -264,11 +264,11 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
     APPROVALS: (_N("Evidence: who decided and who approved"), False, False),
     SUMMARY: (_N("Figures of the check"), False, False),
 }
-"""The only files that leave the desk: pattern -> title, whether it has names, whether decisions made it."""
+"""The only files that may leave the desk: pattern -> title, contains names, made by decisions."""
 
 
 def offered(current: FileStatus) -> list[Offered]:
-    """A run's files for download, the bank's first; none from voided approvals or outside the evidence."""
+    """List a run's downloads, the bank's first; none from voided approvals or outside the evidence."""
     found, known = [], _recorded(current)
     for pattern, (title, has_names, of_decisions) in _TITLES.items():
         if of_decisions and not current.is_released:
@@ -288,11 +288,11 @@ def offered(current: FileStatus) -> list[Offered]:
 
 
 _UNRECORDED = (MANIFEST, SIGNATURE, APPROVALS)
-"""Files that the manifest does not list: the manifest itself, and files that prove it in other ways."""
+"""Files that the manifest does not list: itself, and files that are proved in other ways."""
 
 
 def _recorded(current: FileStatus) -> dict[str, str]:
-    """Name -> SHA-256 of each file in the evidence; none if there is no manifest."""
+    """Map each file in the evidence to its SHA-256; empty without a manifest."""
     try:
         manifest = read_manifest(current.folder.run)
     except (InputError, UsageError):
@@ -301,9 +301,9 @@ def _recorded(current: FileStatus) -> dict[str, str]:
 
 
 def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
-    """Open a file for download; refuse it if it was changed since it was made or approved.
+    """Open a file for download, unless it was changed since it was made or approved.
 
-    The hash is taken of the open file, so no other file can take its name meanwhile.
+    The open file itself is hashed, so that it cannot be exchanged in the meantime.
 
     Raises:
         Conflict: it was changed.
@@ -320,7 +320,7 @@ def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
 
 
 def voided_by(current: FileStatus) -> RowsDecided | None:
-    """The decision that voids an approval, if any; raises as `ChainedJournal.entries`."""
+    """Return the decision that voids an approval, or None; raises as `ChainedJournal.entries`."""
     approved = current.file.approved
     if approved is None or current.is_released:
         return None
@@ -329,14 +329,14 @@ def voided_by(current: FileStatus) -> RowsDecided | None:
 
 
 def shaped_by(home: DeskHome, folder: FileFolder) -> list[Shaped]:
-    """People who shaped a file or its predecessors, oldest last; undone decisions count too."""
+    """List the acts that shaped a file or its predecessors, latest first; undone decisions count too."""
     file, found = folder.read(), []
     found.append(shaping(file, file.uploaded_by, Act.UPLOADED, file.uploaded_at))
     found += file.shaped
     decided = [
         (entry.by, Act.CORRECTED if entry.decision is Decision.FIX else Act.DECIDED, entry.time)
         for entry in folder.decisions.entries()
-        if entry.carried_from is None  # about the file that this entry was carried over from
+        if entry.carried_from is None  # not carried over: it is about this file
     ]
     first = {(by, act): time for by, act, time in reversed(decided)}
     found += [shaping(file, by, act, time) for (by, act), time in first.items()]
@@ -344,7 +344,7 @@ def shaped_by(home: DeskHome, folder: FileFolder) -> list[Shaped]:
 
 
 def shaping(file: DeskFile, by: str, act: Act, time: str) -> Shaped:
-    """The record that a person shaped a file."""
+    """Return a record that a person shaped a file."""
     return Shaped(by=by, act=act, file=file.sha256, time=time)
 
 

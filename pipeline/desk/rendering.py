@@ -1,4 +1,4 @@
-"""Pages: templates filled in with escaped texts, in the style of the report."""
+"""Render pages: templates filled with escaped text, in the style of the report."""
 
 from functools import cache
 from http import HTTPStatus
@@ -23,11 +23,11 @@ from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendere
 from schemas.desk import Deed
 
 IS_DEMO = web.AppKey("is_demo", bool)
-"""Whether all answers at this desk are simulated."""
+"""True if all answers at this desk are simulated."""
 PERSON = web.RequestKey("person", Person)
+"""The user, once the guards have identified them."""
 PATH = web.RequestKey("path", str)
 """The requested path, without the secret part of the address."""
-"""The user, once the guards know them."""
 
 NEXT_STEPS = {
     401: gettext_noop(
@@ -39,7 +39,7 @@ NEXT_STEPS = {
     500: gettext_noop("Go to the list of files, and try again."),
     413: gettext_noop("Split the file, or ask your administrator to allow larger files."),
 }
-"""What to do about a refusal that has no advice."""
+"""What users can do about a refusal that has no advice of its own."""
 _PUT_RIGHT = gettext_noop("Go back and correct it.")
 _TITLES = {
     401: gettext_noop("Not signed in"),
@@ -70,7 +70,7 @@ DEEDS = {
     Deed.PURGED: gettext_noop("deleted the names"),
     Deed.REFUSED: gettext_noop("refused"),
 }
-"""The phrase for each deed, such as for the audit page."""
+"""The phrase for each action, for example on the audit page."""
 FACTS = {
     "byte_count": gettext_noop("bytes"),
     "row": gettext_noop("row"),
@@ -102,16 +102,16 @@ ASKED = (
         gettext_noop("row"),
     ),
 )
-"""Fields that questions have and payments do not."""
+"""Fields that questions have but payments lack."""
 ENDINGS = (
     *(gettext_noop("answered"), gettext_noop("refused"), gettext_noop("failed"), gettext_noop("in doubt")),
 )
-"""The result of a request, in words."""
+"""Words for the result of a request."""
 _NOT_DONE = gettext_noop("Not done")
 
 
 def html(request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:  # noqa: ANN401 (what templates take)
-    """A page from the named template (without suffix) and these values."""
+    """Render the named template (without suffix) with these values."""
     person = request.get(PERSON)
     text = (
         environment()
@@ -122,7 +122,7 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
 
 
 def refused(request: web.Request, message: Sentence | str, status: int, next_step: str = "") -> web.Response:
-    """A page about a refused request, and what to do instead."""
+    """Render a page about a refused request, with what the user can do."""
     step = next_step or NEXT_STEPS.get(status, _PUT_RIGHT)
     title = gettext(_TITLES.get(status, _NOT_DONE))
     file_id = request.match_info.get("id") if status != HTTPStatus.NOT_FOUND else None
@@ -135,9 +135,9 @@ def refused(request: web.Request, message: Sentence | str, status: int, next_ste
 
 @cache
 def environment() -> Environment:
-    """The templates, compiled when needed."""
+    """The templates, each compiled at its first use."""
     made = templates("pipeline.desk", extensions=["jinja2.ext.i18n"])
-    made.newstyle_gettext = True  # type: ignore[attr-defined]  # of the extension
+    made.newstyle_gettext = True  # type: ignore[attr-defined]  # set by the i18n extension
     made.policies["ext.i18n.trimmed"] = True
     made.filters |= {
         "n": languages.number,
@@ -172,16 +172,16 @@ def environment() -> Environment:
 
 
 def _moment(time: str) -> Markup:
-    """A time, which the browser shows in the reader's time zone."""
+    """A time that the browser converts to the reader's time zone."""
     return Markup('<time datetime="{}">{}</time>').format(time, languages.moment(time))
 
 
 @cache
 def _markup(_language: str, message: str) -> Markup:
-    return Markup(gettext(message))  # noqa: S704 (sentences of ours)
+    return Markup(gettext(message))  # noqa: S704 (our own sentence, not user text)
 
 
-@pass_context  # so that jinja does not evaluate it at compile time, in the language of that moment
+@pass_context  # so that jinja translates at run time, not in the language of the compilation
 def _in_template(_context: Context, message: str, /, **values: object) -> Markup:
     sentence = _markup(language(), message)
     return sentence % values if values else sentence
@@ -196,17 +196,17 @@ def _in_context(_context: Context, meant: str, message: str) -> str:
 def _several_in_template(
     _context: Context, one: str, several: str, count: int, /, **values: object
 ) -> Markup:
-    sentence = Markup(languages.form_of(one, several, count))  # noqa: S704 (a sentence of ours)
+    sentence = Markup(languages.form_of(one, several, count))  # noqa: S704 (our own sentence)
     return sentence % {"num": languages.number(count), **values}
 
 
 def words(name: str) -> str:
-    """An outcome, a field or a fact in words."""
+    """Name an outcome, a field or a fact in words."""
     return gettext(spoken(name))
 
 
 def page_number(text: str | None) -> int:
-    """The number of a page, from 1 on; 1 if the text is not a number.
+    """Parse a page number; 1 if the text is missing, zero or not a number.
 
     >>> page_number("12"), page_number(None), page_number("0"), page_number("9" * 99), page_number("x")
     (12, 1, 1, 1, 1)

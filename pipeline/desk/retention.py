@@ -1,4 +1,4 @@
-"""Scheduled work of the desk: delete old names and files, keep evidence, and resume capped checks."""
+"""Scheduled work: delete old names and files, keep the evidence, and resume checks after daily caps."""
 
 import shutil
 from collections.abc import Callable, Iterable
@@ -22,11 +22,11 @@ from schemas.strict import timestamp
 
 
 def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
-    """Delete the names that banks returned, and every file with payments; the evidence stays.
+    """Delete the names that banks returned, and every payment file; the evidence stays.
 
     Raises:
         Conflict: the file is being checked, or its names were deleted before.
-        PrecheckError: something cannot be deleted.
+        PrecheckError: a file cannot be deleted.
     """
     if step_of(current.state, Deed.PURGED) is None:
         raise Conflict(Sentence("desk.nothing_to_delete"))
@@ -50,9 +50,9 @@ def resume_capped(
     start: Callable[[FileFolder], object],
     record: Callable[..., object],
 ) -> None:
-    """Resume the checks that wait for their daily cap, if their users wanted that and the cap allows it."""
+    """Resume checks that wait for their daily cap, if their users asked for it and the cap now allows it."""
     for folder in folders:
-        with suppress(PrecheckError, Conflict):  # its page shows the error
+        with suppress(PrecheckError, Conflict):  # the file's page shows the error
             current = status_of(folder)
             if current.state is State.CAPPED and current.file.resumes_daily and can_resume(folder, clock):
                 start(folder)
@@ -65,7 +65,7 @@ def forget_old(
     now: datetime,
     record: Callable[[str, Deed, str], object],
 ) -> int:
-    """Delete files last used more than `keep_days` ago; log each and return the count."""
+    """Delete files not used for `keep_days` days, and record each; return how many."""
     before, count = timestamp(now - timedelta(days=keep_days)), 0
     for folder in folders:
         try:
@@ -76,5 +76,5 @@ def forget_old(
                 record(BY_ITSELF, Deed.PURGED, folder.id)
                 count += 1
         except (PrecheckError, Conflict):
-            continue  # tried again in an hour; the list of files shows unreadable ones
+            continue  # tried again in an hour; the list of files shows which are unreadable
     return count

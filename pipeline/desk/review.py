@@ -1,4 +1,4 @@
-"""A run opened for review: the policy's verdict on each row, and the decisions that count."""
+"""A run opened for review: the policy's verdict on each row, and people's decisions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -46,34 +46,34 @@ class Repeated(NamedTuple):
 
 
 class Review(NamedTuple):
-    """A run opened for review; cached while its answers and the policy stay the same."""
+    """An open run; cached while its answers and the policy stay the same."""
 
     summary: Summary
     outcomes_sha256: str
     rows: Rows
     listed: pl.DataFrame
     """Every row, in order: row, group, outcome, action, verdict, decided_by, the possible decisions, and
-    whether a person must review it: the policy does not release it, its name is no match, or it has a warning
-    about the payee.
+    whether a person must review it: the policy does not release it, the name does not match, or there is a
+    warning about the payee.
     """
     groups: tuple[ActionGroup, ...]
-    """Groups of the rows to review."""
+    """Groups of rows to review."""
     policy: Mapping[str, Verdict]
     judged: pl.DataFrame
-    """The columns of every row that a preview needs."""
+    """The columns that a preview needs, for every row."""
     decisions: ChainedJournal[RowsDecided]
     known_answers: dict[int, str]
     """Cache of `answers_of`."""
     counted: list[tuple[Sequence[RowsDecided], Mapping[int, RowsDecided]]]
-    """The last result of `last_decisions`: these decisions, and those that count."""
+    """Cached result of `last_decisions`: all decisions, and those that count."""
     repeated: Mapping[int, Repeated]
-    """The rows whose payment another file released, without a warning of the run."""
+    """Rows whose payment another file released and about which the run has no warning."""
     previewed: list[tuple[pl.DataFrame, object, Preview]]
-    """The last preview and its arguments: a page and its form need the same."""
+    """The last preview with its arguments, as a page and its form need the same one."""
 
     @property
     def to_look_at(self) -> pl.DataFrame:
-        """The rows that a person must review before the file is paid, in order."""
+        """The rows that a person must review before the file is paid, in the order of the file."""
         return self.listed.filter("is_to_look_at")
 
     @property
@@ -83,7 +83,7 @@ class Review(NamedTuple):
 
     @property
     def warned_of_file(self) -> list[WarningCount]:
-        """Warnings that put no row into the list: a line each on the page."""
+        """Warnings that require no review of rows; the page shows one line for each."""
         return [one for one in self.summary.warning_codes if one.code not in ABOUT_THE_PAYEE]
 
     def line(self, number: int) -> dict[str, Any] | None:
@@ -92,14 +92,14 @@ class Review(NamedTuple):
         return self.listed.row(found[0], named=True) if found.len() else None
 
     def totals(self, rows: pl.DataFrame) -> list[tuple[str, ControlTotal]]:
-        """Rows and money by outcome, most rows first, then the total."""
+        """Rows and money by outcome, starting with the most rows, then the total."""
         mine = self.judged[rows["row"] - 1]
         parts = sorted(mine.partition_by("check_outcome"), key=lambda part: -part.height)
         found = [(part["check_outcome"][0], total(part)) for part in parts]
         return [*found, ("", total(mine))] if len(found) > 1 else found
 
     def last_at_once(self, latest: Mapping[int, RowsDecided]) -> RowsDecided | None:
-        """The last bulk decision, with the rows that no later decision changed; None if none."""
+        """Return the last bulk decision, with the rows not decided again since; None if there are none."""
         entry = next((entry for entry in reversed(self.decisions.entries()) if entry.at_once), None)
         if entry is None:
             return None
@@ -107,7 +107,7 @@ class Review(NamedTuple):
         return entry.model_copy(update={"rows": rows}) if rows else None
 
     def reasons(self) -> list[str]:
-        """Recent reasons, each once, the latest first."""
+        """Recent reasons without repetitions, the latest first."""
         reasons = (entry.reason for entry in reversed(self.decisions.entries()) if entry.reason)
         return [*dict.fromkeys(reasons)][:REASONS_SUGGESTED]
 
@@ -119,7 +119,7 @@ class Review(NamedTuple):
         return {group.key: counts.get(group.key, 0) for group in self.groups}
 
     def answers_of(self, rows: Sequence[int]) -> list[str]:
-        """Digits for each row's answer, which change with the answer."""
+        """Return a short hash of each row's answer, to detect changed answers."""
         if new := [row for row in rows if row not in self.known_answers]:
             some = self.rows.outcomes[pl.Series(new, dtype=pl.UInt32) - 1].select(_ANSWER)
             texts = ("\0".join(map(str, line)) for line in some.iter_rows())
@@ -135,17 +135,17 @@ class Review(NamedTuple):
         return FileFolder(folder.name, folder).kept(last.written)
 
     def reason_of(self, row: int) -> list[Sentence | str]:
-        """The reason of a row's outcome, as sentences."""
+        """Explain the row's outcome in sentences."""
         reason = self.rows.outcomes["check_reason"][row - 1]
         return sentences_of(reason, self.rows.reasons, self.summary.input.positions)
 
     def left(self, latest: Mapping[int, RowsDecided]) -> ControlTotal:
-        """The rows to review that have no decision, with their money."""
+        """The undecided rows to review, with their money."""
         rows = self.to_look_at["row"]
         return total(self.judged[rows.filter(~rows.is_in(list(latest))) - 1])
 
     def preview(self, latest: Mapping[int, RowsDecided], released_in: Mapping[int, str]) -> Preview:
-        """Where each payment would go by the decisions so far and the earlier releases."""
+        """Preview where each payment would go, by the decisions so far and earlier releases."""
         of_what = (dict(latest), dict(released_in))
         for rows, known, found in self.previewed:
             if rows is self.judged and known == of_what:
@@ -160,7 +160,7 @@ def opened(folder: FileFolder) -> Review:
     """Open the run of a file.
 
     Raises:
-        PrecheckError: it has not ended, its files were changed, or its profile does not exist.
+        PrecheckError: the run has not ended, its files were changed, or its profile does not exist.
     """
     run = ended_run(folder.run)
     policy = choose_again(run.manifest.profile.name, None).policy
@@ -171,7 +171,7 @@ def opened(folder: FileFolder) -> Review:
 
 
 def forget_all() -> None:
-    """Drop all cached runs, as names of one were deleted."""
+    """Drop all cached runs, because names in one of them were deleted."""
     _opened.cache_clear()
 
 
@@ -211,7 +211,7 @@ def _repeated(
     found: dict[int, Repeated] = {}
     for file_id, spans in near:
         other = FileFolder(file_id, folder.path.parent / file_id)
-        with suppress(PrecheckError):  # the names of that file were deleted
+        with suppress(PrecheckError):  # the names in that file were deleted
             theirs = ended_run(other.run).rows().payments
             released = theirs.filter(pl.col("row").is_in(rows_of(spans)))
             name = other.read().name
@@ -222,7 +222,7 @@ def _repeated(
 
 
 def _gravest(warned: Warned) -> pl.DataFrame:
-    """`row`, and the code of its most serious `warning` about the payee."""
+    """Return `row`, and the code of its most serious `warning` about the payee."""
     gravity = pl.col("code").replace_strict(
         {str(code): rank for rank, code in enumerate(ABOUT_THE_PAYEE)}, default=None, return_dtype=pl.UInt8
     )
@@ -233,7 +233,7 @@ def _gravest(warned: Warned) -> pl.DataFrame:
 def _with_verdicts(
     listed: pl.DataFrame, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
-    """The rows in order with the policy's verdict; a match that needs review gets a group that says why."""
+    """Return the rows in order with the policy's verdict; matches to review get a group for the cause."""
     found = verdicts(outcomes, warned, policy).select(
         "row",
         "verdict",
@@ -256,11 +256,11 @@ def _with_verdicts(
 
 
 def last_decisions(review: Review) -> dict[int, RowsDecided]:
-    """Row -> the decision that counts: the last on the row's current answer, or one carried over."""
+    """Map each row to the decision that counts: the last on its current answer, or one carried over."""
     entries = review.decisions.entries()
     counted, before = review.counted[-1] if review.counted else ((), {})
     if any(was is not now for was, now in zip(counted, entries, strict=False)) or len(counted) > len(entries):
-        counted, before = (), {}  # the journal was replaced
+        counted, before = (), {}  # the journal was replaced, so read it all again
     new, latest = entries[len(counted) :], dict(before)
     row_count = review.summary.input.row_count
     for entry in new:
@@ -279,12 +279,12 @@ def last_decisions(review: Review) -> dict[int, RowsDecided]:
 
 
 def reviewed(folder: FileFolder) -> tuple[Review, dict[int, RowsDecided]]:
-    """The run of a file, and the decisions that count; raises as `opened` and `last_decisions`."""
+    """Return a file's run, and the decisions that count; raises as `opened` and `last_decisions`."""
     review = opened(folder)
     return review, last_decisions(review)
 
 
 def frame_of(latest: Mapping[int, RowsDecided]) -> Decisions:
-    """The decisions that count, as `Decisions`."""
+    """The decisions that count, as a `Decisions` frame."""
     columns = {name: [getattr(last, name) for last in latest.values()] for name in DECISIONS if name != "row"}
     return Decisions(pl.DataFrame({"row": list(latest), **columns}, schema=DECISIONS).sort("row"))

@@ -1,4 +1,4 @@
-"""The desk as a server: on a port of the loopback address, or on a Unix socket behind the proxy of a team."""
+"""Serve the desk on a loopback port, or on a Unix socket behind a team's proxy."""
 
 import asyncio
 import os
@@ -33,11 +33,11 @@ _STATIC = {
     "desk.js": ("pipeline.desk", "static/desk.js", "text/javascript"),
     "icon.svg": ("pipeline.desk", "static/icon.svg", "image/svg+xml"),
 }
-"""Name -> path and type: the same static files for every user, none from outside."""
+"""Name -> path and type of each static file; they are the same for every user, and all our own."""
 
 
 def application(context: Context) -> web.Application:
-    """The aiohttp application of one desk."""
+    """Build the aiohttp application of one desk."""
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
     app[CONTEXT], app[ACCESS], app[RECORDS] = context, context.access, context.record_refusal
     app[IS_DEMO] = context.home.path.name.startswith(demo.PREFIX)
@@ -60,7 +60,7 @@ async def _static(request: web.Request) -> web.Response:
 
 
 def loopback(port: int) -> socket.socket:
-    """A socket on the loopback address; port 0 means any free port.
+    """Open a socket on the loopback address; port 0 means any free port.
 
     Raises:
         OutputError: the port is taken.
@@ -79,10 +79,10 @@ def loopback(port: int) -> socket.socket:
 
 
 def unix_socket(path: Path) -> socket.socket:
-    """A socket in the file system, for the proxy: its owner and its group may connect.
+    """Open a Unix socket for the proxy, to which its owner and its group may connect.
 
     Raises:
-        ConfigurationError: its path is too long, or is in use.
+        ConfigurationError: its path is too long or in use.
     """
     opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -105,7 +105,7 @@ async def serve(
     stopped: Callable[[], Awaitable[object]],
     started: Callable[[], None],
 ) -> None:
-    """Serve until `stopped` returns; call `started` when ready. Running checks continue without the desk."""
+    """Serve until `stopped` returns; call `started` when ready. Running checks outlive the desk."""
     if count := context.home.attend():
         context.record_of(BY_ITSELF, Deed.PURGED, unfinished_upload_count=count)
     cleaning = asyncio.create_task(_attend(context))
@@ -122,7 +122,7 @@ async def serve(
 
 
 async def _attend(context: Context) -> None:
-    """Resume capped checks, and delete what the configuration no longer keeps; every hour."""
+    """Every hour, resume capped checks and delete what the configuration no longer keeps."""
     keep_days, record = context.settings.keep_days, context.record_of
     start = partial(checks.start, environment=context.child_environment)
     while True:
@@ -139,7 +139,7 @@ def run(
     started: Callable[[], None],
     on_stop: Callable[[Callable[[], None]], None],
 ) -> None:
-    """`serve` in an event loop of its own; `on_stop` receives the function that a signal must call."""
+    """Run `serve` in an event loop; `on_stop` receives a function that a signal handler must call."""
 
     async def main() -> None:
         asked = asyncio.Event()

@@ -1,7 +1,7 @@
-"""Sign-in at a personal desk: a link that works once, then a session.
+"""Sign-in at a personal desk: a one-time link opens a session.
 
-A link is a file in the home of the desk, readable by its owner only and named by the hash of its token; using
-it deletes it. A session ends after a time without requests, after its maximum time, or with the desk.
+A link is a file in the desk's home, readable by its owner only, named by the hash of its token, and deleted
+when used. A session ends after some time without requests, after its maximum time, or when the desk stops.
 """
 
 import json
@@ -17,11 +17,11 @@ from pipeline.files.atomic import write_atomically
 
 LINKS = "links"
 LINK_MAX_S = 24 * 3600.0
-"""How long a link waits to be used."""
+"""How long a link can be used."""
 
 
 def new_link(home: Path, name: str, token: str, now_s: float) -> None:
-    """Create a one-time link for a person of this name, with this token."""
+    """Create a one-time link with this token for the person of this name."""
     folder = home / LINKS
     folder.mkdir(mode=0o700, exist_ok=True)
     with write_atomically(folder / _hash(token)) as file:
@@ -31,8 +31,8 @@ def new_link(home: Path, name: str, token: str, now_s: float) -> None:
 class Lifetime(NamedTuple):
     """The lifetime of a session."""
 
-    idle_max_s: float  # without a request
-    max_s: float  # in total, from the link that began it
+    idle_max_s: float  # time without a request
+    max_s: float  # total time, from the sign-in
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Sessions:
         clock: Callable[[], float],
         chance: Callable[[], str],
     ) -> None:
-        """Start without sessions.
+        """Start without any session.
 
         `clock` returns seconds since the epoch, `chance` a token that cannot be guessed.
         """
@@ -64,11 +64,11 @@ class Sessions:
         self._sessions: dict[str, _Session] = {}
 
     def enter(self, token: str) -> tuple[str, Person] | None:
-        """Use up a link: the token of a new session, and its user; None if the link does not exist."""
+        """Use up a link; return a new session's token and its user, or None if the link does not exist."""
         path = self._links / _hash(token)
         with suppress(OSError, ValueError, KeyError, TypeError):
             stored = json.loads(path.read_bytes())
-            path.unlink()  # if two users open the same link, one of them fails here
+            path.unlink()  # if two users open the same link, this fails for the second
             now = self._clock()
             if stored["until_s"] >= now:
                 person = Person(str(stored["name"]), ALONE)
@@ -78,7 +78,7 @@ class Sessions:
         return None
 
     def person(self, token: str | None, *, counts: bool = True) -> Person | None:
-        """The person of this session cookie; None if unknown or ended. `counts` prolongs the session."""
+        """Return the user of this session cookie; None if unknown or ended. `counts` prolongs the session."""
         key, now = _hash(token or ""), self._clock()
         session = self._sessions.get(key)
         if session is None:

@@ -1,4 +1,4 @@
-"""Optimistic locking of forms: each carries hashes of its page, and is refused if any of them changed."""
+"""Optimistic locking: forms carry hashes of what their page showed, and are refused if it has changed."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -23,12 +23,12 @@ class Shown(NamedTuple):
     totals: str
 
     def __str__(self) -> str:
-        """The value of the form's field."""
+        """The hashes as the value of a form field."""
         return "-".join(self)
 
 
 OF_A_ROW = ("run", "outcomes", "policy")
-"""The hashes in the form of one row, without that of its decision."""
+"""The hashes in the form of one row, which leaves out the decisions and the totals."""
 
 
 def shown_of(
@@ -37,7 +37,7 @@ def shown_of(
     decisions: str,
     released_in: Mapping[int, str] = MappingProxyType({}),
 ) -> Shown:
-    """The hashes of a page: the run, the decisions that count, and the payments that they release."""
+    """Hash what a page shows: the run, the decisions that count, and the payments that they release."""
     preview = review.preview(latest, released_in)
     totals = (preview.release, preview.hold, preview.refused.to_list())
     policy = sorted(review.policy.items())
@@ -46,7 +46,7 @@ def shown_of(
 
 
 def refuse_changed(was: object, now: Shown, parts: tuple[str, ...] = Shown._fields) -> None:
-    """Refuse a form whose page is out of date (Conflict: with what has changed)."""
+    """Refuse a form whose page is out of date (Conflict: names what has changed)."""
     earlier = dict(zip(Shown._fields, str(was).split("-"), strict=False))
     if changed := [part for part in parts if earlier.get(part) != getattr(now, part)]:
         what = [Sentence(f"desk.shown_{part}") for part in changed]

@@ -1,4 +1,4 @@
-"""The state of a file between upload and release, derived from the contents of its folder."""
+"""The states of a file from upload to release, derived from its folder."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -21,7 +21,7 @@ from schemas.summary import Summary
 
 
 class State(StrEnum):
-    """The state of a file."""
+    """The states of a file."""
 
     NEW = "new"
     PLANNED = "planned"
@@ -36,7 +36,7 @@ class State(StrEnum):
 
 
 class StateWords(NamedTuple):
-    """A state for people: its name, the next step, and the page for that step."""
+    """A state in words: its name, the next step, and the page for that step."""
 
     what: str
     next_step: str
@@ -70,7 +70,7 @@ class FileStatus(NamedTuple):
     progress: CheckProgress | None
     """Progress of the last check; None if there was none."""
     summary: Summary | None
-    """Summary of its run without its long lists; None if there is none yet."""
+    """Summary of the run without its long lists; None before the run has one."""
     decisions: str
     """The hash of the last decision."""
 
@@ -81,22 +81,22 @@ class FileStatus(NamedTuple):
 
     @property
     def is_released(self) -> bool:
-        """True if the last approval counts."""
+        """True if the last approval still counts."""
         return self.state in (State.RELEASED, State.GIVEN)
 
     @property
     def releases_nothing(self) -> bool:
-        """True if the approval that counts held all payments."""
+        """True if the current approval held all payments."""
         return self.is_released and self.file.released_count == 0
 
     @property
     def is_refused(self) -> bool:
-        """True if the user must choose how it is read."""
+        """True if the user must choose how the file is read."""
         return self.state is State.NEW and self.file.is_refused
 
     @property
     def words(self) -> StateWords:
-        """The words that pages use for the state."""
+        """The words for the state on pages."""
         if self.is_refused:
             return _REFUSED
         if self.file.sent_back is not None and self.state is State.REVIEW:
@@ -105,13 +105,13 @@ class FileStatus(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A permitted deed: its states before, the roles that may do it, and the state after it."""
+    """A permitted action: the states that allow it, the roles that may take it, and the state after it."""
 
     deed: Deed
     by: Collection[Role]
     of: Collection[State]
-    to: State | None  # None: the state stays the same
-    of_corrections: Collection[Role] = ()  # additional roles if the file is a correction
+    to: State | None  # None: unchanged
+    of_corrections: Collection[Role] = ()  # further roles, if the file is a correction
 
 
 _UPLOADER, _REVIEWER, _APPROVER = (Role.UPLOADER,), (Role.REVIEWER,), (Role.APPROVER,)
@@ -139,10 +139,10 @@ STEPS = (
     Step(Deed.PURGED, _APPROVER,
          (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), State.PURGED),
 )  # fmt: skip
-"""Deed -> its steps; everything else is refused.
+"""All permitted actions; every other one is refused.
 
-The end of a check leads from running to review, or stopped, or capped. People who shaped a file do not
-approve it, and no payment of a family is released twice: `families.BARS`.
+When a check ends, the state changes from running to review, stopped or capped. Two more rules are enforced
+elsewhere: people who shaped a file do not approve it, and no payment is released twice (`families.BARS`).
 """
 _OTHERWISE: Mapping[Deed, Sentence] = MappingProxyType({
     Deed.READ_AS: Sentence("desk.reading_is_fixed"),
@@ -167,25 +167,25 @@ NEXT: Mapping[State, Deed] = MappingProxyType({
     State.WAITING: Deed.APPROVED,
     State.RELEASED: Deed.GIVEN,
 })  # fmt: skip
-"""The next deed of each state."""
+"""The usual next action in each state."""
 
 
 def step_of(state: State, deed: Deed) -> Step | None:
-    """The step of a deed that a state permits; None if it does not."""
+    """Return the step that permits an action in this state; None if there is none."""
     return next((step for step in STEPS if step.deed is deed and state in step.of), None)
 
 
 def may(current: FileStatus, person: Person, deed: Deed) -> bool:
-    """True if this person may do the deed now."""
+    """True if this person may take this action now."""
     return step_of(current.state, deed) is not None and person.can(*_actors(current, deed))
 
 
 def require(current: FileStatus, person: Person, deed: Deed) -> None:
-    """Refuse a deed that the table does not permit.
+    """Refuse an action that the table does not permit.
 
     Raises:
-        Forbidden: it needs another role.
-        Conflict: it is not possible in this state.
+        Forbidden: the action needs another role.
+        Conflict: the action is not possible in this state.
     """
     person.require(*_actors(current, deed))
     if step_of(current.state, deed) is None:
@@ -193,7 +193,7 @@ def require(current: FileStatus, person: Person, deed: Deed) -> None:
 
 
 def may_compare(current: FileStatus, person: Person) -> bool:
-    """True if this person may compare the check with a bank's report: a real check of a pain.001."""
+    """True if this person may compare the check with a bank's report: only for real checks of a pain.001."""
     summary = current.summary
     is_check = summary is not None and not (summary.simulated or summary.is_bank_answered)
     return is_check and current.file.is_pain001 and may(current, person, Deed.COMPARED)
@@ -206,7 +206,7 @@ def _why_not(current: FileStatus, deed: Deed) -> Sentence:
 
 
 def _actors(current: FileStatus, deed: Deed) -> list[Role]:
-    """The roles that may do the deed in this state, or else in any."""
+    """The roles that may take the action in this state, or else in any state."""
     open_now = step_of(current.state, deed)
     steps = [step for step in STEPS if step.deed is deed] if open_now is None else [open_now]
     more = [role for step in steps for role in step.of_corrections if current.file.corrects is not None]
@@ -214,7 +214,7 @@ def _actors(current: FileStatus, deed: Deed) -> list[Role]:
 
 
 def status_of(folder: FileFolder) -> FileStatus:
-    """The current status of a file; raises as `FileFolder.read`."""
+    """Determine the current status of a file; raises as `FileFolder.read`."""
     file, progress = folder.read(), progress_of(folder)
     summary, head = _summary_of(folder.run), folder.decisions.head
     return FileStatus(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)
@@ -254,5 +254,5 @@ def _summary_of(run: Path) -> Summary | None:
 
 @lru_cache(maxsize=1024)
 def _summary(run: Path, _changed_ns: int, _inode: int) -> Summary:
-    """A summary without its long lists, read once as long as it stays the same: a list shows all of them."""
+    """Read a summary without its long lists; cached until the file changes, as a list shows all summaries."""
     return read_summary(run, emptied=("attention", "banks", "warnings"))

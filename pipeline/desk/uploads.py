@@ -1,4 +1,4 @@
-"""Uploads: written as they arrive, under a bounded name, and deleted if incomplete."""
+"""Receive uploads: write them as they arrive, under a safe name, and delete incomplete ones."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ _MIB = 1024**2
 
 
 async def take(context: Context, request: web.Request, by: str) -> FileFolder:
-    """Write an uploaded file as it arrives.
+    """Receive an uploaded file, and write it as it arrives.
 
     Raises:
         DeskRefusal: the file is missing, empty or too large, or this person's total is too large.
@@ -62,7 +62,7 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
         raise DiskError(Sentence("desk.cannot_kept_make", name=name, why=error)) from error
     finally:
         arriving[owner] -= bytes_max
-        if not is_whole:  # also if the browser closed the connection
+        if not is_whole:  # for example because the browser closed the connection
             shutil.rmtree(folder.path, ignore_errors=True)
     return folder
 
@@ -70,7 +70,7 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
 async def made_here(
     context: Context, name: str, by: str, make: Callable[[Path], object]
 ) -> tuple[FileFolder, DeskFile]:
-    """A new folder with a file that the desk makes for a person, and its record, not yet written."""
+    """Make a file for a person in a new folder; return the folder and the file's record, not yet written."""
     now = timestamp(context.clock())
     folder = context.home.new_folder(now, context.chance)
     path = folder.path / "input" / name
@@ -91,12 +91,12 @@ def _uploaded(name: str, digest: str, byte_count: int, by: str, now: str) -> Des
 
 
 async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:
-    """Write the one file of an upload (DeskRefusal: missing or too large)."""
+    """Write the only file of an upload (DeskRefusal: missing or too large)."""
     await _write(await file_in(request), path, bytes_max, _too_large(bytes_max))
 
 
 async def take_reports(context: Context, request: web.Request, folder: FileFolder) -> None:
-    """Replace the bank's latest reports by those of an upload (DeskRefusal: none)."""
+    """Replace the bank's latest reports with uploaded ones (DeskRefusal: none)."""
     bytes_max = context.settings.upload_mib_max * _MIB
     arriving = folder.path / f"reports-{context.chance()}"
     try:
@@ -113,7 +113,7 @@ async def take_reports(context: Context, request: web.Request, folder: FileFolde
 async def _write_reports(
     parts: MultipartReader | None, folder: Path, bytes_max: int, too_large: TooLarge
 ) -> int:
-    """Write the reports among the next parts of an upload; return their number."""
+    """Write the reports among the remaining parts of an upload; return how many."""
     count = 0
     while parts is not None and (part := await parts.next()) is not None:
         if not isinstance(part, BodyPartReader) or part.name != "report" or not part.filename:
@@ -149,7 +149,7 @@ async def _parts_of(request: web.Request) -> MultipartReader | None:
 
 
 async def file_in(request: web.Request, parts: MultipartReader | None = None) -> BodyPartReader:
-    """The file in an upload (DeskRefusal: missing)."""
+    """Find the file in an upload (DeskRefusal: missing)."""
     parts = parts or await _parts_of(request)
     if parts is not None:
         part = await parts.next()
@@ -159,7 +159,7 @@ async def file_in(request: web.Request, parts: MultipartReader | None = None) ->
 
 
 def safe_name(claimed: str | None) -> str:
-    r"""The name of an upload as a safe file name.
+    r"""Turn the name of an upload into a safe file name.
 
     >>> safe_name("C:\\pay\\November.CSV"), safe_name("../../etc/x.csv"), safe_name(".csv")
     ('November.CSV', 'x.csv', 'payments.csv')
@@ -167,7 +167,7 @@ def safe_name(claimed: str | None) -> str:
     'ab.csv'
 
     Raises:
-        DeskRefusal: there is none.
+        DeskRefusal: the name is missing.
     """
     if not claimed:
         raise DeskRefusal(Sentence("desk.choose_a_file"))
@@ -182,7 +182,7 @@ def safe_name(claimed: str | None) -> str:
 
 
 def bytes_of(home: DeskHome, by: str) -> int:
-    """The bytes of one person's uploads at the desk; unreadable folders are not counted."""
+    """Return the size in bytes of one person's uploads at the desk, without unreadable folders."""
     count = 0
     for folder in home.folders():
         with suppress(InputError):

@@ -1,4 +1,4 @@
-"""Errors worded for the desk: the remedy is a button or a page, never a command-line option."""
+"""Errors as the desk words them: the remedy is a button or a page, never a command-line option."""
 
 from collections.abc import Iterable
 from traceback import clear_frames
@@ -11,13 +11,13 @@ from pipeline.reports.wording import visible
 from pipeline.wording import Sentence, SurfaceKind, language, rendered, words
 
 BY_ITSELF = gettext_noop("the desk")
-"""The actor of automatic deletions, in records."""
+"""The actor of automatic deletions, as recorded."""
 CARRIED = gettext_noop("(carried over from the earlier file)")
-"""Ends the reason of a carried-over decision, in the evidence too, which is English."""
+"""Ends the reason of a carried-over decision; in the evidence it stays English."""
 
 
 def recorded(text: str) -> str:
-    """A recorded name or reason; the desk's own words in it are translated to the page's language.
+    """Return a recorded name or reason, with the desk's own words in it translated.
 
     >>> recorded("the desk"), recorded("ask the desk")
     ('the desk', 'ask the desk')
@@ -27,23 +27,23 @@ def recorded(text: str) -> str:
 
 
 def sentence_of(error: PrecheckError) -> Markup:
-    """An error in the words and the language of a page. Its traceback is cleared."""
+    """Translate an error for the page, and clear its traceback."""
     clear_frames(error.__traceback__)  # it may hold a refused file, which a cycle would keep in memory
     return in_page_words(error.messages)
 
 
 def in_page_words(sentences: Iterable[Sentence]) -> Markup:
-    """Sentences in the words and the language of a page, each with a capital letter and a full stop."""
+    """Translate sentences for the page, each with a capital letter and a full stop."""
     return escape(" ".join(_whole(visible(words(one, SurfaceKind.PAGE, language()))) for one in sentences))
 
 
 def localized(sentences: Sentence | str | Iterable[Sentence | str]) -> Markup:
-    """Sentences in the words and the language of a page, unchanged in case; a text is returned as it is."""
+    """Translate sentences for the page without adding capitals or full stops; keep plain text."""
     several = [sentences] if isinstance(sentences, (Sentence, str)) else sentences
     return escape(" ".join(visible(rendered(one, SurfaceKind.PAGE)) for one in several))
 
 
 def _whole(text: str) -> str:
-    is_name = "." in text.split(maxsplit=1)[0]  # a file name keeps its first letter
+    is_name = "." in text.split(maxsplit=1)[0]  # a file name keeps its case
     first = text[:1] if is_name else text[:1].upper()
     return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -1,4 +1,4 @@
-"""Decisions in a workbook: existing ones are exported, new ones are imported."""
+"""Export decisions into a workbook, and import decisions from one."""
 
 import shutil
 import tempfile
@@ -26,13 +26,13 @@ NAME = "decisions.xlsx"
 
 
 def exported(review: Review, latest: Mapping[int, RowsDecided], outcome_name: str) -> bytes:
-    """The workbook of a run, with the decisions so far in its decision columns."""
+    """Return the run's workbook, with the decisions so far in its decision columns."""
     decided = frame_of(latest).select("row", "decision", "reason", claimed_by="by")
     rows = review.rows.payments.hstack(review.rows.outcomes.drop("row").get_columns())
     shown = rows.join(decided, on="row", how="left", maintain_order="left")
     if any(last.decision is Decision.FIX for last in latest.values()):
         shown = shown.join(_corrected(review, latest), on="row", how="left", maintain_order="left")
-    folder = Path(tempfile.mkdtemp(prefix="precheck-desk-"))  # for its owner only
+    folder = Path(tempfile.mkdtemp(prefix="precheck-desk-"))  # readable by its owner only
     try:
         listed = ListedRows(shown, (), review.policy, warned_in(review.summary))
         path = write_workbook(review.summary, listed, folder, outcome_name=outcome_name)
@@ -42,7 +42,7 @@ def exported(review: Review, latest: Mapping[int, RowsDecided], outcome_name: st
 
 
 def _corrected(review: Review, latest: Mapping[int, RowsDecided]) -> pl.DataFrame:
-    """The old and the new value of each cell that a decision corrects, by row."""
+    """The old and new value of each cell corrected by a decision, by row."""
     texts = {row: text for row, last in latest.items() if (text := review.text_of(last))}
     known = by_hand(fix(review.rows.payments, review.rows.outcomes, {}), texts, {})
     fixed = [row for row, last in latest.items() if last.decision is Decision.FIX]
@@ -61,15 +61,14 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     *,
     may_void: bool,
 ) -> int:
-    """Record the decisions of a workbook as the uploader's; return the number of rows.
+    """Record a workbook's decisions as the uploader's; return the number of rows.
 
-    Names in it are kept as claims. A decision that is recorded already keeps its author; a later different
-    decision is not overwritten. `latest` has the decisions that count, by row.
+    Names in the workbook are kept as claims. A decision that is already recorded keeps its author; a later,
+    different decision is not overwritten. `latest` holds the decisions that count, by row.
 
     Raises:
-        InputError: it cannot be read, is of another run, or has an invalid decision.
-        Conflict: the file accepts no decisions now, the workbook has none, or it is older than a recorded
-        one.
+        InputError: the workbook cannot be read, belongs to another run, or has an invalid decision.
+        Conflict: the file accepts no decisions now, or the workbook has none or is older than a recorded one.
     """
     summary = review.summary
     found = workbook.read(
@@ -82,7 +81,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
         raise Conflict(Sentence("desk.no_new_decision"))
     for row, _, _, claimed_by in new.iter_rows():
         last = latest.get(row)
-        # The workbook names the author of each decision as of its export.
+        # Decisions as of the export keep the author that the workbook names.
         if (
             last is not None
             and not person.is_one_of([last.by])

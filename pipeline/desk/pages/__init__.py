@@ -1,1 +1,1 @@
-"""Page handlers, a module for each kind: each takes a request and returns a page or a redirect."""
+"""Page handlers, one module for each kind of page; each takes a request and returns a page or a redirect."""

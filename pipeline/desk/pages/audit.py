@@ -1,4 +1,4 @@
-"""The audit page: who did what at the desk."""
+"""The audit page: who did what, and when."""
 
 import asyncio
 import io
@@ -25,7 +25,7 @@ ENTRIES_ON_PAGE = 100
 
 @routes.get("/audit")
 async def audit(request: web.Request) -> web.Response:
-    """The audit journal, newest first; the page reports a damaged one."""
+    """The audit journal, newest entry first; if the journal is damaged, the page says so."""
     context = context_of(request)
     every, entries, asked = await _found(request)
     page, page_count = page_number(request.query.get("page")), max(1, -(-len(entries) // ENTRIES_ON_PAGE))
@@ -49,7 +49,7 @@ async def audit(request: web.Request) -> web.Response:
 
 @routes.get("/audit.csv")
 async def audit_csv(request: web.Request) -> web.Response:
-    """The same entries as a CSV table, in the words of the journal."""
+    """The same entries as a CSV table, in the journal's English."""
     _, entries, _ = await _found(request)
     lines = (
         (entry.time, entry.by, entry.deed.value, entry.run, *map(entry.facts.get, FACTS), entry.previous)
@@ -65,7 +65,7 @@ async def audit_csv(request: web.Request) -> web.Response:
 
 
 def _reasons(home: DeskHome, entries: Iterable[AuditEntry]) -> dict[str, str]:
-    """Hash before an entry -> the reason of the decision, from the file's own record."""
+    """Hash of the preceding entry -> the reason of the decision, from the file's own journal."""
     found, journals = {}, {}
     for entry in entries:
         if entry.deed is not Deed.DECIDED or entry.run is None:
@@ -89,7 +89,7 @@ def _cell(value: object) -> str:
 
 
 async def _found(request: web.Request) -> tuple[list[AuditEntry], list[AuditEntry], dict[str, str]]:
-    """All entries, the filtered ones, and the filter: person, file, deed and day."""
+    """Return all entries, those that pass the filter, and the filter: person, file, action and day."""
     person_of(request).require(Role.AUDITOR, Role.APPROVER)
     entries = await asyncio.to_thread(context_of(request).home.audit.entries)
     asked = {name: request.query.get(name, "")[:80] for name in ("by", "run", "deed", "day")}
@@ -105,7 +105,7 @@ async def _found(request: web.Request) -> tuple[list[AuditEntry], list[AuditEntr
 
 
 def _names(home: DeskHome, file_ids: Iterable[str]) -> dict[str, str]:
-    """Id -> file name, for files that are still at the desk and readable."""
+    """Map ids to file names, for files that are still at the desk and readable."""
     found = {}
     for file_id in file_ids:
         with suppress(Missing, PrecheckError):

@@ -17,12 +17,12 @@ _LANGUAGE_KEPT_S = 365 * 24 * 3600
 _OWN_PAGE = re.compile(
     "/(search|audit)?|/files/[0-9a-f]{24}/(columns|plan|progress|review|release|rows/[0-9]{1,9})"
 )
-"""The page to return to after choosing a language."""
+"""Addresses of the desk's own pages, to which choosing a language may return."""
 
 
 @routes.get("/enter")
 async def access(request: web.Request) -> web.Response:
-    """The page that a sign-in link opens. Its script posts the token, so a GET never uses up the link."""
+    """The page behind a sign-in link. Its script posts the token, so opening the link does not use it up."""
     _own_door(request)
     return html(request, "enter", token=request.query.get("token", ""))
 
@@ -44,7 +44,7 @@ async def enter(request: web.Request) -> web.Response:
 
 @routes.post("/leave")
 async def leave(request: web.Request) -> web.Response:
-    """End the session."""
+    """End the session, and show the sign-in page."""
     own, person = _own_door(request), person_of(request)
     own.sessions.leave(request.cookies.get(own.cookie))
     context_of(request).record_of(person.name, Deed.CLOSED)
@@ -55,7 +55,7 @@ async def leave(request: web.Request) -> web.Response:
 
 @routes.post("/language")
 async def choose_language(request: web.Request) -> web.Response:
-    """Change the language of all pages from now on, and show the same page again."""
+    """Save the user's language, and show the same page again."""
     form = await request.post()
     chosen, back = str(form.get("language", "")), str(form.get("back", ""))
     response = web.HTTPSeeOther(back if _OWN_PAGE.fullmatch(back) else "/")

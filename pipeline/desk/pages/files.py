@@ -1,4 +1,4 @@
-"""The first page: uploads, and the list of all files."""
+"""The start page: uploads, and the list of all files."""
 
 import asyncio
 from collections.abc import Iterable
@@ -35,12 +35,12 @@ routes = web.RouteTableDef()
 LISTED_ON_PAGE = 100
 TOTALS_SHOWN = 2
 INBOX_FILES_MAX = 200
-"""The inbox looks at this many of the newest files; older ones are in the list below."""
+"""How many of the newest files the inbox considers; older ones are only in the list below it."""
 
 
 @routes.get("/")
 async def files(request: web.Request) -> web.Response:
-    """The drop zone and the files."""
+    """The upload area, the inbox and the list of files."""
     context = context_of(request)
     page = page_number(request.query.get("page"))
     folders = await asyncio.to_thread(context.home.folders)
@@ -71,7 +71,7 @@ async def files(request: web.Request) -> web.Response:
 
 
 def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dict[str, list[FileStatus]]:
-    """The files whose next step this person may take, by state."""
+    """Files whose next step this person may take, by state."""
     found: dict[str, list[FileStatus]] = {}
     for current in _statuses(folders)[0]:
         deed = NEXT.get(current.state)
@@ -87,12 +87,12 @@ def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dic
 
 
 def _money_of(files: Iterable[FileStatus]) -> list[Money]:
-    """Total of these files by currency; unchecked files are left out."""
+    """Total amounts of these files by currency, without unchecked files."""
     return added([control_totals(one.summary.outcomes) for one in files if one.summary])[:TOTALS_SHOWN]
 
 
 def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
-    """The status of each file, and the ids of files whose status cannot be read."""
+    """Return the status of each file, and the ids of files whose status cannot be read."""
     listed, broken = [], []
     for folder in folders:
         try:
@@ -103,7 +103,7 @@ def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
 
 
 def totals_of(summary: Summary) -> list[Money]:
-    """The totals of a file by currency; the currency with the most rows comes first."""
+    """Total amounts of a file by currency, starting with the currency of most rows."""
     return sorted(control_totals(summary.outcomes), key=lambda one: -one.row_count)
 
 
@@ -121,7 +121,7 @@ async def upload(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/reports")
 async def upload_reports(request: web.Request) -> web.Response:
-    """Receive the bank's reports on a file, in place of a check or in addition to earlier reports."""
+    """Receive the bank's reports on a file: they replace a check, or add to earlier reports."""
     context, _, current = await opened_by(request, Deed.STARTED)
     if current.state is not State.PLANNED and current.file.reported_by is None:
         raise Conflict(Sentence("desk.cannot_start_now"))
@@ -130,7 +130,7 @@ async def upload_reports(request: web.Request) -> web.Response:
 
 
 async def start_import(request: web.Request, folder: FileFolder) -> web.Response:
-    """Import reports in place of a check; the uploader has shaped the file."""
+    """Start importing reports instead of a check; the uploader counts as having shaped the file."""
     context, by = context_of(request), person_of(request).name
     shaped = shaping(folder.read(), by, Act.UPLOADED, timestamp(context.clock()))
     await asyncio.to_thread(
@@ -143,7 +143,7 @@ async def start_import(request: web.Request, folder: FileFolder) -> web.Response
 
 @routes.post("/files/{id}/comparison")
 async def compare(request: web.Request) -> web.Response:
-    """The bank's reports on a file come in after its check, which is compared; state and decisions stay."""
+    """Compare a finished check with the bank's reports; state and decisions stay unchanged."""
     context, person, current = await opened_by(request, Deed.COMPARED)
     if not may_compare(current, person):
         raise Conflict(Sentence("desk.nothing_to_compare"))
@@ -175,7 +175,7 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
 
 
 def _taken_as_correction(context: Context, folder: FileFolder) -> int:
-    """Link an upload to the corrected file made here, if it is one; return how many holds carried over."""
+    """If an upload is a corrected file made here, link the two; return the number of holds carried over."""
     before = made_from(context.home, folder)
     if before is None:
         return 0
@@ -187,7 +187,7 @@ def _taken_as_correction(context: Context, folder: FileFolder) -> int:
 
 
 def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping, bool]:
-    """The saved mapping for these columns, and whether the user must complete it."""
+    """Return the saved mapping for these columns, and whether the user must complete it."""
     try:
         read, refusal = columns_once(folder.input, folder.read().sha256, ReadAs())
     except PrecheckError as error:
@@ -200,7 +200,7 @@ def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping
 
 @routes.post("/sample")
 async def sample(request: web.Request) -> web.Response:
-    """Invented payments, to try the desk."""
+    """Add a sample file of invented payments, to try the desk with."""
     from pipeline.sandbox.samples import write_dummy_payments
 
     context, person = context_of(request), person_of(request)
@@ -219,15 +219,15 @@ async def file(request: web.Request) -> web.Response:
 
 
 class SameFile(NamedTuple):
-    """Another file at the desk with the same bytes."""
+    """Another upload of the same bytes."""
 
     id: str
     time: str  # when it was uploaded
-    was_released: bool  # whether any payment was released, even under an approval that no longer counts
+    was_released: bool  # whether any payment was released, even if the approval no longer counts
 
 
 def same_files(context: Context, folder: FileFolder) -> list[SameFile]:
-    """Other files at the desk with the same bytes, newest first."""
+    """Find other uploads of the same bytes, newest first."""
     sha256 = folder.read().sha256
     found = []
     for other in context.home.folders():

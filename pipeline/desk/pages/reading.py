@@ -1,4 +1,4 @@
-"""How a file is read, and the forecast of its check: the two pages before requests are sent."""
+"""Choose how a file is read, and forecast its check: the two pages before any request is sent."""
 
 import asyncio
 from collections.abc import Mapping
@@ -49,14 +49,14 @@ from schemas.summary import ApiCalls, Summary
 
 routes = web.RouteTableDef()
 _JOINED_BY = {**dict.fromkeys(FIELDS, "+"), IGNORE: "|"}
-"""Role chosen for a column -> how a mapping joins such columns: parts of a name, or all unread ones."""
+"""Role chosen for a column -> separator in a mapping of several such columns: name parts, or ignored ones."""
 _READ_BY = ("mapping", "encoding", "sheet", "input_format", "country")
-"""Fields of the form that say how to read a file."""
+"""Form fields that say how to read a file."""
 
 
 @routes.get("/files/{id}/columns")
 async def columns(request: web.Request) -> web.Response:
-    """The page of columns: each with its field, the rule that chose it and its first values."""
+    """The page of columns: for each its field, the rule that chose the field, and its first values."""
     person_of(request).require_names()
     context = context_of(request)
     current = await context.current(request)
@@ -84,7 +84,7 @@ async def columns(request: web.Request) -> web.Response:
 
 
 def _missing(read: ColumnsRead) -> list[str]:
-    """Parts of payee and account details that no column was read as, and none resembles."""
+    """Name the parts of payee and account details for which the file has no column, nor a similar one."""
     known = {column.field for column in read.columns if not column.disputed}
     known |= {column.map.partition("=")[0] for column in read.columns if column.map}
     wanted = {gettext("payee"): PAYEE_FIELDS, gettext("account"): ACCOUNT_FIELDS}
@@ -99,15 +99,15 @@ def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Found(NamedTuple):
-    """How a file is read."""
+    """The result of trying to read a file."""
 
     read: ColumnsRead | None
     refusal: str = ""
-    """The error if it cannot be read like this."""
+    """The error, if the file cannot be read this way."""
     sheets: tuple[tuple[str, str], ...] = ()
-    """Names and headers of the sheets, if the user has to choose one."""
+    """Names and headers of the sheets, if the user must choose one."""
     readings: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Encodings that fit, and the first names as each reads them."""
+    """Encodings that fit, each with the first names as it decodes them."""
 
 
 def _columns(current: FileStatus) -> _Found:
@@ -132,7 +132,7 @@ def _columns(current: FileStatus) -> _Found:
 
 @routes.post("/files/{id}/columns")
 async def read_as(request: web.Request) -> web.Response:
-    """Change how the file is read, or confirm it."""
+    """Change how the file is read, or confirm the current choices."""
     context, person, current = await opened_by(request, Deed.READ_AS)
     form = {name: str(value) for name, value in (await request.post()).items()}
     changes = _changes_in(current.file, form)
@@ -142,7 +142,7 @@ async def read_as(request: web.Request) -> web.Response:
         forget_columns()
     changed = await asyncio.to_thread(lambda: current.folder.change(mapped, **changes))
     read, refusal, *_ = await asyncio.to_thread(_columns, current._replace(file=changed))
-    agreed = not refusal and was_shown and form.get("then") == "plan"  # plan only what the user saw
+    agreed = not refusal and was_shown and form.get("then") == "plan"  # plan only what the user has seen
     is_pain001 = agreed and read is not None and read.format == str(pain001.TITLE)
     await asyncio.to_thread(
         lambda: current.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
@@ -156,14 +156,14 @@ async def read_as(request: web.Request) -> web.Response:
 
 
 def _chosen_by_hand(file: DeskFile, form: Mapping[str, str]) -> dict[str, str | int]:
-    """The facts for the record: the number of chosen columns, and other changes."""
+    """Facts for the audit: the number of columns chosen by hand, and other changes."""
     columns = [name for name, field in form.items() if name.startswith("column:") and field in _JOINED_BY]
     others = {"format": file.input_format, "encoding": file.encoding, "sheet": file.sheet}
     return {"mapped_count": len(columns)} | {name: value for name, value in others.items() if value}
 
 
 def _changes_in(file: DeskFile, form: dict[str, str]) -> dict[str, object]:
-    """The form's changes to a file, from closed lists of values."""
+    """Return the changes that the form makes to a file; only known values are accepted."""
     mapping: dict[str, str] = {}
     for name, field in form.items():
         if name.startswith("column:") and field in _JOINED_BY:
@@ -184,7 +184,7 @@ def _changes_in(file: DeskFile, form: dict[str, str]) -> dict[str, object]:
 
 @routes.get("/files/{id}/plan")
 async def plan(request: web.Request) -> web.Response:
-    """The forecast of a check."""
+    """The plan page: the forecast of a check."""
     context = context_of(request)
     current = await context.current(request)
     if current.state is State.PURGED:
@@ -212,11 +212,11 @@ async def plan(request: web.Request) -> web.Response:
 
 
 def _correctable(current: FileStatus) -> dict[str, Any]:
-    """What the form of the review takes, for the rejected rows that a person may correct by hand."""
+    """Values for the review form of rejected rows that the user may correct by hand."""
     try:
         run, latest = reviewed(current.folder)
     except PrecheckError:
-        return {"lines": []}  # the review says why
+        return {"lines": []}  # the review page shows the error
     asked = Asked(outcome=Outcome.REJECTED)
     lines = [line for line in Listing(run, latest).page(asked).rows if line.writes]
     shown = shown_of(run, latest, current.decisions)
@@ -224,16 +224,16 @@ def _correctable(current: FileStatus) -> dict[str, Any]:
 
 
 class Made(NamedTuple):
-    """The calls, cost and duration of a check, shown next to its plan."""
+    """The actual calls, cost and duration of a check, shown beside its plan."""
 
     calls: dict[str, ApiCalls]
     costs: dict[str, Price]
-    """Cost of the requests sent, repeats included, if the profile has a price."""
+    """Cost of the requests sent, including repeated ones, if the profile has a price."""
     duration_s: float
 
 
 def made_of(forecast: Forecast, summary: Summary) -> Made:
-    """What the last check of a file took."""
+    """Return what the last check of a file actually took."""
     calls = {str(one.api): one for one in summary.calls}
     prices = {str(api.api): api.price_per_call for api in forecast.apis}
     costs = {
@@ -278,7 +278,7 @@ async def start(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/plan")
 async def plan_again(request: web.Request) -> web.Response:
-    """Plan with another profile."""
+    """Recalculate the plan with another profile."""
     context, _, current = await opened_by(request, Deed.PLANNED)
     await _choose(request, current, await request.post())
     await context.record(request, Deed.PLANNED, current.id, profile=current.folder.read().profile or "")
@@ -286,7 +286,7 @@ async def plan_again(request: web.Request) -> web.Response:
 
 
 async def _choose(request: web.Request, current: FileStatus, form: Mapping[str, object]) -> None:
-    """Save the chosen profile, and the reason for a large number of names."""
+    """Save the chosen profile, and the reason for many names on one account."""
     profile = str(form.get("profile", current.file.profile))
     reason = " ".join(str(form.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
@@ -306,13 +306,13 @@ async def _choose(request: web.Request, current: FileStatus, form: Mapping[str, 
 
 @routes.post("/files/{id}/start-over")
 async def start_over(request: web.Request) -> web.Response:
-    """Return to the plan after a check that got no answer."""
+    """Go back to the plan, after a check that got no answer."""
     context, _, current = await opened_by(request, Deed.STARTED_OVER)
     if not await asyncio.to_thread(may_start_over, current, context.clock):
         raise Conflict(Sentence("desk.cannot_start_now"))
     await asyncio.to_thread(current.folder.set_aside)
     changes: dict[str, object] = {"stopped_by": None}
-    if current.file.reported_by is not None:  # no user has confirmed how it is read
+    if current.file.reported_by is not None:  # no user has confirmed how the file is read
         usual = (await asyncio.to_thread(profiles))[0]
         changes |= {"reported_by": None, "profile": usual, "planned": False}
     await asyncio.to_thread(lambda: current.folder.change(**changes))
@@ -321,7 +321,7 @@ async def start_over(request: web.Request) -> web.Response:
 
 
 def may_start_over(current: FileStatus, clock: Clock) -> bool:
-    """True if a check has ended without any answer to lose, and no approval depends on it."""
+    """True if a check has ended without answers that could be lost, and no approval depends on it."""
     is_open = current.state is State.STOPPED and current.file.approved is None
     if current.file.reported_by is not None:
         return is_open and current.summary is None

@@ -1,4 +1,4 @@
-"""Approval, the files that it writes, and their download."""
+"""The approval, the files that it makes, and their download."""
 
 import asyncio
 import shutil
@@ -60,7 +60,7 @@ routes = web.RouteTableDef()
 
 @routes.get("/files/{id}/release")
 async def release(request: web.Request) -> web.Response:
-    """The release page: the preview, the decisions, the approval and the files."""
+    """The release page: preview, decisions, approval, and the files."""
     return await _page(request, findings=None)
 
 
@@ -73,7 +73,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
     )
     released = await asyncio.to_thread(released_before, context.home, current.folder)
     split, is_again = _split(current), request.query.get("again") == "yes"
-    if split is not None:  # what is shown is what was approved, whatever was released since
+    if split is not None:  # show what was approved, whatever was released since
         released = [one for one in released if one.release.time < split.time]
         is_again = bool(split.again_rows)
     is_again = is_again and may_be_due_again(released)
@@ -122,7 +122,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
 
 
 def _deciders(latest: dict[int, RowsDecided]) -> list[tuple[str, dict[str, int]]]:
-    """Decisions by person: how many rows, and how."""
+    """Return each person's decisions: how many rows, by decision."""
     counts = Counter((last.by, last.decision or "") for last in latest.values())
     found: dict[str, dict[str, int]] = {}
     for (by, decision), row_count in counts.items():
@@ -131,7 +131,7 @@ def _deciders(latest: dict[int, RowsDecided]) -> list[tuple[str, dict[str, int]]
 
 
 def _split(current: FileStatus) -> SplitMade | None:
-    """The split that made the offered files."""
+    """The split that made the files offered for download."""
     if not current.is_released:
         return None
     splits = read_manifest(current.folder.run).splits
@@ -139,7 +139,7 @@ def _split(current: FileStatus) -> SplitMade | None:
 
 
 def _why_not(person: Person, shaped: list[Shaped]) -> str:
-    """Why this person may not approve; empty if they may."""
+    """Explain why this person may not approve; empty if they may."""
     if not person.can(Role.APPROVER):
         return gettext("You are not an approver. Ask an approver to open this page.")
     try:
@@ -151,7 +151,7 @@ def _why_not(person: Person, shaped: list[Shaped]) -> str:
 
 @routes.post("/files/{id}/release")
 async def approve_release(request: web.Request) -> web.Response:
-    """Approve, and write the files."""
+    """Approve, and make the files."""
     context, person, current = await opened_by(request, Deed.APPROVED)
     form = await request.post()
     made = await asyncio.to_thread(approve_shown, context, person, current.folder, form)
@@ -162,7 +162,7 @@ async def approve_release(request: web.Request) -> web.Response:
 def approve_shown(
     context: Context, person: Person, folder: FileFolder, form: Mapping[str, object]
 ) -> PaymentFile | None:
-    """Approve what a page showed; of two users approving the same payments at once, the second is refused."""
+    """Approve what the page showed; if two users approve the same payments at once, refuse the second."""
     with context.home.approving():
         current, (review, latest) = status_of(folder), reviewed(folder)
         shaped, released = shaped_by(context.home, folder), released_before(context.home, folder)
@@ -186,7 +186,7 @@ def _taken(home: DeskHome, current: FileStatus) -> AuditEntry | None:
 
 @routes.post("/files/{id}/given")
 async def given(request: web.Request) -> web.Response:
-    """Record that the bank has the release file: this file cannot change any more."""
+    """Record that the bank has the release file; this file can no longer change."""
     context, person, current = await opened_by(request, Deed.GIVEN)
     form = await request.post()
     if not current.file.released_count:
@@ -202,7 +202,7 @@ async def given(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/send-back")
 async def send_back(request: web.Request) -> web.Response:
-    """Give a file back to be reviewed again, with a comment."""
+    """Send a file back to review, with a comment."""
     context, person, current = await opened_by(request, Deed.SENT_BACK)
     comment = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
     if not comment:
@@ -216,7 +216,7 @@ async def send_back(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/verify")
 async def verify_evidence(request: web.Request) -> web.Response:
-    """Check that the evidence is consistent."""
+    """Check the evidence for consistency."""
     context = context_of(request)
     current = await context.current(request)
     try:
@@ -254,7 +254,7 @@ async def download(request: web.Request) -> web.StreamResponse:
 
 @routes.get("/files/{id}/files.zip")
 async def download_all(request: web.Request) -> web.StreamResponse:
-    """Download all offered files that this person may have, as one ZIP file."""
+    """Download, as one ZIP file, all offered files that this person may have."""
     context, person, current = await opened_by(request)
     names = [one.name for one in offered(current) if person.has_names or not one.has_names]
     if not names:
@@ -269,8 +269,8 @@ async def download_all(request: web.Request) -> web.StreamResponse:
 
 
 def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
-    """The files of a run in one ZIP; raises as `opened_as_recorded`."""
-    packed = tempfile.TemporaryFile()  # noqa: SIM115 (the answer closes it)
+    """Pack a run's files into one ZIP file; raises as `opened_as_recorded`."""
+    packed = tempfile.TemporaryFile()  # noqa: SIM115 (closed by the response)
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in names:
             with opened_as_recorded(current, name) as file, archive.open(name, "w") as entry:
@@ -281,7 +281,7 @@ def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
 
 @routes.post("/files/{id}/forget")
 async def forget_names(request: web.Request) -> web.Response:
-    """Delete the names and the files with payments; the evidence stays."""
+    """Delete payees' names and the payment files; the evidence stays."""
     context, person, current = await opened_by(request, Deed.PURGED)
     reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
     if not reason:
@@ -296,15 +296,15 @@ def _corrected_at(correction: FileFolder | None) -> str:
 
 
 def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
-    """The corrected file that follows from the current decisions.
+    """Return the corrected file made from the current decisions, making it if necessary.
 
     Raises:
-        Conflict: no row needs a correction, or its correction is at the desk already.
+        Conflict: no row needs correcting, or the corrected file is already at the desk.
     """
     review, latest = reviewed(current.folder)
     if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):
         raise Conflict(Sentence("desk.no_corrected_file"))
-    if not current.is_released:  # otherwise the approval has made it
+    if not current.is_released:  # otherwise the approval has already made it
         before = by_row(released_before(context.home, current.folder))
         wanted = ToApprove(review, latest, shaped_by(context.home, current.folder), before)
         correct(current, wanted, person, context.clock())
@@ -316,12 +316,12 @@ def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
 
 @routes.post("/files/{id}/check-again")
 async def check_again(request: web.Request) -> web.Response:
-    """Take the corrected file as a new one; matched rows are not asked again."""
+    """Add the corrected file to the desk as a new file; rows with a match are not checked again."""
     context, person, current = await opened_by(request, Deed.CORRECTED)
     path = await asyncio.to_thread(_corrected, context, person, current)
     name = f"{current.folder.input.stem}.{path.name}"
     folder, made = await made_here(context, name, person.name, partial(shutil.copyfile, path))
-    # Before any user sees the file: a recorded hold must never be lost.
+    # Before any user sees the file, as a recorded hold must never be lost.
     count = await asyncio.to_thread(carry_holds, current.folder, folder)
     read_as = current.file.model_dump(include={"profile", "mapping", "encoding", "input_format"})
     again = shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)

@@ -48,7 +48,7 @@ _CURRENCY, _AMOUNT = re.compile("[A-Z]{3}"), re.compile(r"[0-9]{1,12}(\.[0-9]{1,
 
 @routes.get("/files/{id}/review")
 async def review(request: web.Request) -> web.Response:
-    """The review page, largest amount first; its address contains no names."""
+    """The review page, starting with the largest amount; its address never contains a name."""
     return await _page(request, {name: request.query.get(name, "") for name in _WITHOUT_NAMES})
 
 
@@ -57,7 +57,7 @@ _WITHOUT_NAMES = ("group", "outcome", "decided", "rows", "currency", "least", "s
 
 @routes.post("/files/{id}/review")
 async def search(request: web.Request) -> web.Response:
-    """Show the requested rows: by address, or directly if a name is searched."""
+    """Show the requested rows: redirect to an address, or respond directly if a name is searched for."""
     fields = {name: str(value) for name, value in (await request.post()).items()}
     if not fields.get("text", "").strip():
         current = await context_of(request).current(request)
@@ -147,7 +147,7 @@ async def decide_row(request: web.Request) -> web.Response:
     last, may_void = words.get(row), fields.get("voids") == "yes"
     written = current.folder.keep(text, context.chance() + context.chance()) if text else None
     if last is not None and text == run.text_of(last):
-        written = last.written  # the same correction again
+        written = last.written  # the same correction as before
     wanted = Decided([row], decision, fields.get("reason", ""), written=written, may_void=may_void)
     make = partial(decide, current, run, wanted, person, context.clock())
     made = await asyncio.to_thread(_record_once, run, wanted, person.name, fields.get("before"), make)
@@ -160,7 +160,7 @@ async def decide_row(request: web.Request) -> web.Response:
         line = listing.row(row)
         assert line is not None
         left, after = run.undecided_counts(words), await context.current(request)
-        # If other decisions were made meanwhile, the rest of the page is out of date.
+        # If other decisions were made meanwhile, the page's other rows are out of date.
         is_current = fields["shown"] == str(now) and made is not None and made.previous == current.decisions
         return html(
             request,
@@ -204,15 +204,15 @@ async def comment(request: web.Request) -> web.Response:
 def _record_once(
     run: Review, wanted: Decided, by: str, before: str | None, make: Callable[[], RowsDecided]
 ) -> RowsDecided | None:
-    """Record a decision once; None if it is recorded already. Raises as `_is_recorded` and `decide`."""
-    with _ONE_AT_A_TIME:  # two requests of one button may arrive at the same moment
+    """Record a decision once; None if it was already recorded. Raises as `_is_recorded` and `decide`."""
+    with _ONE_AT_A_TIME:  # a double click may send two requests at the same moment
         if _is_recorded(run, wanted, by, before):
             return None
         return make()
 
 
 def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:
-    """True if this very decision is recorded, as after a second click; Conflict if another one is."""
+    """True if this very decision is recorded, as after a double click (Conflict: a different one is)."""
     [row] = wanted.rows
     now = last_decisions(run).get(row)
     if before is None or before == ("" if now is None else now.time):
@@ -229,7 +229,7 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
 
 @routes.post("/files/{id}/groups")
 async def decide_group(request: web.Request) -> web.Response:
-    """Decide all undecided rows that are shown or ticked, after a confirmation."""
+    """Decide all undecided rows that are shown or ticked, once the user has confirmed."""
     context, person, current = await opened_by(request, Deed.DECIDED)
     form = await request.post()
     fields = {name: str(value) for name, value in form.items()}
@@ -276,7 +276,7 @@ async def decide_group(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/groups/undo")
 async def undo_group(request: web.Request) -> web.Response:
-    """Undo the last bulk decision, for each row without a later decision."""
+    """Undo the last bulk decision for the rows that nobody has decided again since."""
     context, person, current = await opened_by(request, Deed.DECIDED)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     fields = await request.post()
@@ -292,7 +292,7 @@ async def undo_group(request: web.Request) -> web.Response:
 
 @routes.get("/files/{id}/decisions.xlsx")
 async def export(request: web.Request) -> web.Response:
-    """The workbook, including the decisions so far."""
+    """Download the workbook with the decisions so far."""
     context, person, current = await opened_by(request)
     person.require(Role.REVIEWER, Role.APPROVER)
     if current.summary is None or current.state in (State.RUNNING, State.PURGED):
@@ -306,7 +306,7 @@ async def export(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/decisions.xlsx")
 async def take_over(request: web.Request) -> web.Response:
-    """Record the decisions of a workbook as those of the uploader."""
+    """Import the decisions of a workbook, as those of the uploader."""
     context, person, current = await opened_by(request, Deed.DECIDED)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # readable by its owner only
@@ -339,7 +339,7 @@ def _query(asked: Asked) -> str:
 
 @routes.post("/files/{id}/hand-over")
 async def hand_over(request: web.Request) -> web.Response:
-    """Hand the review over for approval."""
+    """Submit the reviewed file for approval."""
     context, person, current = await opened_by(request, Deed.HANDED_OVER)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     refuse_changed((await request.post()).get("shown"), shown_of(run, words, current.decisions))

@@ -1,4 +1,4 @@
-"""Search over all files, and the history of one row."""
+"""Search all files, and show the history of one row."""
 
 import asyncio
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ OF_A_PAYMENT = (
     "amount",
     "currency",
 )
-"""The fields of a payment without names; the account is masked for people who do not review."""
+"""Fields of a payment other than names; the account is masked for people who do not review."""
 
 
 @routes.get("/search")
@@ -46,7 +46,7 @@ async def search(request: web.Request) -> web.Response:
 
 @routes.post("/search")
 async def found(request: web.Request) -> web.Response:
-    """Search results; a searched name never appears in an address."""
+    """The search results; a name searched for never appears in an address."""
     person_of(request).require_names()
     text = str((await request.post()).get("text", ""))[:200]
     if len(text.strip()) < TEXT_CHARS_MIN:
@@ -59,7 +59,7 @@ async def found(request: web.Request) -> web.Response:
 
 @routes.get("/files/{id}/rows/{row:[0-9]{1,9}}")
 async def row_story(request: web.Request) -> web.Response:
-    """All facts about one row."""
+    """The history of one row: everything that is known about it."""
     context = context_of(request)
     person = person_of(request)
     if not person.can(Role.AUDITOR):
@@ -115,5 +115,5 @@ async def row_story(request: web.Request) -> web.Response:
 
 
 def _with_figure(payment: Mapping[str, str], figure: Decimal | None) -> dict[str, str]:
-    """The fields of a payment in the file, with its amount as the review shows it."""
+    """Return a payment's fields as in the file, but the amount as the review shows it."""
     return {**payment} if figure is None else {**payment, "amount": amount(figure)}

@@ -26,12 +26,12 @@ PHASES = {
     "writing": gettext_noop("Writing the results."),
 }
 _SIMULATED = gettext_noop("Checking with the sandbox.")
-"""Shown instead of banks."""
+"""Shown instead of the names of banks."""
 
 
 @routes.get("/files/{id}/progress")
 async def progress(request: web.Request) -> web.Response:
-    """The progress bar, or the result of the check."""
+    """The progress of a running check, or its result."""
     context = context_of(request)
     current = await context.current(request)
     if current.progress is None and current.summary is None:
@@ -53,7 +53,7 @@ async def progress(request: web.Request) -> web.Response:
 
 @routes.get("/files/{id}/progress.json")
 async def progress_now(request: web.Request) -> web.Response:
-    """The same as JSON, for the page's script."""
+    """The progress as JSON, for the page's script."""
     context = context_of(request)
     return web.json_response(_live(await context.current(request), context))
 
@@ -63,7 +63,7 @@ def _is_simulated(current: FileStatus) -> bool:
 
 
 def _live(current: FileStatus, context: Context) -> dict[str, object]:
-    """The progress of the check, in words; the page shows them unchanged."""
+    """Describe the progress in words, which the page shows unchanged."""
     now = current.progress or CheckProgress(phase="writing", started="", exit_code=0)
     is_on = current.state is State.RUNNING
     is_asking_sandbox = now.simulated and now.phase == Phase.ASKING
@@ -87,7 +87,7 @@ def _live(current: FileStatus, context: Context) -> dict[str, object]:
 
 
 def _count(now: CheckProgress) -> str:
-    """The answered questions, split by whether this check answered them since it was resumed."""
+    """The answered questions; after a resumption, those answered since are counted separately."""
     before = now.answered_before_count
     done = number(before + now.done_count)
     return ngettext(
@@ -96,7 +96,7 @@ def _count(now: CheckProgress) -> str:
 
 
 def _rate(now: CheckProgress, time: datetime) -> str:
-    """The rate, and the remaining time at that rate."""
+    """The rate, and the time left at that rate."""
     if now.asking_since is None or not now.done_count:
         return ""
     taken_s = max((time - datetime.fromisoformat(now.asking_since)).total_seconds(), 0.001)
