@@ -1,4 +1,4 @@
-"""File formats: each is a module, and a line of the one table here. How to add one: CONTRIBUTING.md."""
+"""File formats: each is a module and one entry in the table here. CONTRIBUTING.md says how to add one."""
 
 import codecs
 import re
@@ -19,15 +19,15 @@ from schemas.summary import InputFile
 
 
 class FormatEntry(NamedTuple):
-    """An entry of the table of formats, for a table."""
+    """A tabular format in the table of formats."""
 
     format: TabularFormat  # reads a file
     outcomes: OutcomeFormat  # writes its outcomes, unless `--format` names another
-    payments: PaymentsFormat  # writes its payments again, corrected or split
+    payments: PaymentsFormat  # writes corrected or split payment files
 
 
 class MessageEntry(NamedTuple):
-    """An entry of the table of formats, for a message. Its payments are written again by edits."""
+    """A message format in the table of formats. Its payment files are changed by edits."""
 
     format: MessageFormat
     outcomes: OutcomeFormat
@@ -43,12 +43,12 @@ FORMATS: tuple[Entry, ...] = (
     MessageEntry(bacs18, outcomes=delimited),
     *(MessageEntry(layout, outcomes=delimited) for layout in layout_formats({}).values()),
 )
-"""A message is recognised by its start, whatever its name; a table by the suffix of its name. If tables share
-a suffix and none recognises the start of a file, the first applies.
+"""A message is recognised by its content, a table by its file name's suffix. If tables share a suffix and
+none recognises the start of a file, the first one is used.
 """
 
 HEAD_BYTES = 64 * 1024
-"""How many bytes at the start of a file identify its format."""
+"""Number of bytes at the start of a file that identify its format."""
 
 INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 """Names of the built-in formats, for `--input-format`."""
@@ -65,12 +65,12 @@ NAMES = tuple(_OUTCOME_FORMATS)
 class FormatChoice(NamedTuple):
     """The user's choice of format, and the candidate layouts."""
 
-    name: str | None = None  # from `--input-format`; None: the file itself shows it
+    name: str | None = None  # from `--input-format`; None: recognised from the file
     layouts: Mapping[str, BankLayout] = MappingProxyType({})  # the user's own, by name
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every format that a file can have."""
+        """Return every format that a file can have."""
         own = layout_formats(self.layouts).values() if self.layouts else ()
         return (
             *FORMATS,
@@ -82,13 +82,13 @@ ANY_FORMAT = FormatChoice()
 
 
 def format_as_read(file: InputFile) -> FormatChoice:
-    """The format of a file that was read before, with the layout recorded then."""
+    """Return the format of a file from an earlier run, with the layout recorded then."""
     layout = layout_before(file)
     return FormatChoice(file.format, {} if layout is None else {file.format: layout})
 
 
 def layout_before(file: InputFile) -> BankLayout | None:
-    """The user's layout of a file that was read before, or an InputError; None for built-in formats."""
+    """Return the user's layout recorded for a file, None for built-in formats; raises InputError."""
     try:
         return None if file.layout is None else BankLayout.model_validate(file.layout)
     except ValidationError:
@@ -103,13 +103,13 @@ def entry_of(
     is_table: bool = False,
     where: str = "",
 ) -> Entry:
-    """The format of a file: the chosen one, else by its start, else by the suffix of its name.
+    """Find the format of a file: the chosen one, else by its start, else by its name's suffix.
 
-    `name` is that of the unpacked file; `where` is the file's name in messages. `head` reads the first
-    `HEAD_BYTES`. With `is_table`, no layout is considered.
+    `name` is the unpacked file's name, `where` its name in messages. `head` reads the first `HEAD_BYTES`.
+    With `is_table`, no layout is considered.
 
     Raises:
-        UsageError: the chosen name is no format.
+        UsageError: no format has the chosen name.
         InputError: the format is unknown or ambiguous.
     """
     if choice.name is not None:
@@ -153,7 +153,7 @@ def _chosen_entry(choice: FormatChoice) -> Entry:
 
 
 def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoice) -> Entry:
-    """The table format of a suffix, for files that no other format recognises, empty ones included."""
+    """Return the table format of a suffix, for files that no format recognises, even empty ones."""
     if (what := what_else_it_is(start)) is not None:
         raise InputError(Sentence("formats.is_something_else", where=where, what=what))
     if not named:
@@ -180,18 +180,18 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoic
 
 
 def entry_before(file: InputFile) -> Entry:
-    """The table entry of the format that a file was read in."""
+    """Return the table entry of the format in which a file was read."""
     return _chosen_entry(format_as_read(file))
 
 
 def entry_named(name: str) -> Entry:
-    """The table entry of a built-in format; another name is a bug of the caller."""
+    """Return the table entry of a built-in format; any other name is a bug in the caller."""
     [entry] = [entry for entry in FORMATS if name == entry.format.NAME]
     return entry
 
 
 def format_named(name: str) -> OutcomeFormat:
-    """The format with a name of `NAMES`; another name is a bug of the caller (KeyError)."""
+    """Return the format with a name in `NAMES`; any other name is a bug in the caller (KeyError)."""
     return _OUTCOME_FORMATS[name]
 
 
@@ -215,7 +215,7 @@ _FOREIGN = tuple((re.compile(rb"\s*(?:" + start + rb")", re.IGNORECASE), kind) f
 
 
 def what_else_it_is(head: bytes) -> Sentence | None:
-    """A sentence that names the kind of a non-payment file, by its first bytes; None if it may be one.
+    """Name the kind of a file that cannot hold payments, by its first bytes; None if it may.
 
     >>> what_else_it_is(b"%PDF-1.7"), what_else_it_is(b"name,iban")
     (Sentence('formats.is_pdf'), None)

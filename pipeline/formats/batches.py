@@ -18,13 +18,13 @@ class Batches(NamedTuple):
     """The batches of a file."""
 
     listed: list[BatchTotal]  # the first ones, in file order
-    batch_count: int  # the number of all
+    batch_count: int  # number of all batches
 
 
 def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int = BATCHES_MAX) -> Batches:
-    """The totals of each batch; empty for a table, which has no batches.
+    """Return the totals of each batch; empty for a table, which has no batches.
 
-    The rows are those of its payments, in order: `check_outcome`, and `amount` and `currency` as
+    `rows` has one row per payment, in order: `check_outcome`, and `amount` and `currency` as in
     `totals.money_of`.
     """
     if message is None or (message.levels.is_empty() and not message.locations["batch"].count()):
@@ -55,7 +55,7 @@ def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int
 
 
 def _money(booked: pl.DataFrame) -> dict[Any, list[Money]]:
-    """The money of each batch by currency, as `totals` adds it up for a file."""
+    """Return the money of each batch by currency, added up as `totals` does for a file."""
     sums = (
         booked.filter(pl.col("amount") >= 0)
         .group_by("key", "currency")
@@ -70,9 +70,9 @@ def _money(booked: pl.DataFrame) -> dict[Any, list[Money]]:
 
 
 def masked_batches(batches: pl.Series, *, are_ids: bool) -> pl.Series:
-    """The names of batches for people; only the end of an account is shown.
+    """Mask the names of batches for people: only the end of an account is shown.
 
-    Ids come from the payer, such as the PmtInfId of a pain.001; other names are made from an account.
+    IDs, such as the PmtInfId of a pain.001, come from the payer; other names are made from an account.
 
     >>> masked_batches(pl.Series(["2026-11-26 400001 12345678"]), are_ids=False).item()
     '2026-11-26 400001 **5678'

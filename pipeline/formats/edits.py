@@ -1,4 +1,4 @@
-"""Edits of a file's bytes; all other bytes are unchanged."""
+"""Edits to a file's bytes; all other bytes are unchanged."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -20,7 +20,7 @@ class Edit(NamedTuple):
 
 
 def in_order(edits: Iterable[Edit]) -> list[Edit]:
-    """Edits in file order; overlapping edits are a bug of the caller."""
+    """Sort edits in file order; overlapping edits are a bug in the caller."""
     ordered = sorted(
         edits, key=lambda edit: (edit.start, edit.end)
     )  # insertions at one place keep their order
@@ -30,7 +30,7 @@ def in_order(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
-    """The bytes of the changed file, piece by piece; unchanged bytes are not copied.
+    """Yield the bytes of the changed file in pieces; unchanged bytes are not copied.
 
     >>> b"".join(edited(b"seven payments", [Edit(0, 5, b"two")]))
     b'two payments'
@@ -48,7 +48,7 @@ def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
     """Assert that a written file is the original with just these edits.
 
     Raises:
-        AssertionError: it is not, so the file must not appear under its name.
+        AssertionError: it is not; the file must not get its final name.
     """
     position = written = 0
     for start, end, text in (*in_order(edits), Edit(len(data), len(data), b"")):

@@ -1,4 +1,4 @@
-"""Encodings of text: certain detection, and candidates if none is certain."""
+"""Detect the encoding of a text, or find candidates if it is uncertain."""
 
 import codecs
 import re
@@ -20,10 +20,10 @@ ENCODINGS = (
     *("cp866", "koi8-r", "cp737", "cp1255", "cp1256", "shift_jis", "gb18030", "big5", "euc-kr"),
     *("utf-16-le", "utf-16-be"),
 )
-"""The encodings that are proposed, the likely ones first; users may name any other that Python reads."""
+"""The encodings to propose, the likely ones first; users may name any other that Python reads."""
 _UTF_8 = ("utf-8", "utf-8-sig")
 _OF_OTHER_THINGS = {"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
-"""Codecs of Python that no file is written in, or that differ between machines."""
+"""Python codecs that no file uses, or that differ between machines."""
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -55,7 +55,7 @@ class Reading(NamedTuple):
 
 
 def codec_of(encoding: str) -> str:
-    """The codec of an encoding, by one of its names (UsageError: Python has no such encoding of text)."""
+    """Return the codec with this name or alias (UsageError: Python has no such text encoding)."""
     codec = ""
     try:
         codec = codecs.lookup(encoding).name
@@ -71,7 +71,7 @@ def codec_of(encoding: str) -> str:
 
 
 def is_utf_8(codec: str) -> bool:
-    """True if a codec is that of UTF-8."""
+    """True if a codec is UTF-8."""
     return codec in _UTF_8
 
 
@@ -91,7 +91,7 @@ def has_one_byte_each(codec: str) -> bool:
 
 
 def marked_encoding(head: Bytes) -> str | None:
-    """The encoding of a byte order mark, except UTF-8; None if there is no mark.
+    """Return the encoding that a byte order mark shows, except UTF-8; None without a mark.
 
     >>> marked_encoding("a".encode("utf-16")), marked_encoding("a".encode("utf-32")), marked_encoding(b"a")
     ('utf-16', 'utf-32', None)
@@ -101,7 +101,7 @@ def marked_encoding(head: Bytes) -> str | None:
 
 
 def wide_encoding_of(start: bytes | str) -> str:
-    r"""The encoding of an unmarked text with NUL bytes, by the byte order of its first letter.
+    r"""Return the encoding of an unmarked text with NUL bytes, by the byte order of its first letter.
 
     >>> wide_encoding_of("P".encode("utf-16-be")), wide_encoding_of("P\0a")
     ('utf-16-be', 'utf-16-le')
@@ -124,7 +124,7 @@ def not_utf_8_at(text: Bytes) -> int | None:
 
 
 def has_utf_8_signs(text: Bytes) -> bool:
-    """True if a text is valid UTF-8 with multi-byte characters, and so hardly anything else.
+    """True if a text is valid UTF-8 with multi-byte characters, which text in other encodings rarely is.
 
     >>> has_utf_8_signs("Zoë".encode()), has_utf_8_signs("Zoë".encode("latin-1")), has_utf_8_signs(b"Zoe")
     (True, False, False)
@@ -141,7 +141,7 @@ def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
 
 
 def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "utf-8") -> InputError:
-    """The refusal of a text with a byte outside its encoding, with encodings that fit."""
+    """Return the refusal of a text with an invalid byte, and the encodings that fit."""
     if b"\0" in data[max(0, offset - _CHUNK_BYTES) : offset + _CHUNK_BYTES]:
         return InputError(
             Sentence("csv.not_text_file", where=where),
@@ -162,7 +162,7 @@ def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "ut
 
 
 def readings(data: bytes) -> list[Reading]:
-    """The two or three most likely readings of a text that is not UTF-8, the likeliest first.
+    """Return the two or three most likely readings of a text that is not UTF-8, the likeliest first.
 
     In a wrong encoding, names have signs within words, capitals after small letters, or letters that no
     language combines. Encodings that read every cell alike count as one.
@@ -217,7 +217,7 @@ def _alphabets() -> Mapping[str, _Alphabet]:
 
 
 def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
-    """How odd a reading is, by languages, headers and signs; None if it is impossible."""
+    """Return how odd a reading is, by languages, headers and signs; None if it is impossible."""
     if not text.isprintable() and any(
         unicodedata.category(letter) == "Cc" for letter in text if letter != "\n"
     ):
@@ -258,7 +258,7 @@ def _is_odd(word: str) -> bool:
 
 
 def _is_misplaced(text: str, sign: re.Match[str]) -> bool:
-    """True if a sign is in an impossible position: within a word, or in no name at all."""
+    """True if a sign is where no name has it: within a word, or anywhere."""
     before, after = text[sign.start() - 1 : sign.start()], text[sign.end() : sign.end() + 1]
     if before.isalpha() and after.isalpha():
         return sign[0] not in _WITHIN

@@ -1,4 +1,4 @@
-"""The result of reading a payment message, a file that is not a table.
+"""The result of reading a payment message, that is, a file that is not a table.
 
 Such a format has no headers: the position of each field is fixed, and a changed copy is the original with a
 few edits (`formats/edits`).
@@ -21,7 +21,7 @@ from schemas.payments import FIELDS
 from schemas.summary import ROWS_NAMED_MAX, SetAside, StatedControl
 
 Role = Literal["release", "hold"]
-"""The purpose of a file: one of the two of a split."""
+"""Which of a split's two files it is."""
 
 PAYMENT_FIELDS: Schema = dict.fromkeys(FIELDS, pl.String())
 
@@ -31,7 +31,7 @@ LOCATIONS: Schema = {
     "end": pl.Int64(),  # offset after it, line end included
     "line": pl.UInt32(),  # its first line, counted from 1
     "path": pl.String(),  # its position in a document; null in formats of lines
-    "batch": pl.String(),  # what the payment is booked with; null if the format has no batches
+    "batch": pl.String(),  # name of its batch; null if the format has no batches
     "code": pl.String(),  # the transaction code of the format; null if it has none
 }
 
@@ -44,17 +44,17 @@ SET_ASIDE: Schema = {
 
 
 CONTROLS: Schema = {
-    "where": pl.String(),  # the stating element: UTL1, number of credits
+    "where": pl.String(),  # the element with the total: UTL1, number of credits
     "stated": pl.String(),
     "found": pl.String(),  # the total of the actual payments; null if it cannot be known
     "agrees": pl.Boolean(),  # null if `found` is
     "difference": pl.String(),  # the difference, as `Sentence.as_text`; null if there is none
     "place": pl.String(),  # `where` as `Sentence.as_text`; null if it is a path
 }
-"""Every total that the file states."""
+"""Every total in the file."""
 
 THE_FILE = Sentence("formats.the_file")
-"""The start of a sentence about a file that need not be named."""
+"""The subject of a sentence about a file without naming it."""
 
 
 class StatedTotal(NamedTuple):
@@ -63,11 +63,11 @@ class StatedTotal(NamedTuple):
     where: Sentence
     stated: str | None  # None if the file states nothing comparable
     found: str | None
-    difference: Sentence | None = None  # the difference, if `difference_of` does not describe it
+    difference: Sentence | None = None  # in place of `difference_of`
 
 
 def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
-    """Control totals as `CONTROLS`."""
+    """Return control totals as `CONTROLS`."""
     rows = []
     for where, stated, found, difference in totals:
         agrees = None if found is None else stated == found
@@ -78,7 +78,7 @@ def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
 
 
 def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sentence:
-    """The sentence about a differing control total; `found` is None if the payments cannot be added up."""
+    """Describe a differing control total; `found` is None if the payments cannot be added up."""
     if found is None:
         return Sentence("formats.cannot_be_added", file=THE_FILE, stated=stated, where=where)
     return Sentence("formats.control_differs", file=THE_FILE, stated=stated, where=where, found=found)
@@ -87,12 +87,12 @@ def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sent
 class FileIdentity(NamedTuple):
     """The hash and size of a file."""
 
-    sha256: str  # hash of its bytes in hexadecimal
+    sha256: str  # hexadecimal digest of its bytes
     byte_count: int
 
 
 class Message(NamedTuple):
-    """A payment file as read: its payments and their positions."""
+    """A payment file after reading: its payments and their positions."""
 
     payments: pl.DataFrame
     """`PAYMENT_FIELDS`: one row per payment, in file order; null where absent."""
@@ -109,13 +109,13 @@ class Message(NamedTuple):
     warnings: pl.DataFrame = pl.DataFrame(schema=WARNINGS)
     """`frames.WARNINGS` that only the format can find."""
     ids: pl.DataFrame = pl.DataFrame()
-    """The ids by which a report must name each payment, as in the file; null where absent. No columns if the
-    format has no such ids.
+    """IDs that a report must give for each payment, as in the file; null where absent. No columns if the
+    format has no such IDs.
     """
     addresses: pl.DataFrame = pl.DataFrame()
     """Payee data of a pain.001 that only banks check: `address_lines`, `town` and `country`, per payment."""
     levels: pl.DataFrame = pl.DataFrame()
-    """Data of a pain.001 about the message (first row) and each batch, with their paths."""
+    """Header data of a pain.001: the message (first row) and each batch, with paths."""
     notes: tuple[Sentence, ...] = ()
     """Notes for people on how the file was read."""
 
@@ -126,7 +126,7 @@ class Message(NamedTuple):
 
     @property
     def difference(self) -> Sentence | None:
-        """The first control total that differs or cannot be added up: such a file must not be changed."""
+        """The first control total that differs or cannot be added up; such a file must not be changed."""
         first = self.controls["difference"].drop_nulls().head(1)
         return None if first.is_empty() else Sentence.of_data(json.loads(first[0]))
 
@@ -142,7 +142,7 @@ def split_obstacle(message: Message) -> Sentence | None:
 
 
 def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
-    """A warning for each name that fills its field completely, in order."""
+    """Warn of each name that fills its field completely, in order."""
     rows = pl.DataFrame({"name": names}).with_row_index("row", offset=1)
     return (
         rows.filter(pl.col("name").str.len_chars() >= length_max)
@@ -157,7 +157,7 @@ def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
 
 
 def with_absent_fields(fields: pl.DataFrame) -> pl.DataFrame:
-    """The canonical fields of payments; those that the format lacks are null."""
+    """Add the canonical fields that the format lacks, as nulls."""
     absent = [pl.lit(None, dtype=pl.String).alias(field) for field in FIELDS if field not in fields.columns]
     return fields.with_columns(absent).select(FIELDS)
 
@@ -166,7 +166,7 @@ CONTROLS_MAX = 1_000
 
 
 def stated_controls(message: Message) -> list[StatedControl]:
-    """The control totals of a file, those that differ first; `CONTROLS_MAX` at most."""
+    """Return at most `CONTROLS_MAX` control totals of a file, differing ones first."""
     listed = message.controls.sort(pl.col("difference").is_null(), maintain_order=True).head(CONTROLS_MAX)
     return [
         StatedControl(
@@ -187,13 +187,13 @@ def _recorded(sentence: str | None) -> LocalizedText | None:
 
 
 def set_aside(message: Message) -> list[SetAside]:
-    """Contents of a file besides payments, by kind and code."""
+    """Return the contents of a file other than payments, by kind and code."""
     kinds = message.set_aside.group_by("kind", "code", maintain_order=True).agg("line")
     return [set_aside_of(kind, code, lines) for kind, code, lines in kinds.iter_rows()]
 
 
 def set_aside_of(kind: str, code: str | None, lines: Sequence[int]) -> SetAside:
-    """Lines of one kind and code that are not payments."""
+    """Describe lines of one kind and code that are not payments."""
     sentence = Sentence(
         "formats.set_aside",
         count=len(lines),
@@ -215,7 +215,7 @@ def _lines_named(lines: Sequence[int]) -> Sentence:
 
 
 def in_words(kind: str) -> Sentence | str:
-    """A kind of line in words: in each language for built-in formats, as the user wrote it for layouts."""
+    """Return a kind of line in words: translated for built-in formats, the user's own for layouts."""
     return {
         "direct debit": Sentence("formats.direct_debit"),
         "direct debit instruction": Sentence("formats.direct_debit_instruction"),

@@ -1,8 +1,8 @@
-"""pain.002 as a report on a verification of payees: its statuses, and a reader of banks' reports.
+"""pain.002 as a verification-of-payee report: its statuses, and a reader for banks' reports.
 
 Elements are matched by local name in any namespace, in all versions from .03 on. A bank's report is
-untrusted, so a child reads it under the same limits as a pain.001. `executors.from_report` joins it with the
-payments. Sources: ISO 20022, external code sets; public reports of banks.
+untrusted, so a child process reads it under the same limits as a pain.001. `executors.from_report` joins it
+with the payments. Sources: ISO 20022, external code sets; public reports of banks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,8 +33,8 @@ class Status(StrEnum):
 
 
 SIMULATED = "SIMULATED by a sandbox: no bank was asked. Release no payment by this report."
-"""The note of our own report about a simulated run."""
-WITH_MISMATCHES = "RVCM"  # status of a message or a batch, never of a payment
+"""The note in our report on a simulated run."""
+WITH_MISMATCHES = "RVCM"  # for a message or a batch, never for a payment
 PENDING = "PDNG"
 STATUSES = {
     Outcome.MATCH: Status.MATCH,
@@ -55,8 +55,8 @@ TRANSACTIONS = {
     **dict.fromkeys(("instruction_id", "end_to_end_id", "uetr", "status", "name"), _TEXT),
     **dict.fromkeys(("amount", "currency", "account", "payee"), _TEXT),
 }
-"""The answer on one payment: `name` is its additional information, joined; the last four were sent. Blanks
-around ids, status and currency are gone; an id that says nothing is null."""
+"""The result for one payment. `name` is its additional information, joined; the last four columns were sent
+to the bank. IDs, status and currency have no surrounding blanks; an ID that says nothing is null."""
 COUNTED = {"status": _TEXT, "count": _TEXT, "sum": _TEXT}
 LEVELS = {
     "message": pl.UInt32(),
@@ -65,7 +65,7 @@ LEVELS = {
     "counted": pl.List(pl.Struct(COUNTED)),
     "notes": pl.List(pl.String()),
 }
-"""The answer on a message and on each batch: `id` as in the payment file, `notes` for a person."""
+"""The result for a message and for each batch: `id` as in the payment file, `notes` for people."""
 _PARTS = {**TRANSACTIONS, "levels": pl.List(pl.Struct(LEVELS))}
 
 _IDS = ("instruction_id", "end_to_end_id", "uetr")
@@ -83,13 +83,13 @@ class StatusReports(NamedTuple):
 
 
 def reports_of(parts: pl.DataFrame) -> StatusReports:
-    """The reports in the parts that `parse` yields."""
+    """Return the reports in the parts that `parse` yields."""
     levels = parts["levels"].drop_nulls().explode().struct.unnest().match_to_schema(LEVELS)
     return StatusReports(parts.filter(pl.col("levels").is_null()).select(list(TRANSACTIONS)), levels)
 
 
 def parse(data: Bytes, *, ends: str) -> Iterator[pl.DataFrame]:
-    """Read the joined documents of a file, which end at these offsets; `files.confined` calls it.
+    """Read the joined documents of a file, which end at these offsets; `files.confined` calls this.
 
     Raises:
         InputError: a document is not a pain.002, or is unsafe or ambiguous.
@@ -108,7 +108,7 @@ def parse(data: Bytes, *, ends: str) -> Iterator[pl.DataFrame]:
 
 
 def ends_of(documents: Sequence[bytes]) -> str:
-    """End of each of the joined documents, as `parse` takes it."""
+    """Return the ends of joined documents in the form that `parse` takes."""
     return ",".join(map(str, accumulate(map(len, documents))))
 
 
@@ -153,7 +153,7 @@ _PLACES = {"TxInfAndSts": _Kind.TRANSACTION, "OrgnlPmtInfAndSts": _Kind.LEVEL}
 
 
 def _tree() -> _Element:
-    """The parent of a document's root element."""
+    """Return the parent of a document's root element."""
     unread, message = _Element(), _Element(_Kind.MESSAGE)
     message.otherwise = unread
     header = _within(_Element(), {"MsgId": "report_id", "CreDtTm": "created"}, unread)
@@ -188,11 +188,11 @@ def _within(parent: _Element, texts: dict[str, str], unread: _Element) -> _Eleme
 
 
 class _Reader:
-    """The parser of one document, and its findings since the last block."""
+    """Parses one document and holds what was found since the last block."""
 
     def __init__(self, data: Bytes, message_count: int) -> None:
         self.message_count = message_count
-        """Messages in all documents so far."""
+        """Number of messages in all documents so far."""
         self._stream = XmlStream(data)
         self._rows: list[list[object]] = []
         self._levels: list[dict[str, Any]] = []
@@ -202,7 +202,7 @@ class _Reader:
         self._walk()
 
     def parts(self) -> Iterator[pl.DataFrame]:
-        """`_PARTS`; the last row is no payment."""
+        """Yield `_PARTS`; the last row is not a payment."""
         before = self.message_count
         for _ in self._stream.steps(self._text_so_far):
             if len(self._rows) >= _BLOCK_HEIGHT:
@@ -229,7 +229,7 @@ class _Reader:
         return "".join(self._text)
 
     def _enter(self, state: _Element, tag: str) -> _Element:
-        """The tree element of a tag at its first occurrence; cached for the next."""
+        """Return the tree element of a tag at its first occurrence, and cache it."""
         name = tag.rpartition(":")[2]
         entered = state[tag] = state.get(name, state.otherwise)
         if entered.kind is not _PLACES.get(name, entered.kind):
@@ -241,8 +241,8 @@ class _Reader:
         line = self._stream.parser.CurrentLineNumber
         return InputError(Sentence("formats.said_twice", line=line))
 
-    def _walk(self) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as all else
-        """Follow the parser through the tree of elements, and record what is found."""
+    def _walk(self) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as the rest
+        """Follow the parser through the tree of elements and record what is found."""
         parser, text = self._stream.parser, self._text
         hear, forget, rows = text.append, text.clear, self._rows
         state = _tree()

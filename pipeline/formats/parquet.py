@@ -3,8 +3,8 @@
 Types matter: an account number stored as a number has lost its leading zeros, and an amount stored as a float
 is inexact. Both are refused, not repaired.
 
-A few changed bytes can make a Parquet parser abort its process, so a child parses the file. Damage within a
-cell is detected only if the writer of the file added page checksums, which most do not.
+A few changed bytes can make a Parquet parser abort its process, so a child process parses the file. Damage
+within a cell is detected only if the writer of the file added page checksums, which most do not.
 """
 
 import io
@@ -31,7 +31,7 @@ KNOWN_BY = Sentence("formats.known_parquet")
 SUFFIX = ".parquet"
 SUFFIXES = (SUFFIX, ".pq")
 MEMORY_PER_BYTE = 32
-"""Measured from reading to writing: 20, on a file of ten columns."""
+"""Measured from reading to writing: 20 for a file of ten columns."""
 BUCKET_BYTES = 8 * 1024**2
 OPTIONS = ()
 
@@ -45,12 +45,12 @@ def sniff(head: bytes) -> bool:
     return head.startswith((_MAGIC, _MAGIC_ENCRYPTED))
 
 
-def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - the same for all
+def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - no option matters
     """The bytes of a file."""
     return file.read()
 
 
-def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa: ARG001 - it says all of it itself
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa: ARG001 - the file needs no options
     """Read a Parquet file; its columns keep their types.
 
     Raises:
@@ -77,15 +77,15 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
     return Table(cells, no_defects(cells.height), Dialect())
 
 
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - there is but one way to write it
+def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - there is only one way to write it
     """Why a file cannot be written again; None if it can."""
     if kept_as == NAME:
         return None
     return Obstacle(Sentence("parquet.types_lost", name=name), Sentence("parquet.run_again_as_parquet"))
 
 
-def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - there is but one way to write it
-    """Write a table of at least one row with its types, a little at a time.
+def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - there is only one way to write it
+    """Write a table of at least one row with its types, in small parts.
 
     The file is read back and must have the table's columns and height, and the same cells in `column`.
 
@@ -94,7 +94,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
         AssertionError: the file does not hold the table.
     """
     through = _Through(file)
-    # Our enums become text for other programs; those of the input are unchanged.
+    # Our enums become text for other programs; enums of the input are unchanged.
     cells = table.lazy().cast({selectors.by_name(COLUMNS, require_all=False) & selectors.enum(): pl.String})
     try:
         cells.sink_parquet(cast("IO[bytes]", through))
@@ -113,9 +113,9 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 def rewrite(
     table: pl.DataFrame,
     file: IO[bytes],
-    dialect: Dialect,  # noqa: ARG001 - there is but one way to write it
+    dialect: Dialect,  # noqa: ARG001 - there is only one way to write it
     *,
-    where: str,  # noqa: ARG001 - it takes every text
+    where: str,  # noqa: ARG001 - every text can be written
 ) -> bytes:
     """Write a payment file with typed columns; return its bytes, to be read again.
 
@@ -133,7 +133,7 @@ def rewrite(
 
 
 class _Through(io.RawIOBase):
-    """Passes writes on, and keeps the file's own error, which polars replaces."""
+    """Passes writes on and keeps the file's own error, which polars would replace."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.refused: OSError | None = None

@@ -3,7 +3,7 @@
 A format declares itself (`Format`), and reads a table (`TabularFormat`) or a message (`MessageFormat`).
 Corrected or split payments are written in the format of their input. A table is rewritten completely
 (`PaymentsFormat`); correcting cells and selecting rows needs no code of the format. A message keeps all bytes
-but the edits that the format lists. Outcomes are written as tables, in the formats of `--format`
+except for the edits that the format lists. Outcomes are written as tables, in the formats of `--format`
 (`OutcomeFormat`).
 """
 
@@ -19,7 +19,7 @@ from pipeline.wording import Sentence
 
 
 class Format(Protocol):
-    """The declarations of every format."""
+    """What every format declares."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module
@@ -27,7 +27,7 @@ class Format(Protocol):
 
     @property
     def TITLE(self) -> Sentence | str:  # noqa: N802 - a constant of the module
-        """Its title for people."""
+        """Title for people."""
 
     @property
     def KNOWN_BY(self) -> Sentence:  # noqa: N802 - a constant of the module
@@ -35,11 +35,11 @@ class Format(Protocol):
 
     @property
     def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
-        """Suffixes of its file names, in lower case. Several formats may share one."""
+        """Lower-case suffixes of its file names. Several formats may share one."""
 
     @property
     def MEMORY_PER_BYTE(self) -> int:  # noqa: N802 - a constant of the module
-        """Memory of a run in bytes, per byte of the file."""
+        """Bytes of memory that a run takes per byte of the file."""
 
     @property
     def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
@@ -49,7 +49,7 @@ class Format(Protocol):
         """True if a file starts like this format and no other."""
 
     def load(self, file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
-        """All bytes of a file, unchanged; raises InputError if they are clearly not payments."""
+        """Return all bytes of a file, unchanged (InputError: clearly not payments)."""
 
 
 class TabularFormat(Format, Protocol):
@@ -67,16 +67,16 @@ class OutcomeFormat(TabularFormat, Protocol):
 
     @property
     def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
-        """The suffix of files of this format that this program names."""
+        """The suffix of file names that this program chooses."""
 
     @property
     def BUCKET_BYTES(self) -> int:  # noqa: N802 - a constant of the module
-        """Size of the payments of a data set in one bucket: some 400,000 rows."""
+        """Size of one bucket of a data set in bytes: some 400,000 rows."""
 
     def write(self, table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
         """Write a table and read it back, one column cell by cell.
 
-        Raises OSError if the file cannot be written, AssertionError if it holds something else.
+        Raises OSError if the file cannot be written, AssertionError if it does not hold the table.
         """
 
 
@@ -85,12 +85,12 @@ class PaymentsFormat(TabularFormat, Protocol):
 
     @property
     def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
-        """The suffix of files of this format that this program names."""
+        """The suffix of file names that this program chooses."""
 
     def rewrite(self, table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
         """Write a table in the dialect of another file.
 
-        Returns the content of the file under a header line, for `read` to check. Raises OSError if the file
+        Returns the content of the file with a header line, for `read` to check. Raises OSError if the file
         cannot be written, OutputError if its encoding lacks a character.
         """
 
@@ -100,13 +100,13 @@ class MessageFormat(Format, Protocol):
 
     @property
     def ORIGINS(self) -> Mapping[str, Sentence | str]:  # noqa: N802 - a constant of the module
-        """Field -> its position, in the words of people who know the format; for each field of the format."""
+        """Field -> its position, in words for people who know the format; for each field of the format."""
 
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
         """Read a file; raises InputError if it is unreadable or ambiguous."""
 
     def fitted(self, name: str) -> str | None:
-        """A name as a file of this format holds it; None if it cannot hold it."""
+        """Return a name as a file of this format holds it; None if it cannot."""
 
     def obstacle(self, message: Message) -> Sentence | None:
         """Why a file must not be changed; None if it may."""
@@ -118,12 +118,13 @@ class MessageFormat(Format, Protocol):
         """Why a payee cannot get a name; None if it can."""
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-        """Edits that give payees new names, by row; unchanged names are no edit."""
+        """Return edits that give payees new names, by row; unchanged names need no edit."""
 
     def kept(self, data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:
-        """The edits that keep some of the payments, one at least, with counts and sums for just these.
+        """Return the edits that keep only these payments, at least one, with matching counts and sums.
 
-        The message has no obstacle to changes and splits; `role` is the purpose of the new file.
+        The caller has made sure that the message may be changed and split; `role` names the new file's
+        purpose.
 
         Raises OutputError if a cell is too small for its new sum.
         """
@@ -131,7 +132,7 @@ class MessageFormat(Format, Protocol):
 
 @runtime_checkable
 class FileReader(Protocol):
-    """A message format whose files a child reads, so that this process does not hold them."""
+    """A message format whose files a child process reads, so that this one does not hold them."""
 
     def read_file(self, file: IO[bytes], *, where: str) -> Message:
-        """Read an open file from its start; otherwise as `read`. The message has its identity."""
+        """Read an open file from its start; otherwise as `read`. The message has its `identity`."""

@@ -1,4 +1,4 @@
-"""Types of all tabular formats: the options of reading, and the result."""
+"""Types that all tabular formats share: reading options and results."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ class ReadingOptions(NamedTuple):
     """The user's options for reading a file. A format supports the mapping and those in its `OPTIONS`."""
 
     mapping: Mapping[str, str] | None
-    """From `--map FIELD=HEADER`: these headers help to find the header line. None: this program wrote the
+    """From `--map FIELD=HEADER`; these headers help to find the header line. None: this program wrote the
     file, and its first line is the header line."""
     encoding: str | None = None
     """The encoding of a text; None: UTF-8, with or without a byte order mark."""
@@ -23,13 +23,13 @@ class ReadingOptions(NamedTuple):
     """The sheet of a workbook, by name; None: the only visible one with data."""
 
 
-def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - of `Format.load`
-    """The bytes of a file, without a limit."""
+def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - signature of `Format.load`
+    """Return the bytes of a file, without a limit."""
     return file.read()
 
 
 class Dialect(NamedTuple):
-    """The dialect of a file; a field is None if its format has no such thing."""
+    """The dialect of a file; a field is None if it does not apply to the format."""
 
     delimiter: str | None = None
     """The separator between the cells of a line."""
@@ -48,7 +48,7 @@ class Dialect(NamedTuple):
 
 
 class Ragged(NamedTuple):
-    """Rows, from 0, that spreadsheets write wider or narrower than the header line, without loss."""
+    """Rows, from 0, that spreadsheets made shorter or longer than the header line, without loss."""
 
     short: Sequence[int] = ()  # missing cells at the end, which count as empty
     long: Sequence[int] = ()  # extra empty cells at the end, which do not count
@@ -58,13 +58,13 @@ class Table(NamedTuple):
     """The cells of a file, unchanged."""
 
     cells: pl.DataFrame
-    """The columns of the file, in order. From CSV and Excel all are text and an empty cell is null;
-    from Parquet they keep their types. Cells of rows that were too long follow as extra_1, extra_2..."""
+    """The columns of the file, in order. CSV and Excel cells are text, and null if empty; Parquet cells keep
+    their types. Cells of rows that were too long follow as extra_1, extra_2..."""
     defects: pl.Series
-    """The defect of each row as a whole, as text; null: none. Same height."""
+    """The defect of each whole row, as text; null if it has none. Same height."""
     dialect: Dialect
     extra_column_count: int = 0
-    """The number of columns, at the end, with cells of rows that were too long."""
+    """Number of columns at the end that hold cells of rows that were too long."""
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines."""
     repeated_headers: tuple[int, ...] = ()
@@ -82,17 +82,17 @@ class Obstacle(NamedTuple):
 
 
 def no_defects(row_count: int) -> pl.Series:
-    """The defects of a table without any defective row."""
+    """Return the defects of a table without any defect."""
     return pl.Series("defect", [None], dtype=pl.String).new_from_index(0, row_count)
 
 
 def as_text(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with every cell as text; nested values as JSON, bytes as hexadecimal digits."""
+    """Return the table with every cell as text: nested values as JSON, bytes in hexadecimal."""
     return table.with_columns(column_as_text(column) for column in table if column.dtype != pl.String)
 
 
 def column_as_text(column: pl.Series) -> pl.Series:
-    """A column of any type as text."""
+    """Return a column of any type as text."""
     if column.dtype.is_nested():
         texts = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_list()]
         return pl.Series(column.name, texts, dtype=pl.String)

@@ -11,7 +11,7 @@ from pipeline.formats.edits import Edit
 from pipeline.formats.encodings import marked_encoding
 
 END_OF_FILE = "\x1a"
-"""The end-of-file byte that programs of the DOS era write after the last line."""
+"""The end-of-file byte that DOS programs write after the last line."""
 
 _BLOCK_LENGTH = 64 * 1024**2
 
@@ -19,7 +19,7 @@ IS_BLANK = pl.col("text").str.strip_chars(f" {END_OF_FILE}") == ""
 
 
 def start_of(head: bytes) -> str:
-    """The first characters of a text; only the ASCII ones are right in every encoding.
+    """Return the first characters of a text; only ASCII ones are right in every encoding.
 
     >>> start_of("UHL1".encode("utf-16")), start_of(b"UHL1")
     ('UHL1', 'UHL1')
@@ -32,11 +32,11 @@ def start_of(head: bytes) -> str:
 def text_lines(
     text: str, *, start: int = 0, one_byte_each: bool = False, block_length: int = _BLOCK_LENGTH
 ) -> pl.DataFrame:
-    """The lines of a text, which end with LF or CR LF.
+    """Split a text into lines, which end with LF or CR LF.
 
-    `line` (from 1), `start` and `end` (bytes of the file, the line end included) and `text` (without it).
-    `start` is the text's offset in its file. The encoding has one byte per character, or is UTF-8. Lines are
-    cut in blocks of about `block_length` characters.
+    The columns are `line` (from 1), `start` and `end` (bytes of the file, with the line end) and `text`
+    (without it). The argument `start` is the text's offset in its file. The encoding has one byte per
+    character, or is UTF-8. Lines are cut in blocks of about `block_length` characters.
     """
     pieces = [_cut(block) for block in _blocks(text, block_length)]
     texts = pl.concat(pieces) if pieces else pl.Series("text", [], dtype=pl.String)
@@ -52,7 +52,7 @@ def text_lines(
 
 
 def _blocks(text: str, block_length: int) -> Iterator[str]:
-    """The text in parts that end with a line: a cell of a frame cannot exceed 4 GiB."""
+    """Yield the text in parts that end with a line: a cell of a frame cannot exceed 4 GiB."""
     start = 0
     while start < len(text):
         end = text.find("\n", start + block_length) + 1 or len(text)
@@ -65,7 +65,7 @@ def _cut(block: str) -> pl.Series:
 
 
 def removals(lines: pl.DataFrame) -> list[Edit]:
-    """Edits that remove these lines, which are in file order; adjacent lines are one edit."""
+    """Return edits that remove these lines, given in file order; one edit removes adjacent lines."""
     begins = (pl.col("start") != pl.col("end").shift(1)).fill_null(value=True)
     runs = lines.group_by(begins.cum_sum().alias("run"), maintain_order=True).agg(
         pl.col("start").first(), pl.col("end").last()
@@ -80,9 +80,9 @@ _BLANKS = re.compile(r" +")
 
 
 def in_bacs_characters(name: str) -> str | None:
-    """A name in capitals, without accents, with blanks for other characters.
+    """Return a name in capitals, without accents, with blanks for other characters.
 
-    None if Bacs lacks one of its letters or digits: the name would change.
+    None if Bacs lacks one of its letters or digits, as the name would change.
 
     >>> in_bacs_characters("Zoë O'Brien & Søn (Leeds) Ltd."), in_bacs_characters("Λ & Σ")
     ('ZOE O BRIEN & SON LEEDS LTD.', None)

@@ -18,7 +18,7 @@ from pipeline.wording import Sentence
 TOKEN_BYTES_MAX = 64 * 1024
 DEPTH_MAX = 32
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
-"""No two of them differ by one character: a damaged declaration cannot become another one."""
+"""No two differ by just one character, so a damaged declaration cannot become another one."""
 _CODECS = {codecs.lookup(name).name: name for name in _ENCODINGS} | dict.fromkeys(
     ("utf-16-le", "utf-16-be"), "utf-16"
 )
@@ -41,7 +41,7 @@ class XmlStream:
             parser.SetReparseDeferralEnabled(False)  # the limit on tokens already protects against long ones
         self.encoding = "utf-8" if wide is None else "utf-16"
         self.codec = "utf-8"
-        """Encoding of the bytes that the parser is given."""
+        """Encoding of the bytes that the parser gets."""
         self._guard_the_beginning()
         self._guard_what_passes_unread()
 
@@ -49,7 +49,7 @@ class XmlStream:
         """Feed the parser in pieces no longer than the longest token.
 
         Raises:
-            InputError: it is no XML, or a token is too long.
+            InputError: it is not XML, or a token is too long.
         """
         understood = fed = 0
         try:
@@ -119,13 +119,13 @@ class XmlStream:
 
 
 def encoding_of(declared: str) -> str:
-    """The usual name of the encoding in a declaration.
+    """Return the usual name of the encoding in a declaration.
 
     >>> encoding_of("ISO-8859-1"), encoding_of("latin1")
     ('iso-8859-1', 'iso-8859-1')
 
     Raises:
-        InputError: it is not supported.
+        InputError: the encoding is not supported.
     """
     try:
         return _CODECS[codecs.lookup(declared).name]
@@ -134,7 +134,7 @@ def encoding_of(declared: str) -> str:
 
 
 def wide_encoding_of(head: Bytes) -> str | None:
-    """The codec of a document with two-byte characters, by its mark or its first character; else None.
+    """Return the codec of a document with two-byte characters, by its mark or first character; else None.
 
     >>> wide_encoding_of("<".encode("utf-16-be")), wide_encoding_of(b"<?")
     ('utf-16-be', None)
@@ -145,10 +145,10 @@ def wide_encoding_of(head: Bytes) -> str | None:
 
 
 def _as_utf_8(data: Bytes, codec: str) -> bytes:
-    """A text in two-byte characters as UTF-8 for the parser; its offsets differ from those of the file.
+    """Convert text in two-byte characters to UTF-8 for the parser; offsets differ from the file's.
 
     Raises:
-        InputError: it is not text.
+        InputError: it is not text in this encoding.
     """
     try:
         return data[:].decode(codec).encode()
@@ -160,12 +160,12 @@ OTHER_ENCODING = Sentence("pain001.other_encoding")
 
 
 def too_long(line: int) -> Sentence:
-    """The refusal of a tag, comment or text longer than in any payment."""
+    """Return the refusal of a tag, comment or text longer than in any payment."""
     return Sentence("pain001.too_long", line=line)
 
 
 def too_deep(line: int) -> InputError:
-    """The refusal of elements nested deeper than those of any payment."""
+    """Return the refusal of elements nested deeper than in any payment."""
     return InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
 
 
@@ -183,7 +183,7 @@ _ASCII_MAX = 0x7F
 
 
 def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
-    """The error at the position where the parser stopped, and what to do."""
+    """Return a sentence on the error at which the parser stopped, and what to do."""
     what = expat.ErrorString(error.code)
     place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
     if what in _CUT:

@@ -1,8 +1,8 @@
-"""Bacs Standard 18: the files that payroll and ledger software writes for Bacs, and most UK banks accept.
+"""Bacs Standard 18: files that payroll and ledger software writes for Bacs and that most UK banks accept.
 
 Labels of 80 characters enclose payments of 100 characters, or 106 if each has its own day, and contras that
 balance them. Many exports leave the labels out. A credit (code 99) is a payment; direct debits and their
-instructions are reported and never checked. Positions in the records: `records` and `labels`.
+instructions are reported and never checked. `records` and `labels` have the positions of fields.
 """
 
 import re
@@ -35,7 +35,7 @@ ORIGINS = {
     "name": Sentence("column.characters", first=83, last=100),
 }
 OPTIONS: tuple[str, ...] = ()
-"""Reading options: none, as a file of this format needs no hints."""
+"""Reading options: none, as this format needs no hints."""
 
 _STARTS = (
     r"[ \t]*(?i:VOL1|HDR1|HDR2|UHL1)[0-9A-Za-z .&/-]{2,120}\r?(?:\n|$)",
@@ -46,10 +46,10 @@ _START_BYTES = 256
 
 
 def sniff(head: bytes) -> bool:
-    """True if a file starts as Standard 18 does: with a label, or with a record of its shape."""
+    """True if a file starts like Standard 18, with a label or a record."""
     return _START.match(start_of(head[:_START_BYTES])) is not None
 
 
-def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - it says all of it itself
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
     """Read a file; see `reading.read`."""
     return reading.read(data, where=where)

@@ -1,4 +1,4 @@
-"""The totals of a Standard 18 file: UTL1, and a contra for each account that pays."""
+"""The totals of a Standard 18 file: UTL1, and one contra per paying account."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,7 +14,7 @@ BOOKING = ("originator", "day")
 
 
 def totals_of(records: pl.DataFrame) -> Totals:
-    """The totals of these records; malformed amounts and instructions do not count."""
+    """Add up these records; malformed amounts and instructions do not count."""
     sides = (pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT)
     sums = [pl.col("pence").filter(is_mine).sum() for is_mine in sides]
     counts = [is_mine.sum() for is_mine in sides]
@@ -23,7 +23,7 @@ def totals_of(records: pl.DataFrame) -> Totals:
 
 
 def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where: str) -> pl.DataFrame:
-    """`CONTROLS`: every total that the file states, and the total of its records."""
+    """Return `CONTROLS`: every total in the file, and the actual total of its records."""
     return controls_frame([*_of_trailer(records, labels, where), *_of_contras(records)])
 
 
@@ -46,7 +46,7 @@ def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: s
 
 
 def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
-    """A total for each account and day; none if the file has no contras."""
+    """Yield a total for each account and day; none if the file has no contras."""
     contras = records.filter(kind=CONTRA)
     if contras.is_empty():
         return

@@ -23,7 +23,7 @@ _STERLING = "00"
 
 
 class Totals(NamedTuple):
-    """The totals of UTL1, in its order. Contras count as the debits or credits that they are."""
+    """The totals in UTL1, in its order. A contra counts as a debit or a credit."""
 
     debit_pence: int
     credit_pence: int
@@ -37,9 +37,9 @@ TOTALS: Mapping[str, Field] = {
     "bacs18.number_of_debits": Field(31, 37),
     "bacs18.number_of_credits": Field(38, 44),
 }
-"""The fields of UTL1: key of its name -> place; `Totals`, one by one."""
+"""The fields of UTL1, one per field of `Totals`: key of its name -> position."""
 TOTALS_FIELD = Field(5, 44)
-"""All of the fields."""
+"""The position of all these fields together."""
 
 
 class FileLabel(NamedTuple):
@@ -50,12 +50,12 @@ class FileLabel(NamedTuple):
     text: str
 
     def field(self, field: Field) -> str:
-        """A field, without surrounding blanks."""
+        """Return a field without surrounding blanks."""
         return self.text[field.first - 1 : field.last].strip()
 
 
 def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
-    """The labels that a file has, by name.
+    """Return the labels of a file by name.
 
     Raises:
         InputError: the file has its first labels but not the last, or is not in sterling.
@@ -74,7 +74,7 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
 
 
 def stated_totals(label: FileLabel, *, where: str) -> Totals:
-    """The totals of UTL1 (InputError: not digits)."""
+    """Return the totals in UTL1 (InputError: not digits)."""
     stated = [label.field(field) for field in TOTALS.values()]
     for name, value in zip(TOTALS, stated, strict=True):
         if not (value.isascii() and value.isdecimal()):
@@ -85,7 +85,7 @@ def stated_totals(label: FileLabel, *, where: str) -> Totals:
 
 
 def totals_text(totals: Totals) -> bytes:
-    """The totals in the form of UTL1."""
+    """Write the totals in the form of UTL1."""
     digits = (
         str(total).zfill(field.last - field.first + 1)
         for total, field in zip(totals, TOTALS.values(), strict=True)

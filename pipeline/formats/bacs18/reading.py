@@ -1,4 +1,4 @@
-"""From the records of a Standard 18 file to payments."""
+"""Turn the records of a Standard 18 file into payments."""
 
 import polars as pl
 
@@ -35,7 +35,7 @@ _CURRENCY = "GBP"
 
 
 def read(data: bytes, *, where: str) -> Message:
-    """Read a Standard 18 file, with labels or without.
+    """Read a Standard 18 file with or without labels.
 
     Payments are the credits, even malformed ones; direct debits and instructions are set aside.
 

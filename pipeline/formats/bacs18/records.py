@@ -1,7 +1,7 @@
 """The records of a Standard 18 file: labels of 80 characters, payments and contras of 100 or 106.
 
-Positions count from 1, as in the standard. A file is one frame with a row per line; each field is cut from
-all lines at once.
+Positions count from 1, as in the standard. A file becomes one frame with a row per line; each field is cut
+from all lines at once.
 """
 
 import codecs
@@ -15,10 +15,10 @@ from pipeline.formats.text_lines import IS_BLANK, text_lines
 from pipeline.wording import Sentence
 
 LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
-"""In file order; the payments are before the fourth and fifth."""
+"""In file order; the payments are between the fourth and fifth."""
 LABEL_LENGTH = 80
 RECORD_LENGTHS = (100, 106)
-"""Length of a payment on the day of the file, and of one with its own day."""
+"""Lengths of a payment without and with a day of its own."""
 _PADDED_LENGTH_MAX = 111
 """Some programs pad their lines with blanks."""
 
@@ -43,11 +43,11 @@ class Field(NamedTuple):
 
     @property
     def of_line(self) -> pl.Expr:
-        """The field of every line, blanks included."""
+        """Return the field of every line, blanks included."""
         return pl.col("text").str.slice(self.first - 1, self.last - self.first + 1)
 
     def within(self, start: int) -> tuple[int, int]:
-        """Its bytes in a file, given the offset of its record."""
+        """Return its byte range in a file, given the offset of its record."""
         return start + self.first - 1, start + self.last
 
 
@@ -68,15 +68,15 @@ PENCE_MAX = 99_999_999_999
 
 
 def records_of(data: bytes, *, where: str) -> pl.DataFrame:
-    """The lines of a file.
+    """Split a file into its lines.
 
     Returns:
         `line`, `start` and `end` (bytes, the line end included), `text` (without it), `kind` (a label, or one
-        of the words above), `code`, `originator`, `day` (empty if the record has none) and `pence` (null
-        where it is not 11 digits, and of labels).
+        of the words above), `code`, `originator`, `day` (empty if the record has none) and `pence` (null for
+        labels, and if it is not 11 digits).
 
     Raises:
-        InputError: a line is not of Standard 18.
+        InputError: a line is not Standard 18.
     """
     start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     records = text_lines(_text(data, start, where), start=start, one_byte_each=True)
@@ -131,7 +131,7 @@ def _kind() -> pl.Expr:
         .then(pl.lit(DIRECT_DEBIT))
         .when(code.is_in(INSTRUCTIONS))
         .then(pl.lit(INSTRUCTION))
-        .otherwise(pl.lit(PAYMENT))  # unknown codes too: they are not waved through
+        .otherwise(pl.lit(PAYMENT))  # unknown codes too, so that they are not skipped
         .alias("kind")
     )
 

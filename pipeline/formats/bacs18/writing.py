@@ -32,7 +32,7 @@ _READ_BEFORE = "a file that was read before"
 
 
 def fitted(name: str) -> str | None:
-    """A name in Bacs characters, cut to the length of its field; None if no character remains.
+    """Return a name in Bacs characters, cut to the field's length; None if no character remains.
 
     >>> fitted("Quillon & Marrow Engineering Ltd")
     'QUILLON & MARROW E'
@@ -54,7 +54,7 @@ def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:  # 
 
 
 def renamed(data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """Edits that give payees new names; a name that is unchanged after fitting is no edit."""
+    """Return edits that give payees new names; a name that fitting leaves unchanged needs no edit."""
     assert obstacle(message) is None
     starts = message.locations["start"]
     edits = []
@@ -72,9 +72,9 @@ def kept(
     data: bytes,
     message: Message,
     keep: pl.Series,
-    role: Role,  # noqa: ARG001 - both files keep the labels, and the serial is given when a file is sent
+    role: Role,  # noqa: ARG001 - both files keep the labels; the serial is assigned when a file is sent
 ) -> list[Edit]:
-    """The edits that keep some of the payments, one at least, with contras and totals for just these."""
+    """Return the edits that keep only these payments, at least one, with matching contras and totals."""
     assert keep.len() == message.payments.height
     assert keep.any()
     assert obstacle(message) is None
@@ -89,9 +89,9 @@ def kept(
 
 
 def _with_new_contras(records: pl.DataFrame, original: pl.DataFrame) -> pl.DataFrame:
-    """The records with contras that balance their payments; unneeded contras are removed.
+    """Replace the contras with ones that balance the payments; unneeded contras are removed.
 
-    An account whose sum exceeds one contra uses several, the first ones full, in their original places.
+    If an account's sum exceeds one contra, several are used in their original places, the first ones full.
     """
     is_contra, is_payment = (pl.col("kind") == kind for kind in (CONTRA, PAYMENT))
     if original.filter(is_contra).is_empty():
@@ -112,14 +112,14 @@ def _with_new_contras(records: pl.DataFrame, original: pl.DataFrame) -> pl.DataF
 
 
 def _amounts(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
-    """Edits for the contras whose amount changed."""
+    """Yield edits for the contras whose amount changed."""
     contras = after.filter(kind=CONTRA).join(before.select("line", was="pence"), on="line")
     for start, pence in contras.filter(pl.col("pence") != pl.col("was")).select("start", "pence").iter_rows():
         yield Edit(*PENCE.within(start), str(pence).zfill(PENCE.last - PENCE.first + 1).encode("ascii"))
 
 
 def _labels(labels: Mapping[str, FileLabel], before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
-    """Edits for the totals, and for the number of blocks if it was correct before."""
+    """Yield edits for the totals, and for the number of blocks if it was correct before."""
     if "UTL1" in labels:
         yield Edit(*TOTALS_FIELD.within(labels["UTL1"].start), totals_text(totals_of(after)))
     if "EOF1" not in labels:

@@ -42,13 +42,13 @@ TITLE = Sentence("formats.title_csv")
 KNOWN_BY = Sentence("formats.known_csv")
 SUFFIXES = (".csv", ".tsv", ".txt")
 MEMORY_PER_BYTE = 20
-"""Measured from reading to writing: of ten columns 7, of three short ones 15."""
+"""Measured from reading to writing: 7 for ten columns, 15 for three short ones."""
 BUCKET_BYTES = 40 * 1024**2
 OPTIONS = ("encoding",)
 
 _TAIL_BYTES = 4096
 _CTRL_Z = b"\x1a"
-"""Programs of the DOS era write it after the last line."""
+"""DOS programs write it after the last line."""
 _ROWS_READ_AT_ONCE = 100_000
 
 
@@ -58,7 +58,7 @@ def sniff(head: bytes) -> bool:  # noqa: ARG001 - every text could be one
 
 
 def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
-    """The bytes of a file, up to its end or up to an oversized row; see `read_lines`."""
+    """Return the bytes of a file, up to its end or an oversized row; see `read_lines`."""
     return read_lines(file, encoding=options.encoding, where=where, mapping=options.mapping)
 
 
@@ -111,12 +111,12 @@ def read(
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - text is text in every format
-    """None: a file with a known dialect can always be written again."""
+    """Always None: a file with a known dialect can always be rewritten."""
     return None
 
 
 def _without_line_ends(text: bytes) -> int:
-    """The length of a text without its final line ends and Ctrl-Z, found without copying the text."""
+    """Return the length of a text without its final line ends and Ctrl-Z; the text is not copied."""
     length = len(text)
     while (tail := text[max(0, length - _TAIL_BYTES) : length]).endswith((b"\r", b"\n", _CTRL_Z)):
         length -= len(tail) - len(tail.rstrip(b"\r\n" + _CTRL_Z))
@@ -130,7 +130,7 @@ class _Rows(NamedTuple):
 
 
 def _read_fast(body: Body, layout: Layout) -> _Rows | None:
-    """The rows as polars reads them; None if it cannot. Its own messages quote cells."""
+    """Read the rows with polars; None if it cannot. Its own messages quote cells."""
     text, start, stop, _ = body
     if text[start - 1 : start] != b"\n":
         return None  # polars knows no other line ends
@@ -154,7 +154,7 @@ def _read_fast(body: Body, layout: Layout) -> _Rows | None:
 
 
 def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
-    """The rows as the csv module reads them: short ones padded, long ones continued in extra columns."""
+    """Read the rows with the csv module: short ones are padded, long ones go on in extra columns."""
     text = io.TextIOWrapper(io.BytesIO(body.copy()), encoding="utf-8", newline="")
     reader = csv.reader(text, delimiter=layout.delimiter, strict=True)
     batches: list[pl.DataFrame] = []
@@ -189,7 +189,7 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
 
 
 def _frame(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> pl.DataFrame:
-    """Rows of any length as columns: short rows end in nulls, long ones in extra columns."""
+    """Turn rows of any length into columns: short rows end in nulls, long ones in extra columns."""
     width = max((len(row) for row in rows), default=0)
     names = [*headers, *_extra_headers(headers, width - len(headers))]
     columns = {

@@ -36,15 +36,15 @@ class Layout(NamedTuple):
     """How to read a delimited text: delimiter, encoding, quotes."""
 
     dialect: Dialect
-    """The dialect as far as the lines show it, without the original encoding."""
+    """The dialect found in the lines, without the original encoding."""
     headers: tuple[str, ...]
     """The header line; a blank header is named by its position, as column_7."""
     body_at: int
     """The offset of the first row after the header line."""
     line_first: int
-    """The number of the line at that offset."""
+    """The number of the line at `body_at`."""
     repeated_headers: tuple[int, ...]
-    """The numbers of repeated header lines between the two."""
+    """The line numbers of repeated header lines between the header line and `body_at`."""
 
     @property
     def delimiter(self) -> str:
@@ -54,9 +54,9 @@ class Layout(NamedTuple):
 
 
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
-    """The text of a file as UTF-8 without a byte order mark, and its encoding: the given one, or the mark's.
+    """Return a text as UTF-8 without a byte order mark, and its encoding: the given one or the mark's.
 
-    Never lossy: an invalid byte is an error, not a question mark.
+    Nothing is lost: an invalid byte is an error, not a question mark.
 
     Raises:
         UsageError: the encoding is not supported.
@@ -80,8 +80,8 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
 def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:
     """Find the delimiter and the header line of a UTF-8 text without a byte order mark.
 
-    Blank lines and titles may precede it; the delimiter is the one with the most known headers. Headers named
-    by `--map` count as known; without a mapping the header line is the first.
+    Blank lines and titles may precede the header line; the delimiter with the most known headers is used.
+    Headers named by `--map` count as known; without a mapping the header line is the first.
 
     Raises:
         InputError: the file is empty, has no header line or an account above it, or repeats a header.
@@ -143,7 +143,7 @@ class _Candidate(NamedTuple):
 
 
 def _candidate(head: str, delimiter: str, mapping: Mapping[str, str] | None) -> _Candidate:
-    """The header line under this delimiter."""
+    """Return the header line under this delimiter."""
     lines = list(_first_lines(head, delimiter))
     if not lines:
         return _Candidate(delimiter, [], Heading(0, (), 0, ()), 0, sufficient=False)

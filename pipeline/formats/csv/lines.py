@@ -1,4 +1,4 @@
-"""Read a delimited text in pieces: an oversized row is found before it is in memory."""
+"""Read a delimited text in pieces, so that an oversized row is found before it is in memory."""
 
 import codecs
 import io
@@ -14,16 +14,16 @@ from pipeline.formats.encodings import codec_of, keeps_ascii, marked_encoding
 _PIECE_BYTES = 256 * 1024
 """Small, so that the memory of one piece is reused for the next."""
 _HEAD_BYTES = 2 * RECORD_BYTES_MAX
-"""The lines that `find_layout` searches for the header line."""
+"""Enough for the lines that `find_layout` searches for the header line."""
 
 
 def read_lines(
     file: IO[bytes], *, encoding: str | None, where: str, mapping: Mapping[str, str] | None = None
 ) -> bytes:
-    """The bytes of a delimited text, up to its end or up to an oversized line or row.
+    """Return the bytes of a delimited text, up to its end or an oversized line or row.
 
-    It is UTF-8 unless the user or a mark states an encoding; the mapping, from `--map`, helps to find the
-    header line.
+    The text is UTF-8 unless the user or a mark states an encoding. The mapping, from `--map`, helps to find
+    the header line.
 
     Raises:
         UsageError: the encoding is not supported.
@@ -62,7 +62,7 @@ def read_lines(
 def _body_of(
     head: bytes, encoding: str | None, mapping: Mapping[str, str] | None, where: str
 ) -> tuple[str, int]:
-    """Delimiter, and offset of the first row; no delimiter without headers, which is reported later."""
+    """Return delimiter and offset of the first row; no delimiter without headers, reported later."""
     codec = "utf-8" if encoding is None or not keeps_ascii(codec_of(encoding)) else codec_of(encoding)
     mark = codecs.BOM_UTF8 if head.startswith(codecs.BOM_UTF8) else b""
     text = head.removeprefix(mark).decode(codec, errors="ignore").encode()
@@ -87,7 +87,7 @@ def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) ->
 
 
 def _pieces(file: IO[bytes], encoding: str | None) -> Iterator[tuple[bytes, bytes]]:
-    """The bytes of the file; in encodings whose bytes can look like line ends, as UTF-8 text too."""
+    """Yield the bytes of the file, and also UTF-8 if bytes of its encoding can look like line ends."""
     decoder = None
     if encoding is not None and not keeps_ascii(codec := codec_of(encoding)):
         marked = marked_encoding(file.read(4))

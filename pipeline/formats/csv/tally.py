@@ -1,4 +1,4 @@
-"""An independent count of the rows of a delimited file, and of their text in bytes.
+"""Count the rows of a delimited file, and their text in bytes, independently of parsers.
 
 Parsers are third-party code, and a parser that reads a file as a single row, or none, reports no error. So
 the bytes are counted a second time here, without a parser, by the rules of RFC 4180. A parsed table is
@@ -39,7 +39,7 @@ class Body(NamedTuple):
     """The bytes examined at a time, extended to the end of a line."""
 
     def copy(self) -> bytes:
-        """A copy that has only the rows."""
+        """Return a copy of the rows only."""
         return self.text[self.start : self.stop]
 
 
@@ -49,14 +49,14 @@ class CsvTally(NamedTuple):
     row_count: int
     """Line ends outside of quoted cells, and the last row, which needs none."""
     text_byte_count: int
-    """UTF-8 bytes of all cells: enclosing quotes not counted, doubled quotes once."""
+    """UTF-8 bytes of all cells; enclosing quotes do not count, doubled quotes count once."""
     regular: bool
     """Every row has the same number of cells, every quote encloses a whole cell, and every CR is
     part of a CR LF."""
 
 
 def text_bytes(cells: pl.DataFrame) -> int:
-    """UTF-8 bytes of all cells of a table, for comparison with a `CsvTally`."""
+    """Return the UTF-8 bytes of all cells of a table, to compare with a `CsvTally`."""
     lengths = (pl.col(pl.String).str.len_bytes(), pl.col(*CLOSED_SETS).cat.len_bytes())
     return sum(cells.select(length.cast(pl.Int64).sum() for length in lengths).row(0))
 
@@ -98,7 +98,7 @@ def line_ends(text: bytes) -> int:
 class _Grammar(NamedTuple):
     mark: bytes
     edges: frozenset[bytes]
-    """What may precede and follow a quoted cell; nothing, if the adjacent quote belongs to another."""
+    """Bytes that may precede or follow a quoted cell; empty if the adjacent quote belongs to another."""
     not_separators: bytes
     legal: re.Pattern[bytes]
     """The longest well-formed part of a text; quotes inside of cells are allowed."""
@@ -133,7 +133,7 @@ class _Outside(NamedTuple):
 
 
 def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
-    """The separators outside of quoted cells if every quote encloses a whole cell; else None.
+    """Return the separators outside quoted cells if every quote encloses a whole cell; else None.
 
     Quotes alternate between opening and closing; two adjacent quotes are one escaped quote.
     """
@@ -164,7 +164,7 @@ def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
 
 
 def _long_row(separators: Sequence[bytes], lengths: Sequence[int]) -> int | None:
-    """The first row longer than whole blocks of a payment; shorter oversized rows are found later."""
+    """Return the first row with too many whole blocks of text; shorter oversized rows are found later."""
     filled = 0
     for number, (block, length) in enumerate(zip(separators, lengths, strict=True)):
         filled = 0 if b"\n" in block else filled + length
@@ -174,7 +174,7 @@ def _long_row(separators: Sequence[bytes], lengths: Sequence[int]) -> int | None
 
 
 def _blocks(body: Body) -> Iterator[bytes]:
-    """The rows in parts; every part but the last ends with a line end."""
+    """Yield the rows in parts; every part but the last ends with a line end."""
     text, start, end, block_bytes = body
     while start < end:
         stop = text.find(b"\n", start + block_bytes, end) + 1 or end
@@ -204,7 +204,7 @@ def refuse_long_lines(body: bytes, *, where: str, line_first: int) -> None:
 
 
 def long_line_at(body: bytes) -> int | None:
-    """The offset of an oversized line; searched in strides, so that short lines cost nothing."""
+    """Return the offset of an oversized line; the search skips ahead, so that short lines cost nothing."""
     start = 0
     while len(body) - start > RECORD_BYTES_MAX:
         stop = start + RECORD_BYTES_MAX + 1
@@ -218,12 +218,12 @@ def long_line_at(body: bytes) -> int | None:
 
 
 def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
-    """The offset after the last complete row; if no row ends near the end, an offset within the row there.
+    """Return the offset after the last complete row; if none ends near the end, an offset in that row.
 
     The last row may be cut; the first begins at `start`.
     """
     grammar = _grammar(delimiter.encode())
-    # Row by row is slow: search only near the end, from a line before which no cell is open.
+    # Going row by row is slow: search only near the end, from a line start with no open cell.
     near = text.find(b"\n", max(start, len(text) - 2 * RECORD_BYTES_MAX)) + 1
     closed = grammar.legal.match(text, start, max(start, near))
     start = start if closed is None else closed.end()
@@ -239,7 +239,7 @@ def unclosed_row(line: int, where: str) -> InputError:
 
 
 def long_line(line: int, where: str) -> InputError:
-    """The error for a line longer than any payment's."""
+    """Return the error for a line longer than any payment's."""
     return InputError(
         Sentence("csv.line_longer_than", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
     )

@@ -1,6 +1,6 @@
 """Write delimited text: outcomes, and payment files in the dialect of their input.
 
-Every cell is kept. Quotes are written only if a cell needs them, whatever the input had; lines before its
+Every cell is kept. Quotes are written only if a cell needs them, whatever the input had. Lines before the
 header line are dropped, as their meaning is unknown.
 """
 
@@ -22,10 +22,10 @@ SUFFIX = ".csv"
 _DELIMITER = ","
 """The delimiter of an output file whose input had none."""
 _SPREADSHEET_LINE_END = "\r\n"
-"""Line end of payment files whose input had no lines."""
+"""Line end of payment files whose input had none."""
 _ROWS_WRITTEN_AT_ONCE = 25_000
 _MARKED = ("utf-16", "utf-32")
-"""Encodings whose mark states the byte order: they are written with one, in little endian."""
+"""Encodings that need a mark for the byte order: they are written with one, little endian."""
 _MARKS = {
     **dict.fromkeys(("utf-8", "utf-8-sig"), codecs.BOM_UTF8),
     "utf-16": codecs.BOM_UTF16_LE,
@@ -78,7 +78,7 @@ def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: st
     Raises:
         OSError: the file cannot be written.
         OutputError: a cell has a character that the encoding lacks.
-        AssertionError: without a header line, the file holds other rows than the table.
+        AssertionError: a file without a header line does not hold the rows of the table.
     """
     assert all(kind == pl.String for kind in table.dtypes)
     # Through memory, so that a full disk fails in this file and not in polars.
@@ -108,7 +108,7 @@ def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memor
 
 
 def _mark(dialect: Dialect) -> bytes:
-    """The byte order mark, without which a reader of UTF-16 would not know the byte order."""
+    """Return the byte order mark; readers of UTF-16 need it."""
     codec = codecs.lookup(dialect.encoding).name
     if codec not in _MARKED and not dialect.byte_order_mark:
         return b""
@@ -138,7 +138,7 @@ def _assert_holds(data: bytes, rows: pl.DataFrame, dialect: Dialect, *, column: 
 
 
 def _as_written(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows as text, except for enums, which polars itself writes as text."""
+    """Return the rows as text, except enums, which polars writes as text itself."""
     return rows.with_columns(
         column_as_text(column) for column in rows if column.dtype not in (pl.String, *CLOSED_SETS)
     )

@@ -3,8 +3,8 @@
 Each cell becomes the text that a person sees, if the file still holds it. A sort code that Excel turned into
 a number stays a number, which the local rules report as damaged. Nothing is padded or guessed.
 
-A workbook is a ZIP of XML. Its declared size is checked here (`archive`). A child unpacks and parses it
-(`grid`): a library reads the values, and our own count everything else (`cells`).
+A workbook is a ZIP of XML. Its declared size is checked here (`archive`). A child process unpacks and parses
+it (`grid`): a library reads the values, our own code counts everything else (`cells`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ SUFFIX = ".xlsx"
 SUFFIXES = (SUFFIX, ".xlsm")
 BUCKET_BYTES = 8 * 1024**2
 MEMORY_PER_BYTE = 32
-"""As for Parquet, which compresses as well."""
+"""As for Parquet, which is compressed too."""
 OPTIONS = ("sheet",)
 
 _ZIP_MAGIC = b"PK\x03\x04"
@@ -49,7 +49,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
 
     Raises:
         InputError: it is not a workbook, is protected or damaged, unpacks to too much, or lacks the sheet or
-        rows in it.
+        any rows.
     """
     if not data:
         raise InputError(Sentence("excel.file_empty_give", where=where))
@@ -64,7 +64,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     return table_of(grid, options.mapping, where)
 
 
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - its cells are text
+def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - cells are text
     """Always None: text cells can always be rewritten."""
     return None
 
@@ -79,7 +79,7 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
 
 
 def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) -> Table:
-    """The rows below the header row, under its names (InputError: it has none); by default the first row."""
+    """Return the rows below the header row (InputError: none); by default it is the first row."""
     cells, defects, numbers = (
         grid.drop(BESIDE),
         grid[DEFECT],
@@ -117,7 +117,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     )
 
 
-def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - all of it is read back
+def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - every column is read back
     """Write a table as a workbook, and read all of it back.
 
     Raises:
@@ -150,7 +150,7 @@ def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: st
 
 
 def _decimals(positions: pl.Series, headers: Sequence[str]) -> dict[str, list[int]]:
-    """Header -> the rows, from 0, with a decimal that could be read as thousands."""
+    """Return header -> rows, from 0, with a decimal that could be read as thousands."""
     rows: dict[str, list[int]] = {}
     for row in positions.is_not_null().arg_true():
         for position in positions[row]:

@@ -1,8 +1,8 @@
 """The ZIP archive of a workbook: its size, its parts and their XML (ECMA-376-1).
 
 Two parsers of one ZIP can see different files: sizes may be understated, names repeated, bytes hidden after
-the end. So the parts are copied once into a new ZIP, counted while they are unpacked, and every parser gets
-the copy.
+the end. So the parts are copied once into a new ZIP, which every parser gets, and counted while they are
+unpacked.
 """
 
 import io
@@ -17,7 +17,7 @@ from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 512 * 1024**2
 RATIO_MAX = 200
-"""Limit of unpacked to packed size; a sheet of a hundred thousand rows had 11."""
+"""Limit of unpacked to packed size; it was 11 for a sheet of a hundred thousand rows."""
 PARTS_MAX = 2_000
 
 _SMALL_BYTES = 1024**2
@@ -32,7 +32,7 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
     """Refuse a workbook with a larger declared size than any payment file. Nothing is unpacked yet.
 
     Raises:
-        InputError: it is too large, is no ZIP, or has a password.
+        InputError: it is too large, not a ZIP, or protected by a password.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -60,7 +60,7 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
 
 
 def copied(data: bytes) -> bytes:
-    """The parts that hold cells, copied into a new ZIP with correct sizes.
+    """Copy the parts that hold cells into a new ZIP with correct sizes.
 
     Raises:
         ValueError, BadZipFile, zlib.error: a part is damaged or repeated, or its size differs from the
@@ -86,7 +86,7 @@ def _is_needed(name: str) -> bool:
 
 
 def _copy_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo, target: zipfile.ZipFile) -> None:
-    """Copy a part. zipfile stops at the declared size, and compares the checksum."""
+    """Copy a part. zipfile stops at the declared size and compares the checksum."""
     copied_bytes = 0
     with archive.open(part) as source, target.open(part.filename, "w") as into:
         while chunk := source.read(_CHUNK_BYTES):
@@ -115,7 +115,7 @@ def parse(
 ) -> None:
     """Parse untrusted XML: nothing is fetched, and no entity is defined.
 
-    Elements of the known namespaces are reported without them.
+    Elements of the known namespaces are reported without their namespace.
 
     Raises:
         ValueError: it has a document type, which could define entities.

@@ -1,7 +1,7 @@
 """The cells of a sheet as its XML states them, counted independently of the library that reads it.
 
-The library returns every value as text. Only this count finds which values were numbers, with which digits,
-which are errors, which cells are merged, and which formulas were never calculated. Source: ECMA-376-1, 18.3.1
+The library returns every value as text. Only this count shows numbers and their digits, errors, merged cells
+and formulas that were never calculated. Source: ECMA-376-1, 18.3.1
 (worksheets): `row`, `c`, `v`, `f`, `is` and `mergeCell`.
 """
 
@@ -20,7 +20,7 @@ from pipeline.wording import Sentence
 ROWS_MAX = 1_048_576
 COLUMNS_MAX = 16_384
 _MERGED_MAX = 250_000
-"""No row with merged cells can be paid, so a sheet of payments has few of them."""
+"""A row with merged cells cannot be paid, so a sheet of payments has few of them."""
 
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 
@@ -55,7 +55,7 @@ class Cells:
     """The used range; none in an empty sheet."""
 
     def include(self, row: int, column: int) -> None:
-        """Extend the range to this cell."""
+        """Extend the used range to this cell."""
         self.row_last = max(self.row_last, row)
         self.row_first = min(self.row_first, row)
         self.column_last = max(self.column_last, column)
@@ -75,12 +75,11 @@ class Cells:
 def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], budget: SizeBudget) -> Cells:
     """Count the XML of a sheet, in one pass.
 
-    The texts of all cells are counted in bytes; `shared_lengths`, from `texts.shared_lengths`, has those of
-    shared texts.
+    Text is counted in bytes; `shared_lengths`, from `texts.shared_lengths`, has the sizes of shared texts.
 
     Raises:
         InputError: a row, or the whole text, is too large for payments, or there are too many merged ranges.
-        ValueError, IndexError, expat.ExpatError: it is no sheet.
+        ValueError, IndexError, expat.ExpatError: it is not a sheet.
     """
     reader = _Reader(shared_lengths, RowBytes(budget))
     parse(sheet, start=reader.start, end=reader.end, text=reader.text)
@@ -89,7 +88,7 @@ def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], budget: SizeBud
 
 
 def position(reference: str) -> tuple[int, int]:
-    """Row and column of a cell, counted from 1.
+    """Return row and column of a cell, counted from 1.
 
     >>> position("AB12")
     (12, 28)
@@ -110,7 +109,7 @@ def position(reference: str) -> tuple[int, int]:
 
 
 class _Reader:
-    """Parser events of a sheet."""
+    """Handles the parser's events for a sheet."""
 
     def __init__(self, shared_lengths: Sequence[int], rows: RowBytes) -> None:
         self.cells = Cells()

@@ -1,7 +1,7 @@
-"""Read people's decisions from a workbook: its columns Decision and Reason, by row.
+"""Read people's decisions on rows from the columns Decision and Reason of a workbook.
 
-Other people and programs have changed the workbook, so a child parses it, like any untrusted file, and it is
-used only if it names its run.
+People and other programs have changed the workbook. So a child process parses it, like any untrusted file,
+and it is used only if it names its run.
 """
 
 import json
@@ -26,21 +26,21 @@ from schemas.review import Decision
 from schemas.row_positions import RowPositions
 
 RUN_ID = "Run id"
-"""The label of the run id, in the first column of a sheet; the id is beside it."""
+"""The label of the run ID, in the first column of a sheet; the ID is next to it."""
 ROW, DECISION, REASON = "Row", "Decision", "Reason"
 """The headers of the columns that are read back."""
 DECIDED_BY = "Decided by"
-"""The header of an optional column: a name in it is an unverified claim."""
+"""The header of an optional column, whose names are unverified claims."""
 CLAIM_CHARS_MAX = 120
 
 
 def key_of(header: str) -> str:
-    """The key of a header, in any language."""
+    """Return the key of a header in any language."""
     return "sheet." + "_".join(re.findall("[a-z0-9]+", header.lower()))
 
 
 def _in_every_language() -> dict[str, str]:
-    """Words of a workbook in each language -> English."""
+    """Return the words of a workbook in each language -> English."""
     headers = (RUN_ID, ROW, DECISION, REASON, DECIDED_BY)
     every = product(headers, LANGUAGES)
     return {words(Sentence(key_of(header)), SurfaceKind.ANY, code): header for header, code in every}
@@ -54,12 +54,12 @@ _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 
 
 def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | None = None) -> pl.DataFrame:
-    """Read the decisions of a workbook about a run: `Decisions` by row, without who decided and when.
+    """Read the decisions about a run from a workbook: `Decisions` by row, without author and time.
 
     A name in a workbook is a claim, not a signature.
 
     Raises:
-        InputError: it cannot be read, is of another run, or has an invalid decision.
+        InputError: the workbook cannot be read, is about another run, or has an invalid decision.
     """
     where = path.name
     data = _bytes(path)
@@ -92,17 +92,16 @@ def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | N
 
 
 def parse(data: bytes, *, bytes_max: int, headers: str) -> Iterator[pl.DataFrame]:
-    """Parse a workbook, in the child, with the checks of a payment workbook.
+    """Parse a workbook in the child process, with the checks for payment workbooks.
 
-    It yields one part: one row per row of a sheet with the three columns, and one per run id. `bytes_max`
-    limits the cells of a sheet, as in `expansion.table_bytes_max`. The JSON object maps header names to
-    English.
+    Yield one part: one row per row of a sheet with the three columns, and one per run ID. `bytes_max` limits
+    the cells of a sheet, as in `expansion.table_bytes_max`. The JSON object maps header names to English.
 
     Raises:
         InputError: a sheet holds more than a person would write.
-        Exception, PanicException: as the library; a damaged file may raise any error.
+        Exception, PanicException: from the library; a damaged file may raise any error.
     """
-    import fastexcel  # only the child needs it
+    import fastexcel  # only the child process needs it
 
     copy = copied(data)
     refuse_huge_sheets(copy, bytes_max=bytes_max)
@@ -137,7 +136,7 @@ def _sheet(name: str, rows: Sequence[Sequence[str | None]], headers: Mapping[str
 
 
 def _name(cell: str | None) -> str | None:
-    """A name for the record, without characters that look like others or control a terminal."""
+    """Clean a name of characters that look like others or control a terminal."""
     kept = "".join(one for one in cell or "" if one.isprintable())
     return " ".join(kept.split())[:CLAIM_CHARS_MAX] or None
 

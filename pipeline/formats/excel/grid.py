@@ -1,7 +1,7 @@
-"""One sheet as a grid of text, in the child: two readers must agree on every cell that is not text.
+"""Read one sheet as a grid of text in the child process; two readers must agree on all non-text cells.
 
 fastexcel (calamine) reads the values; `cells` counts them from the XML. Text is taken from fastexcel; a
-number from the XML, digit by digit, if fastexcel sees the same number.
+number is taken from the XML, digit by digit, if fastexcel sees the same number.
 """
 
 import io
@@ -38,22 +38,22 @@ _EMPTY_PER_FILLED_MAX = 20
 """Without this limit, a sheet with only its first and last corner filled would take gigabytes."""
 
 DIGITS_MAX = 15
-"""Significant digits of a number that spreadsheets keep and show; the rest is binary noise."""
+"""Significant digits that spreadsheets keep and show; the rest is binary noise."""
 _AMBIGUOUS = re.compile(AMBIGUOUS)
 _WHOLE_MAX = 10.0**DIGITS_MAX
 _DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)")
 
 
 def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.DataFrame]:
-    """Parse one sheet of a workbook; without a name, the only visible one that has data.
+    """Parse one sheet of a workbook; without a name, the only visible one with data.
 
-    It yields one part: the used range of the sheet as text, from the first to the last filled row; empty
-    cells are null. Extra columns include `DEFECT` and `SHEET_ROW`. `bytes_max` limits the cells, as in
+    Yield one part: the used range of the sheet as text, from the first to the last filled row; empty cells
+    are null. Extra columns include `DEFECT` and `SHEET_ROW`. `bytes_max` limits the cells, as in
     `expansion.table_bytes_max`.
 
     Raises:
         InputError: a sentence for the user, without the name of the file.
-        Exception, PanicException: as the libraries; a damaged file may raise any error.
+        Exception, PanicException: from the libraries; a damaged file may raise any error.
     """
     workbook = copied(data)
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
@@ -97,8 +97,8 @@ def _headers(workbook: bytes, sheet: str) -> tuple[str, ...]:
 
 
 def _values(workbook: bytes, sheet: str) -> pl.DataFrame:
-    """The sheet as fastexcel reads it: every cell as text, errors as null."""
-    import fastexcel  # only the child needs it
+    """Read the sheet with fastexcel: every cell as text, errors as null."""
+    import fastexcel  # only the child process needs it
 
     read = fastexcel.read_excel(workbook).load_sheet(sheet, header_row=None, dtypes="string")
     values: pl.DataFrame = read.to_polars()
@@ -117,7 +117,7 @@ def _refuse_sparse(cells: Cells) -> None:
 
 
 def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
-    """Require that both readers see the same range, and as many values in each column (ValueError)."""
+    """Require that both readers see the same range and number of values per column (ValueError)."""
     if (values.width, values.height) != (
         cells.column_last - cells.column_first + 1,
         cells.row_last - cells.row_first + 1,
@@ -131,14 +131,14 @@ def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
 
 
 def _refuse_long_rows(values: pl.DataFrame, row_first: int) -> None:
-    """Refuse an oversized row; most are found during the count, if their cells are adjacent."""
+    """Refuse an oversized row; most are already found during the count, if their cells are adjacent."""
     lengths = values.select(pl.sum_horizontal(pl.all().str.len_bytes())).to_series()
     index = lengths.arg_max() or 0
     refuse_long_row(lengths[index] or 0, f"sheet row {row_first + index}")
 
 
 def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:
-    """Numbers, booleans and errors as a person sees them, by column and row of the sheet."""
+    """Return numbers, booleans and errors as a person sees them, by column and row of the sheet."""
     seen: dict[int, dict[int, str]] = {}
     for cell in cells.errors:
         seen.setdefault(cell.column, {})[cell.row] = cell.written
@@ -152,7 +152,7 @@ def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:
 
 
 def _overlaid(values: pl.DataFrame, seen: Mapping[int, Mapping[int, str]], cells: Cells) -> pl.DataFrame:
-    """The values, replaced by the seen ones in some cells."""
+    """Replace the values of some cells by what a person sees."""
     columns = [
         _replaced(values.to_series(column - cells.column_first), rows, cells.row_first)
         for column, rows in seen.items()
@@ -161,7 +161,7 @@ def _overlaid(values: pl.DataFrame, seen: Mapping[int, Mapping[int, str]], cells
 
 
 def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) -> pl.Series:
-    """Positions, in each row, of numbers that could be read as thousands, such as 1.500."""
+    """Return the positions, per row, of numbers that could be read as thousands, such as 1.500."""
     found: dict[int, list[int]] = {}
     for column, rows in seen.items():
         for row, text in rows.items():
@@ -187,7 +187,7 @@ def _replaced(column: pl.Series, rows: Mapping[int, str], row_first: int) -> pl.
 
 
 def _shown(cell: Cell, read: str | None) -> str:
-    """A number or a date as text; a ValueError unless both readers see the same one."""
+    """Return a number or a date as text (ValueError: the readers disagree)."""
     if read is not None and (date := _DATE.fullmatch(read)) is not None:
         # ISO 8601; a date without a time is stored as midnight.
         return date["date"] if date["time"] == "00:00:00" else f"{date['date']}T{date['time']}"
@@ -199,10 +199,10 @@ def _shown(cell: Cell, read: str | None) -> str:
 
 
 def number_text(number: float) -> str:
-    """A number as exact decimal text, with just the digits that a spreadsheet shows.
+    """Write a number as exact decimal text, with the digits that a spreadsheet shows.
 
-    Digits after the fifteenth are lost; such a number is written as a spreadsheet shows it, so that it cannot
-    be mistaken for an identifier.
+    A number that lost digits after the fifteenth is written as a spreadsheet shows it, so that it cannot be
+    mistaken for an identifier.
 
     >>> number_text(0.1 + 0.2), number_text(1500.0), number_text(12345.0), number_text(8.93e19)
     ('0.3', '1500', '12345', '8.93E+19')
@@ -221,7 +221,7 @@ def number_text(number: float) -> str:
 
 
 def _merged(cells: Cells, height: int) -> pl.Series:
-    """The defect of rows with merged cells, because only the first cell has the value."""
+    """Return the defect of rows with merged cells, of which only the first has the value."""
     rows: list[int] = []
     row_next = cells.row_first
     # Each row is visited once, however many ranges it is in.
@@ -232,7 +232,7 @@ def _merged(cells: Cells, height: int) -> pl.Series:
 
 
 def _without_blank_end(values: pl.DataFrame) -> pl.DataFrame:
-    """Without trailing rows of empty formulas and blanks."""
+    """Drop trailing rows of empty formulas and blanks."""
     has_text = pl.any_horizontal(pl.exclude(BESIDE).str.strip_chars() != "").fill_null(value=False)
     filled = values.select(has_text).to_series().arg_true()
     return values.head(0 if filled.is_empty() else int(filled[-1]) + 1)

@@ -22,7 +22,7 @@ _HEADERS_QUOTED_LENGTH_MAX = 120
 
 
 class Sheet(NamedTuple):
-    """One sheet."""
+    """One sheet of a workbook."""
 
     name: str
     is_visible: bool
@@ -60,7 +60,7 @@ def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
 def chosen(
     archive: zipfile.ZipFile, name: str | None, *, bytes_max: int, headers_of: Callable[[str], Sequence[str]]
 ) -> tuple[Sheet, Cells]:
-    """The sheet of this name, hidden or not; without a name, the only visible one with data, or payments.
+    """Choose the sheet of this name, even hidden; else the only visible one with data, or payments.
 
     `bytes_max` limits the cells, as in `expansion.table_bytes_max`.
 
@@ -97,7 +97,7 @@ def chosen(
 
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
-    """The contents of all sheets, hidden ones too; an InputError if they exceed any payment file."""
+    """Count all sheets, even hidden ones (InputError: larger than any payment file)."""
     texts = shared_lengths(archive, SizeBudget(bytes_max))
     for sheet in sheets_of(archive):
         yield _counted(archive, sheet, texts, bytes_max)
@@ -116,7 +116,7 @@ def _counted(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes
 
 
 def _refusal(key: str, sheets: list[Sheet], headers: Sequence[str] = ()) -> Sentence:
-    """A sentence with the sheets' names as `sheets`, and their headers as `headers`."""
+    """Return a sentence with the sheets' names as `sheets` and their headers as `headers`."""
     names = [sheet.name[:_NAME_QUOTED_LENGTH_MAX] for sheet in sheets[:_NAMES_QUOTED_MAX]]
     shown = [
         Sentence("excel.sheet" if sheet.is_visible else "excel.hidden_sheet", name=name)

@@ -1,6 +1,6 @@
-"""The shared texts of a workbook: their lengths, and how much of them a sheet shows.
+"""The shared texts of a workbook: their lengths, and how much text a sheet shows.
 
-A text shared by a million cells is in the file once, so its length is added up per cell before a library
+A text shared by a million cells is in the file only once, so its length is added up per cell before a library
 makes a table of it. Source: ECMA-376-1, 18.4 (shared strings): `si`, `t` and `rPh`.
 """
 
@@ -12,15 +12,14 @@ from pipeline.files.expansion import RECORD_BYTES_MAX, SizeBudget, refuse_long_r
 from pipeline.formats.excel.archive import parse
 
 _PART = "xl/sharedstrings.xml"
-"""The path where the library looks for shared texts, in letters of any case."""
+"""The path at which the library looks for shared texts, in any case."""
 
 
 def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:
     """The UTF-8 bytes of each shared text, in order; empty if the workbook has none.
 
     Raises:
-        InputError: they are too large.
-        ValueError, expat.ExpatError: it is not a table of texts.
+        InputError: the texts are too large. ValueError, expat.ExpatError: the part is not a table of texts.
     """
     reader = _Reader(budget)
     for part in archive.infolist():
@@ -31,7 +30,7 @@ def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int
 
 
 class _Reader:
-    """Parser events of the table of texts."""
+    """Handles the parser's events for the table of texts."""
 
     def __init__(self, budget: SizeBudget) -> None:
         self.lengths = array("Q")
@@ -81,7 +80,7 @@ class RowBytes:
         """Count a cell.
 
         Raises:
-            InputError: its row exceeds `RECORD_BYTES_MAX`, or all rows exceed their limit.
+            InputError: its row exceeds `RECORD_BYTES_MAX`, or all rows together their limit.
         """
         if row != self._row:
             self.end_row()

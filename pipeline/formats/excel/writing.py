@@ -1,7 +1,7 @@
 """Write workbooks: one sheet, each cell as text, amounts unchanged.
 
-Text is never a formula, and keeps leading zeros when the file is edited. A cell is written as a number only
-if the column of amounts had numbers, and the number keeps all digits.
+Text never becomes a formula, and keeps leading zeros when the file is edited. A cell is written as a number
+only if the amount column had numbers and no digit is lost.
 """
 
 import io
@@ -17,7 +17,7 @@ from pipeline.formats.table import Dialect, as_text
 from pipeline.wording import Sentence
 
 ROWS_MAX = 1_048_576
-"""Rows of a sheet by ECMA-376, header row included."""
+"""Most rows of a sheet in ECMA-376, header row included."""
 _CELL_CHARS_MAX = 32_767
 _OPTIONS = {
     "constant_memory": True,
@@ -26,13 +26,13 @@ _OPTIONS = {
     "strings_to_numbers": False,
 }
 _SAME_FOR_ALL = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)
-"""The creation date in all workbooks: the same rows give the same bytes."""
+"""The creation date of all workbooks, so that the same rows give the same bytes."""
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,14})?")
 _SHEET = "Payments"
 
 
 def workbook(table: pl.DataFrame, dialect: Dialect, *, where: str) -> bytes:
-    """A workbook of these rows (OutputError: a sheet cannot hold them)."""
+    """Return a workbook of these rows (OutputError: a sheet cannot hold them)."""
     texts = as_text(table)
     if texts.height >= ROWS_MAX:
         raise OutputError(Sentence("excel.rows_too_many", where=where, rows_max=ROWS_MAX - 1))

@@ -1,7 +1,6 @@
 """Layouts of banks, bureaus and the user: lines of cells without headers, recognised by tags and shapes.
 
-All built-in ones are in one table (`table`), in the form of a section `[layouts.NAME]` of the configuration
-(`model`).
+The built-in layouts are in one table (`table`), in the form of a `[layouts.NAME]` section (`model`).
 """
 
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ __all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats"]
 
 @dataclass(frozen=True, slots=True)
 class LayoutFormat:
-    """One layout as a format."""
+    """A layout as a format."""
 
     NAME: str
     layout: BankLayout
@@ -45,7 +44,7 @@ class LayoutFormat:
 
     @property
     def KNOWN_BY(self) -> Sentence:  # noqa: N802 - like the constants of other formats
-        """The start of its files, in words."""
+        """How its files start, in words."""
         return known_by(self.layout)
 
     @property
@@ -68,7 +67,7 @@ class LayoutFormat:
         return reading.read(data, self.layout, encoding=options.encoding, where=where)
 
     def fitted(self, name: str) -> str | None:
-        """A name as the bank accepts it; None if it cannot be written."""
+        """Return a name as the bank accepts it; None if it cannot be written."""
         return writing.fitted(name, self.layout)
 
     def obstacle(self, message: Message) -> Sentence | None:
@@ -88,14 +87,14 @@ class LayoutFormat:
         data: bytes,
         message: Message,
         keep: pl.Series,
-        role: Role,  # noqa: ARG002 - no layout has ids of its own
+        role: Role,  # noqa: ARG002 - layouts have no IDs of their own
     ) -> list[Edit]:
-        """The edits that keep some of the payments; see `writing.kept`."""
+        """Return the edits that keep only these payments; see `writing.kept`."""
         return writing.kept(data, self.layout, message, keep)
 
 
 def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:
-    """The formats of all layouts by name; those of the configuration never have a built-in name."""
+    """Return the formats of all layouts by name; configured ones never have a built-in name."""
     for name in own:
         if name in LAYOUTS:
             raise ConfigurationError(Sentence("layouts.layouts_there_layout", name=name))

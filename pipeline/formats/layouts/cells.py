@@ -6,11 +6,11 @@ from collections.abc import Sequence
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 Span = tuple[int, int]
-"""A range of characters: the first, and the one after the last."""
+"""A range of characters: the first, and the one past the last."""
 
 
 def spans_between(text: str, separator: str) -> list[Span] | None:
-    """The cells between separators, their quotes included; None if a quoted cell is not closed.
+    """Return the cells between separators, with their quotes; None if a quoted cell is not closed.
 
     >>> spans_between('a,"b,c",', ",")
     [(0, 1), (2, 7), (8, 8)]
@@ -54,7 +54,7 @@ def unquoted(cell: str) -> str:
 
 
 def quoted_like(cell: str, text: str, separator: str) -> str:
-    """A text to replace a cell: in quotes if the cell was, or if the text needs them.
+    """Quote a text that replaces a cell, if the cell was quoted or the text needs it.
 
     >>> quoted_like('"Ada"', "Zoe", ","), quoted_like("Ada", "Quillon, Ada", ","), quoted_like("A", "Z", ",")
     ('"Zoe"', '"Quillon, Ada"', 'Z')

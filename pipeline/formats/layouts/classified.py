@@ -1,4 +1,4 @@
-"""Classify the lines of a file by a layout: header, batch, payment, other, trailer."""
+"""Classify the lines of a file by its layout: header, batch, payment, other, trailer."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from pipeline.rules.unasked import LINE_TOO_LONG, LINE_TOO_SHORT
 from pipeline.wording import Sentence
 
 PAYMENT = "payment"
-"""Prefix of the kinds of payments; a number follows."""
+"""Prefix of the kinds of payment lines; a number follows."""
 OTHER = "other"
 HEADER = "header"
 BATCH = "batch"
@@ -29,14 +29,14 @@ _MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}
 
 
 class Named(NamedTuple):
-    """A kind of line and its name in the column `kind`."""
+    """A kind of line and its name in the `kind` column."""
 
     word: str
     kind: LineKind
 
 
 def kinds_of(layout: BankLayout) -> list[Named]:
-    """The kinds of lines of a layout, in the order in which they are tried."""
+    """Return the kinds of lines in a layout, in the order of trying."""
     named = [
         Named(word, kind)
         for word, kind in ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))
@@ -47,7 +47,7 @@ def kinds_of(layout: BankLayout) -> list[Named]:
 
 
 def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:
-    """The lines, with their `kind` and, if the layout has a separator, a list of `cells`.
+    """Add the `kind` of each line and, if the layout has a separator, a list of `cells`.
 
     Raises:
         InputError: the header or trailer is missing, or a quoted cell is not closed.
@@ -70,7 +70,7 @@ def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.Dat
 
 
 def _stands_there(word: str) -> pl.Expr:
-    """True if a line is at the position of this kind."""
+    """True if a line is where lines of this kind are."""
     return {HEADER: pl.col("is_first"), TRAILER: pl.col("is_last")}.get(word, pl.lit(value=True))
 
 
@@ -87,13 +87,13 @@ def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[Sentence]:
 
 
 def has_tags(layout: BankLayout, kind: LineKind) -> pl.Expr:
-    """True if a line has the tags of this kind, or the kind has none."""
+    """True if a line has the tags of this kind, or the kind has no tags."""
     matches = (cell(layout, kind, place).is_in(words) for place, words in kind.tags.items())
     return pl.all_horizontal(pl.lit(value=True), *matches).fill_null(value=False)
 
 
 def cell(layout: BankLayout, kind: LineKind, position: int) -> pl.Expr:
-    """One cell of each line, without surrounding blanks; null if the line lacks the cell."""
+    """Return one cell of each line, without surrounding blanks; null if the line lacks it."""
     widths = layout.widths_of(kind)
     if widths is None:
         text = pl.col("cells").list.get(position - 1, null_on_oob=True)
@@ -106,7 +106,7 @@ def cell(layout: BankLayout, kind: LineKind, position: int) -> pl.Expr:
 
 
 def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
-    """The defect of a payment as a whole: too few or too many cells; else null."""
+    """Return the defect of a whole payment, too few or too many cells; else null."""
     widths = layout.widths_of(kind)
     if widths is None:
         count = pl.col("cells").list.len()

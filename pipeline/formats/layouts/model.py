@@ -1,6 +1,6 @@
-"""The model of a layout: its kinds of lines and the cells in them; built in, or a user's own.
+"""The model of a layout, built in or the user's own: its kinds of lines and the cells in them.
 
-A user's own is a section `[layouts.NAME]` of the configuration:
+A user's layout is a `[layouts.NAME]` section of the configuration:
 
     [layouts.northgate]
     separator = ";"
@@ -82,7 +82,7 @@ OF_FIELD: Mapping[str, Shape] = {
     "name": Shape.NAME,
     "currency": Shape.CURRENCY,
 }
-"""The shape of each field in any layout; the layout decides that of an amount."""
+"""The shape of each field in any layout; the shape of amounts depends on the layout."""
 
 
 def has_shape(cell: str, shape: Shape) -> bool:
@@ -100,7 +100,7 @@ UK_ACCOUNT = "uk_account"
 _FIELDS = (*FIELDS, UK_ACCOUNT)
 _ACCOUNTS = ({"iban"}, {"sort_code", "account_number"}, {UK_ACCOUNT})
 _EVIDENCE_MIN = 2
-"""Fields that identify a layout; a single column could be anything."""
+"""Fewest fields that identify a layout; a single column could be anything."""
 
 
 def _one_or_several(value: object) -> object:
@@ -124,16 +124,16 @@ Widths = Annotated[
 
 
 class _Section(BaseModel):
-    """Immutable, and without unknown keys."""
+    """An immutable section that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class LineKind(_Section):
-    """One kind of line, and what distinguishes it from others."""
+    """One kind of line, and how to recognise it."""
 
     tags: dict[Position, Words] = Field(default_factory=dict)
-    """Cell -> its text in every such line: one text, or one of several."""
+    """Cell -> its text in every such line, or several possible texts."""
     shapes: dict[Position, Shape] = Field(default_factory=dict)
     """Cell -> the shape of its text."""
     widths: Widths | None = None
@@ -141,7 +141,7 @@ class LineKind(_Section):
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it mentions."""
+        """Yield the cells that it mentions."""
         yield from self.tags
         yield from self.shapes
 
@@ -159,7 +159,7 @@ class SummaryLine(LineKind):
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it mentions."""
+        """Yield the cells that it mentions."""
         yield from super().positions
         yield from (place for place in (self.count, self.sum, self.label) if place is not None)
 
@@ -177,18 +177,18 @@ class PaymentLine(LineKind):
     columns: dict[Annotated[str, AfterValidator(_field)], Position]
     """Field -> its cell."""
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] | None = None
-    """The currency of its amounts, if no column states it."""
+    """The currency of the amount, if no column states it."""
     code: Position | None = None
     """The cell with the transaction code."""
     booked_by: tuple[Position, ...] = ()
     """The cells that group payments into a batch: the day, the payer's account."""
     cells_min: Position | None = None
     cells_max: Position | None = None
-    """The number of cells; if not given, any number that includes the mentioned cells."""
+    """Number of cells; if not given, any number that includes the cells mentioned."""
 
     @property
     def positions(self) -> Iterator[int]:
-        """The cells that it mentions."""
+        """Yield the cells that it mentions."""
         yield from super().positions
         yield from self.columns.values()
         yield from self.booked_by
@@ -224,17 +224,17 @@ class BankLayout(_Section):
     """The longest name that the bank accepts, in characters."""
     name_characters: Literal["any", "bacs"] = "any"
     unknown_total: str | None = None
-    """A total with an unknown rule: the file is read, but never changed."""
+    """A total whose rule is unknown: the file is read but never changed."""
 
     @property
     def line_kinds(self) -> Iterator[LineKind]:
-        """Every kind of line in the layout."""
+        """Yield every kind of line in the layout."""
         yield from self.payments
         yield from self.others
         yield from (each for each in (self.header, self.batch, self.trailer) if each is not None)
 
     def widths_of(self, kind: LineKind) -> Widths | None:
-        """The widths of the cells of such a line; None if a separator divides them."""
+        """Return the cell widths of such a line; None if a separator divides the cells."""
         return kind.widths or self.widths
 
     @property
@@ -245,7 +245,7 @@ class BankLayout(_Section):
         return min([*rooms, *([] if self.name_length_max is None else [self.name_length_max])], default=None)
 
     def shapes_of(self, kind: PaymentLine) -> dict[int, Shape]:
-        """The shapes of a payment's cells: those of the layout, else those of the fields."""
+        """Return the shapes of a payment's cells: the layout's, else the fields'."""
         money = {"amount": Shape.MONEY if self.amount_in == "main" else Shape.PENCE}
         by_field = {**OF_FIELD, **money}
         derived = {place: by_field[field] for field, place in kind.columns.items() if field in by_field}

@@ -1,4 +1,4 @@
-"""Read a file in a bank's layout: from bytes to text, and from its lines to payments."""
+"""Read a file in a bank's layout: decode its text, then turn lines into payments."""
 
 import codecs
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
 
 
 def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> pl.DataFrame:
-    """The lines of a file, with position and kind.
+    """Return the lines of a file with position and kind.
 
     Raises:
         UsageError: the encoding is not supported.
@@ -82,10 +82,10 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
 
 
 def payments_of(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
-    """The payments among classified lines, in file order.
+    """Return the payments among classified lines, in file order.
 
-    `line`, `start`, `end` and `batch_line` of the lines, `defect`, `code`, `booked` (text), `hundredths`
-    (null if malformed), and the layout's canonical fields.
+    The columns are `line`, `start`, `end` and `batch_line` of the lines, `defect`, `code`, `booked` (text),
+    `hundredths` (null if malformed), and the layout's canonical fields.
     """
     own = ("line", "start", "end", "batch_line")
     unknown = lines.filter(kind=UNKNOWN).select(*own, defect=pl.lit(CODE_UNKNOWN))
@@ -101,7 +101,7 @@ def _columns(layout: BankLayout, kind: PaymentLine) -> Iterator[pl.Expr]:
     cells = {field: _filled(cell(layout, kind, place)) for field, place in kind.columns.items()}
     account = cells.pop(UK_ACCOUNT, None)
     if account is not None:
-        # Other texts are left to the rules for account numbers.
+        # The rules for account numbers judge other texts.
         cells["sort_code"] = account.str.extract(_UK_ACCOUNT, 1)
         cells["account_number"] = pl.coalesce(account.str.extract(_UK_ACCOUNT, 2), account)
     amount = cells.get("amount", pl.lit(None, dtype=pl.String))
@@ -129,7 +129,7 @@ def _filled(text: pl.Expr) -> pl.Expr:
 
 
 def _main_unit(cents: pl.Expr) -> pl.Expr:
-    """Hundredths as decimal text, exactly."""
+    """Write hundredths as exact decimal text."""
     digits = cents.cast(pl.String).str.zfill(3)
     return digits.str.head(-2) + "." + digits.str.tail(2)
 
@@ -154,7 +154,7 @@ def _locations(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> 
 
 
 def _batch_labels(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
-    """The name of each batch: its label, or else its line."""
+    """Return the name of each batch: its label, or else its line."""
     label: pl.Expr = pl.lit(None, dtype=pl.String)
     if layout.batch is not None and layout.batch.label is not None:
         label = _filled(cell(layout, layout.batch, layout.batch.label))
@@ -191,11 +191,11 @@ class DecodedText(NamedTuple):
 
 
 def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
-    """The text of a file, UTF-8 unless an encoding is given; never lossy.
+    """Decode a file without loss, as UTF-8 unless an encoding is given.
 
     Raises:
         UsageError: no bank accepts this encoding.
-        InputError: the bytes are not text in it.
+        InputError: the bytes are not text in this encoding.
     """
     used = encoding_of(encoding)
     if marked_encoding(data) is not None:
@@ -209,7 +209,7 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
 
 
 def encoding_of(name: str | None) -> str:
-    """A single-byte encoding by one of its names, or UTF-8; UTF-8 for None.
+    """Return a single-byte encoding by one of its names, or UTF-8; UTF-8 for None.
 
     Raises:
         UsageError: it is another multi-byte encoding, in which edits cannot be positioned.

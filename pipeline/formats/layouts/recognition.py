@@ -50,7 +50,7 @@ def fits(head: bytes, layout: BankLayout) -> bool:
 
 
 def known_by(layout: BankLayout) -> Sentence:
-    """How `fits` recognises a file, in words.
+    """Return how `fits` recognises a file, in words.
 
     >>> from pipeline.formats.layouts.table import LAYOUTS
     >>> str(known_by(LAYOUTS["cashbacs"]))[:55]
@@ -67,7 +67,7 @@ def known_by(layout: BankLayout) -> Sentence:
 
 
 def _known_cells(kind: LineKind, shapes: Mapping[int, Shape]) -> list[Sentence]:
-    """For each cell that identifies the layout: its shape, or the words allowed in it."""
+    """Describe each cell that identifies the layout: its shape, or the words allowed in it."""
     known: dict[int, Sequence[Sentence | str]] = {
         place: [Sentence(f"formats.shape_{shape.name.lower()}")] for place, shape in shapes.items()
     }
@@ -78,7 +78,7 @@ def _known_cells(kind: LineKind, shapes: Mapping[int, Shape]) -> list[Sentence]:
 
 
 def _first_line_fits(text: str, layout: BankLayout) -> bool:
-    """True if the tags of the first line fit there, which decides for most files."""
+    """True if the first line has its tags, which decides for most files."""
     line = text.lstrip(f" \r\n{END_OF_FILE}").partition("\n")[0].removesuffix("\r")
     return any(_has_tags(line, layout, kind) for kind in _first_kinds(layout))
 
@@ -109,7 +109,7 @@ def _has_tags(line: str, layout: BankLayout, kind: LineKind) -> bool:
 
 
 def _cells(line: str, layout: BankLayout, kind: LineKind) -> list[str]:
-    """The cells of one line, as in `classified`; none if it cannot be cut."""
+    """Return the cells of one line, as in `classified`; none if it cannot be cut."""
     widths = layout.widths_of(kind)
     if widths is not None:
         spans: Sequence[Span] | None = spans_by_widths(widths)
@@ -142,7 +142,7 @@ def _header_fits(lines: pl.DataFrame, layout: BankLayout) -> bool:
 
 
 def _looks(lines: pl.DataFrame, layout: BankLayout, kind: PaymentLine) -> list[tuple[int, bool]]:
-    """The line of each payment, and whether it looks like one."""
+    """Return the line of each payment, and true if it looks like one."""
     shapes = layout.shapes_of(kind)
     cells = lines.select(
         "line",

@@ -1,4 +1,4 @@
-"""The built-in layouts, from `known.toml`; it has the form of a user's own (`model`)."""
+"""The built-in layouts, from `known.toml`, in the same form as a user's (`model`)."""
 
 import tomllib
 from collections.abc import Mapping
@@ -15,6 +15,6 @@ LAYOUTS: Mapping[str, BankLayout] = TypeAdapter(dict[str, BankLayout]).validate_
 
 
 def why_never_changed(layout: BankLayout) -> Sentence | str | None:
-    """Why no changed copy of a file can be written, in the configuration's words for a user's layout."""
+    """Return why no changed copy can be written; for a user's layout, in the configuration's words."""
     is_ours = layout.unknown_total and layout in LAYOUTS.values()
     return Sentence("layouts.hash_total") if is_ours else layout.unknown_total

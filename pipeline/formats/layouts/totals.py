@@ -1,4 +1,4 @@
-"""Totals in headers, trailers and batch lines: compared with the payments, recalculated for copies."""
+"""Totals in headers, trailers and batch lines: compare them with payments, recalculate them for copies."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -30,7 +30,7 @@ class TotalField(NamedTuple):
 
 
 def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
-    """Amounts as a number of hundredths; null if one is malformed."""
+    """Return amounts in hundredths; null if malformed."""
     if layout.amount_in == "minor":
         return pl.when(amount.str.contains(_MINOR)).then(amount).cast(pl.Int64)
     cents = amount.str.extract(r"\.([0-9]+)$").fill_null("").str.pad_end(_CENTS, "0")
@@ -39,7 +39,7 @@ def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
 
 
 def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[TotalField]:
-    """Every stated count and sum, with the actual one of its payments; a blank cell states none."""
+    """Return every stated count and sum with the actual one of its payments; a blank cell states none."""
     summaries = {HEADER: layout.header, BATCH: layout.batch, TRAILER: layout.trailer}
     totals = []
     for word, kind in summaries.items():
@@ -57,7 +57,7 @@ def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) ->
 
 
 def with_batch(lines: pl.DataFrame) -> pl.DataFrame:
-    """The lines with `batch_line`, null before the first batch and if the layout has no batches."""
+    """Add `batch_line`, null before the first batch or if the layout has no batches."""
     return lines.with_columns(batch_line=pl.when(pl.col("kind") == BATCH).then("line").forward_fill())
 
 
@@ -66,7 +66,7 @@ def _sum(numbers: pl.Series) -> int | None:
 
 
 def controls(totals: list[TotalField], layout: BankLayout) -> Iterator[StatedTotal]:
-    """The totals as control totals."""
+    """Yield the totals as control totals."""
     for total in totals:
         where = Sentence("formats.sum_in_line" if total.is_sum else "formats.count_in_line", line=total.line)
         found = None if total.found is None else _shown(total.found, is_sum=total.is_sum)
@@ -76,7 +76,7 @@ def controls(totals: list[TotalField], layout: BankLayout) -> Iterator[StatedTot
 
 
 def _stated(total: TotalField, layout: BankLayout) -> str | None:
-    """A count or sum in normal form; any other text is not quoted, as it could be anything."""
+    """Return a count or sum in normal form; None for other text, which could be anything."""
     number = (
         hundredths(pl.lit(total.text), layout)
         if total.is_sum
@@ -91,7 +91,7 @@ def _shown(value: int, *, is_sum: bool) -> str:
 
 
 def rewritten(total: TotalField, value: int, layout: BankLayout) -> str:
-    """A count or sum in its former format: as many decimals, and leading zeros up to the same length."""
+    """Write a count or sum in its old format: as many decimals, and leading zeros to the same length."""
     text = str(value)
     if total.is_sum and layout.amount_in == "main":
         needed = _CENTS if value % 10 else 1 if value % 100 else 0

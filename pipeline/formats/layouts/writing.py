@@ -23,13 +23,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def fitted(name: str, layout: BankLayout) -> str | None:
-    """A name in the bank's characters, cut to its length; None if nothing remains."""
+    """Return a name in the bank's characters, cut to its limit; None if nothing remains."""
     text = in_bacs_characters(name) if layout.name_characters == "bacs" else _on_one_line(name)
     return None if text is None else text[: layout.name_room].rstrip()
 
 
 def _on_one_line(name: str) -> str | None:
-    """A name without line ends and invisible characters."""
+    """Remove line ends and invisible characters from a name."""
     text = name.strip()
     return text if text and not _CONTROL.search(text) else None
 
@@ -62,7 +62,7 @@ def _is_written_in(encoding: str, text: str) -> bool:
 
 
 def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """Edits that give payees new names; a name that is unchanged after fitting is no edit."""
+    """Return edits that give payees new names; a name that fitting leaves unchanged needs no edit."""
     assert obstacle(layout, message) is None
     encoding = message.facts["encoding"]
     lines = classified_lines(data, layout, encoding=encoding, where=_READ_BEFORE)
@@ -78,7 +78,7 @@ def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[in
 
 
 def kept(data: bytes, layout: BankLayout, message: Message, keep: pl.Series) -> list[Edit]:
-    """As `MessageFormat.kept`; an OutputError if a cell is too small for its new sum."""
+    """Do as `MessageFormat.kept` (OutputError: a cell is too small for its new sum)."""
     assert keep.len() == message.payments.height
     assert keep.any()
     assert obstacle(layout, message) is None
@@ -100,7 +100,7 @@ def kept(data: bytes, layout: BankLayout, message: Message, keep: pl.Series) -> 
 
 
 def _leaving(lines: pl.DataFrame, gone: pl.DataFrame, staying: pl.DataFrame) -> pl.DataFrame:
-    """The lines to remove: those payments, and batches that lose all of their payments."""
+    """Return the lines to remove: these payments, and batches that lose all payments."""
     left = staying["batch_line"].unique().implode()
     empty = pl.col("line").is_in(gone["batch_line"].unique().implode()) & ~pl.col("line").is_in(left)
     batches = lines.lazy().filter(kind=BATCH).filter(empty).select("line", "start", "end").collect()
@@ -116,7 +116,7 @@ class _Pen:
         self._encoding = encoding
 
     def written(self, line: Mapping[str, Any], position: int, text: str) -> Iterator[Edit]:
-        """The edit that writes a text into a cell of a line; none if unchanged."""
+        """Yield the edit that writes a text into a cell of a line; none if unchanged."""
         old = line["text"]
         start, end = self._span(old, position)
         new = self._in_place(old[start:end], text, line["line"])

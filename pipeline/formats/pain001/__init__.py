@@ -1,7 +1,7 @@
-"""pain.001: credit transfers of ISO 20022, in every version and in banks' dialects.
+"""pain.001: ISO 20022 credit transfers, in every version and in banks' dialects.
 
-A file is recognised by its content, read in a child in one pass (`reading`), and changed by byte edits
-(`changes`). Sources: docs/payment-files.md.
+A file is recognised by its content, read in one pass in a child process (`reading`) and changed by byte
+edits (`changes`). Sources: docs/payment-files.md.
 """
 
 from typing import IO
@@ -29,7 +29,7 @@ TITLE = Sentence("formats.title_pain001")
 KNOWN_BY = Sentence("formats.known_pain001")
 SUFFIXES = (".xml",)
 MEMORY_PER_BYTE = 4
-"""The file, in the child that parses it, and the resulting frames; a split holds the file twice."""
+"""For the file in the child process and the resulting frames; a split holds the file twice."""
 OPTIONS: tuple[str, ...] = ()
 """Reading options: none, as the file declares its encoding."""
 
@@ -55,13 +55,13 @@ __all__ = [
 ]
 
 
-def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - the same for all
+def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - no option matters
     """The bytes of a file."""
     return file.read()
 
 
-def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - it says all of it itself
-    """Read a message, in a child with limits on its memory and time.
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
+    """Read a message in a child process with limited memory and time.
 
     Raises:
         InputError: it is not a credit transfer message, or is unsafe or ambiguous.
@@ -70,7 +70,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noq
 
 
 def read_file(file: IO[bytes], *, where: str) -> Message:
-    """Read a file that only the child holds in memory; otherwise as `read`."""
+    """Read a file that only the child process holds in memory; otherwise as `read`."""
     return _read(file, where=where)
 
 
@@ -82,7 +82,7 @@ def _read(data: bytes | IO[bytes], *, where: str) -> Message:
 
 
 def message_of(parts: pl.DataFrame) -> Message:
-    """The parts that `reading.parse` yields, joined to a message."""
+    """Join the parts that `reading.parse` yields into a message."""
     whole, rows = parts.tail(1), slim(parts.head(-1))
     levels = whole["levels"].explode().struct.unnest()
     facts = {fact["name"]: fact["fact"] for fact in whole["facts"].item()}
@@ -107,7 +107,7 @@ def message_of(parts: pl.DataFrame) -> Message:
 
 
 def _notes(data_payment_count: int) -> tuple[Sentence, ...]:
-    """Notes for users on unread contents."""
+    """Return notes for users on unread contents."""
     return (Sentence("pain001.payments_are_data", count=data_payment_count),) if data_payment_count else ()
 
 
@@ -119,7 +119,7 @@ def _defects(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.Series:
 
 
 def _locations(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
-    """`LOCATIONS`, and what changes need: `level`, the row of the batch in the levels, and text offsets."""
+    """Return `LOCATIONS` and what edits need: `level` (row of the batch in `levels`) and text offsets."""
     numbered = rows.select(pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"), *reading.LOCATIONS)
     nth = pl.col("row") - pl.col("row").min().over("level") + 1
     return numbered.rename({"batch": "level"}).select(

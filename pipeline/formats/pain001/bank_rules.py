@@ -1,6 +1,6 @@
-"""Banks' rules for pain.001 files, each with a start date: warnings before any check; the bank decides.
+"""Banks' rules for pain.001 files, each with a start date. They only warn; the bank decides.
 
-All have a public source. Each gives one warning per file, at the first place.
+All have a public source. Each yields one warning per file, at the first violation.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,11 +31,11 @@ class BankRule(NamedTuple):
     since: date | None
     source: str
     find: Callable[[Message, date], pl.DataFrame]
-    """`path` and `value` of every place that violates it, in file order."""
+    """Returns `path` and `value` of every violation, in file order."""
 
 
 def bank_warnings(message: Message, today: date) -> Iterator[BankWarning]:
-    """Warnings about a file to be submitted today; rules that reject a whole file come first."""
+    """Yield warnings about a file submitted today; rules that reject a whole file come first."""
     for rule in BANK_RULES:
         found = rule.find(message, today)
         for path, value in found.select("path", "value").head(1).iter_rows():
@@ -158,7 +158,7 @@ def _only_one(message: Message, _: date) -> pl.DataFrame:
 
 
 def _batches(message: Message) -> pl.DataFrame:
-    """Each batch, with its path and its execution `date`; null if that is not a date."""
+    """Return each batch with its path and its execution `date`, null if that is not a date."""
     return message.levels.tail(-1).with_columns(
         path=pl.format("PmtInf[{}]", pl.int_range(1, pl.len() + 1)),
         date=pl.col("executed").str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False),

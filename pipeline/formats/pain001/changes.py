@@ -1,7 +1,7 @@
-"""Changes to a pain.001, as byte edits: payees' names, and the selection of payments.
+"""Change a pain.001 by byte edits: correct payees' names or select payments.
 
 A payment is removed with the comments before it, and an empty batch as a whole. Counts and sums are corrected
-if the file states them, and the message and its batches get new ids. Everything else stays, byte for byte.
+if the file states them, and the message and its batches get new IDs. All other bytes stay the same.
 """
 
 import hashlib
@@ -35,13 +35,13 @@ def obstacle(message: Message) -> Sentence | None:
     return message.difference
 
 
-def split_obstacle(message: Message) -> Sentence | None:  # noqa: ARG001 - every payment of a message can be taken out
+def split_obstacle(message: Message) -> Sentence | None:  # noqa: ARG001 - any payment can be removed
     """Why payments cannot be removed from a file; None if they can."""
     return None
 
 
 def fitted(name: str) -> str | None:
-    """A name as the file holds it, without surrounding blanks; None for a placeholder.
+    """Return a name as the file holds it, without surrounding blanks; None for a placeholder.
 
     >>> fitted(" Ada Quillon "), fitted("NOTPROVIDED")
     ('Ada Quillon', None)
@@ -66,7 +66,7 @@ def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:
 
 
 def renamed(data: Bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """Give some payees new names, by their rows."""
+    """Return edits that give payees new names, by row."""
     assert obstacle(message) is None
     starts, ends = message.locations["name_start"], message.locations["name_end"]
     edits = []
@@ -84,7 +84,7 @@ def kept(
     keep: pl.Series,
     role: Literal["release", "hold"],
 ) -> list[Edit]:
-    """Keep only some of the payments, at least one; the ids of the file state its purpose."""
+    """Return the edits that keep only these payments, at least one; the new IDs show the file's `role`."""
     assert obstacle(message) is None
     assert keep.any()
     payments = message.locations.select("start", "end", batch="level").with_columns(keep=keep)
@@ -102,13 +102,13 @@ def kept(
 
 
 def _emptied(payments: pl.DataFrame) -> pl.Series:
-    """The batches that lose all of their payments."""
+    """Return the batches that lose all payments."""
     kept_in = payments.group_by("batch").agg(pl.col("keep").any())
     return kept_in.filter(~pl.col("keep"))["batch"]
 
 
 def _runs(pieces: pl.DataFrame) -> Iterator[Edit]:
-    """The removal of pieces; adjacent ones are removed by one edit."""
+    """Yield edits that remove these pieces; one edit removes adjacent ones."""
     begins = pl.col("start") != pl.col("end").shift(1)
     runs = pieces.group_by(begins.fill_null(value=True).cum_sum().alias("run"), maintain_order=True).agg(
         pl.col("start").first(), pl.col("end").last()
@@ -117,7 +117,7 @@ def _runs(pieces: pl.DataFrame) -> Iterator[Edit]:
 
 
 def _said_anew(message: Message, levels: pl.DataFrame, suffix: str) -> Iterator[Edit]:
-    """Edits of the ids, counts and sums of the levels that stay."""
+    """Yield edits of the IDs, counts and sums of the remaining levels."""
     ids = _new_ids(levels["id"], suffix)
     for level in levels.iter_rows(named=True):
         new = {
@@ -131,7 +131,7 @@ def _said_anew(message: Message, levels: pl.DataFrame, suffix: str) -> Iterator[
 
 
 def _new_ids(ids: pl.Series, suffix: str) -> dict[str, str]:
-    """A new id for each id: different ids stay different."""
+    """Return a new ID for each ID; different IDs stay different."""
     new: dict[str, str] = {}
     taken: set[str] = set()
     for old in ids.drop_nulls().unique(maintain_order=True):
@@ -155,5 +155,5 @@ def _filled(data: Bytes, start: int, end: int, text: bytes) -> Edit:
 
 
 def _encoded(message: Message, text: str) -> bytes:
-    """Text encoded for the file; characters that the encoding lacks as numeric references."""
+    """Encode a text for the file, with numeric references for characters that the encoding lacks."""
     return escape(text).encode(message.facts["encoding"], "xmlcharrefreplace")

@@ -1,4 +1,4 @@
-"""Control totals: what each level states, compared with its payments."""
+"""Control totals: compare the count and sum of each level with its payments."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -10,7 +10,7 @@ from pipeline.formats.message import CONTROLS, THE_FILE, difference_of
 from pipeline.wording import Sentence
 
 MONEY = pl.Decimal(precision=38, scale=5)
-"""Exact amounts within the limits of the schemas. Sums mix currencies, as banks' sums do."""
+"""Exact amounts within the schemas' limits. Sums mix currencies, like banks' sums."""
 _AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,5})?$"
 
 
@@ -31,14 +31,14 @@ def money() -> pl.Expr:
 
 
 def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
-    """Count and add up payments, of the message and of each batch.
+    """Count and add up the payments of the message and of each batch.
 
     Args:
         amounts: `batch` and `amount` (text) of each payment.
-        level_count: the number of rows: the first is the message, the others its batches.
+        level_count: Number of rows to return: the message, then its batches.
 
     Returns:
-        `count`, and `sum`, which is null if an amount is not a number.
+        `count` and `sum`; the sum is null if an amount is not a number.
     """
     summed = (
         amounts.select("batch", money=money())
@@ -64,7 +64,7 @@ def controls(levels: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def amount_like(total: Decimal, stated: str) -> str:
-    """A sum with as many decimals as the stated one, or more if needed.
+    """Write a sum with as many decimals as the stated one, or more if needed.
 
     >>> amount_like(Decimal("3.50000"), "6.00"), amount_like(Decimal("3.50000"), "6")
     ('3.50', '3.5')
@@ -100,7 +100,7 @@ def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
 
 
 def _number(text: str) -> Decimal | None:
-    """The number that a level states; None if it is not a number.
+    """Parse the number in a level; None if it is not a number.
 
     >>> _number("+12.50"), _number("1e3"), _number("12,50")
     (Decimal('12.50'), None, None)

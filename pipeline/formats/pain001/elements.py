@@ -2,8 +2,8 @@
 
 Names are local: real files have a dozen namespaces, or none. Elements outside the tree are skipped, with
 their content. A payment or a batch in them is refused, as it would go unchecked; in supplementary data it is
-counted. Source: the schemas pain.001.001.02 to .12, and the dialects of German, Swiss and other banks, by
-their public examples.
+counted. Source: the schemas pain.001.001.02 to .12, and public examples of the dialects of German, Swiss and
+other banks.
 """
 
 from enum import IntEnum
@@ -48,7 +48,7 @@ FIELDS_BY_PATH = {
     "RmtInf/Strd/CdtrRefInf/Ref": "creditor_reference",
     "RmtInf/Strd/CdtrRefInf/CdtrRef": "creditor_reference",  # .02
 }
-"""Fields of a payment, by path below CdtTrfTxInf."""
+"""Fields of a payment by path below CdtTrfTxInf."""
 
 OF_PAYER = {
     "DbtrAcct/Id/IBAN": "payer_iban",
@@ -56,16 +56,16 @@ OF_PAYER = {
     "Dbtr/PstlAdr/TwnNm": "payer_town",
     "Dbtr/PstlAdr/Ctry": "payer_country",
 }
-"""Fields of the payer, by path below PmtInf."""
+"""Fields of the payer by path below PmtInf."""
 
 TEXTS = (
     *dict.fromkeys(column for column in FIELDS_BY_PATH.values() if not column.startswith("other_")),
     *("organisation_id", "organisation_id_scheme", "organisation_id_issuer"),
     *("amount_currency", "equivalent_currency", "twice"),
 )
-"""The columns of a payment, as in the file. `twice`: a repeated element that must be unique."""
+"""The columns of a payment, as in the file. `twice` is an element that must not be repeated but is."""
 _OTHERS = ("other_id", "other_scheme", "other_issuer")
-"""The columns of one further identification during reading; a payee may have many."""
+"""Columns of one further identification, used while reading; a payee may have many."""
 INDEX = {column: index for index, column in enumerate((*TEXTS, *_OTHERS))}
 REPEATABLE = frozenset(
     INDEX[column] for column in ("remittance", "creditor_reference", "address_lines", "town", "country")
@@ -77,11 +77,11 @@ CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: I
 BATCH, PAYMENT, SUPPLEMENT = "PmtInf", "CdtTrfTxInf", "SplmtryData"
 
 SEARCHED_DEPTH = 8
-"""The deepest level of an envelope at which the message may be."""
+"""The deepest level of an envelope at which the message is searched."""
 
 
 class Kind(IntEnum):
-    """The action of a reader at an element; for most elements none."""
+    """What a reader does at an element; nothing at most elements."""
 
     NOTHING = 0
     ENVELOPE = 1
@@ -90,10 +90,10 @@ class Kind(IntEnum):
     BATCH = 4
     PAYMENT = 5
     IDENTIFICATION = 6
-    SIBLING = 7  # beside payments or batches; only its end matters
+    SIBLING = 7  # next to payments or batches; only its end matters
     TEXT = 8  # text for a column of a payment
     STATED = 9  # text of a level
-    DATA_PAYMENT = 10  # another program's data that look like a payment
+    DATA_PAYMENT = 10  # looks like a payment in another program's data
 
 
 class Element(dict[str, "Element"]):
@@ -107,17 +107,17 @@ class Element(dict[str, "Element"]):
         self.column = 0
         """The column for its text."""
         self.what = ""
-        """The level's column for its text."""
+        """The column of the level for its text."""
         self.otherwise = self
         """The element for children that are not named."""
         self.is_header = False
-        """True above the batches, where a hash or a signature covers the whole file."""
+        """True above the batches: a hash or a signature there covers the whole file."""
         self.is_supplement = False
         """True if it is, or is within, another program's data."""
 
 
 def tree() -> Element:
-    """The parent of a file's root element."""
+    """Return the parent of a file's root element."""
     unread, header_unread = Element(), _above_batches()
     siblings, header_siblings = Element(Kind.SIBLING), _above_batches(Kind.SIBLING)
     siblings.otherwise, header_siblings.otherwise = unread, header_unread
@@ -160,7 +160,7 @@ def _above_batches(kind: Kind = Kind.NOTHING) -> Element:
 
 
 def _supplement(parent: Element) -> Element:
-    """Another program's data in an element."""
+    """Return the element for another program's data."""
     data, payment, batch = Element(), Element(Kind.DATA_PAYMENT), Element(Kind.DATA_PAYMENT)
     data[PAYMENT] = batch[PAYMENT] = payment
     data[BATCH] = batch
@@ -180,7 +180,7 @@ def _level(level: Element, names: dict[str, str], unread: Element) -> Element:
 
 
 def _stated_below(level: Element, path: list[str], what: str, unread: Element) -> None:
-    """A nested text of a level; the ends of its siblings are unaffected."""
+    """Add a nested text of a level; the ends of its siblings are unaffected."""
     element = level
     for name in path:
         element = element.setdefault(name, Element(Kind.NOTHING if element is not level else Kind.SIBLING))

@@ -31,11 +31,11 @@ ORIGINS: Mapping[str, str] = {
     "currency": "Amt/InstdAmt/@Ccy",
     "reference": "RmtInf",
 }
-"""Field -> its usual path below CdtTrfTxInf; `elements.FIELDS_BY_PATH` has all paths."""
+"""Field -> its usual path below CdtTrfTxInf; all paths are in `elements.FIELDS_BY_PATH`."""
 IDS = ("end_to_end_id", "instruction_id", "uetr")
 ADDRESS = ("address_lines", "town", "country")
 SIGNS = {"bank_country": pl.String(), "says_sort_code": pl.Boolean()}
-"""Further signs of an account's country, as in `account_country.AccountSigns`."""
+"""More signs of an account's country, as in `account_country.AccountSigns`."""
 
 ABSENT = "NOTPROVIDED"
 """Placeholders that files use for missing values."""
@@ -53,7 +53,7 @@ _SORT_CODE_AND_ACCOUNT = r"^([0-9]{6})[0-9]{8}$"
 
 
 def fields(texts: pl.DataFrame) -> pl.DataFrame:
-    """Find the canonical fields, the ids for reports, `SIGNS` and `defect`.
+    """Find the canonical fields, the IDs for reports, `SIGNS` and `defect`.
 
     Args:
         texts: `elements.TEXTS`, as in the file; null if the element is missing.
@@ -109,7 +109,7 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stated(column: str) -> pl.Expr:
-    """A text as in the file, placeholders included."""
+    """Return a text as in the file, placeholders included."""
     text = pl.col(column).str.strip_chars(BLANKS)
     return pl.when(text != "").then(text)
 
@@ -135,12 +135,12 @@ def _is_iban() -> pl.Expr:
 
 
 def _system_in_member() -> pl.Expr:
-    """The clearing system at the start of a member id, as in GBDSC400001."""
+    """Return the clearing system at the start of a member ID, as in GBDSC400001."""
     return pl.when(pl.col("clearing_member").str.starts_with(UK_CLEARING)).then(pl.lit(UK_CLEARING))
 
 
 def _of_amounts(written: pl.Series) -> list[pl.Series]:
-    """XML Schema decimals as unambiguous text, and the defect of other texts."""
+    """Return XML Schema decimals as unambiguous text, and the defect of other texts."""
     is_odd = ~written.str.contains(_USUAL)
     not_decimal = noted(written, where=is_odd, by=lambda odd: _if_not(_DECIMAL, odd))
     amounts = replaced(written, where=is_odd & not_decimal.is_null(), by=_in_one_way)
@@ -157,7 +157,7 @@ def _in_one_way(decimals: pl.Series) -> pl.Series:
 
 
 def _uk_iban_sort_codes(accounts: pl.DataFrame) -> pl.Series:
-    """The sort codes in GB IBANs that differ from the bank's stated sort code."""
+    """Return sort codes in GB IBANs that differ from the stated sort code of the bank."""
     ibans = accounts.select(pl.coalesce("iban", "other_iban")).to_series()
     is_stated = accounts["says_sort_code"] & ibans.is_not_null()
     codes = noted(
@@ -167,7 +167,7 @@ def _uk_iban_sort_codes(accounts: pl.DataFrame) -> pl.Series:
 
 
 def _beside_sort_code() -> pl.Expr:
-    """The account number, without the sort code of its bank before it."""
+    """Return the account number without its sort code in front."""
     return (
         pl.when(_code_in_account() == pl.col("member"))
         .then(pl.col("digits").str.slice(6))

@@ -1,4 +1,4 @@
-"""The header data of a message and its batches, and their byte offsets."""
+"""Header data of a message and its batches, with byte offsets."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ LEVELS = {"start": pl.Int64(), "end": pl.Int64(), **dict.fromkeys(STATED, pl.Str
 FACTS = {"name": pl.String(), "fact": pl.String()}
 
 _LENIENT = frozenset(("executed", *OF_PAYER.values()))
-"""Texts that only banks check; each repetition is one more line."""
+"""Texts that only banks check; a repeated one adds a line."""
 _METHODS = ("TRF", "TRA", "CHK")
 CHEQUES = "CHK"
 _FRAME_HEIGHT = 65_536
@@ -46,7 +46,7 @@ class StatedControls(NamedTuple):
 
 
 class Levels:
-    """The message and its batches, in the order of the parser."""
+    """The message and its batches, in file order."""
 
     def __init__(self) -> None:
         self.batch_count = 0
@@ -79,8 +79,8 @@ class Levels:
     def is_seal(self, tag: str, attributes: Sequence[str], *, in_header: bool) -> bool:
         """True if an element is a hash or signature of the file, so that a changed copy would be refused.
 
-        That is a W3C signature anywhere, and above the batches any signature or hash by its name. A date of
-        signature, or the signatory of a cheque, is payment data.
+        That is any W3C signature, and above the batches any element named as a signature or hash. A date of
+        signature or the signatory of a cheque is payment data.
         """
         name = tag.rpartition(":")[2]
         if in_header and any(seal in name.lower() for seal in _SEALS):
@@ -90,7 +90,7 @@ class Levels:
         return (namespace_of(tag, self._declared | _namespaces(attributes)) or "") != self.facts["namespace"]
 
     def opened(self, kind: Kind) -> None:
-        """Begin a header or a batch, to which the following texts belong."""
+        """Begin a header or a batch; the texts that follow belong to it."""
         if kind is Kind.BATCH:
             self.batch_count += 1
             self._stated = {}
@@ -117,7 +117,7 @@ class Levels:
             self._batches = []
 
     def whole(self, start: int, end: int) -> pl.DataFrame:
-        """All levels, the message first."""
+        """Return all levels, the message first."""
         return pl.concat([_frame([_row(start, end, self._header)]), *self._frames, _frame(self._batches)])
 
     def _declare(self, attributes: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ class Levels:
 
 
 def _namespaces(attributes: Sequence[str]) -> dict[str, str]:
-    """Prefix -> namespace; the empty prefix has the default namespace."""
+    """Return prefix -> namespace; the empty prefix has the default namespace."""
     pairs = zip(attributes[::2], attributes[1::2], strict=True)
     return {name.partition(":")[2]: value for name, value in pairs if name.partition(":")[0] == "xmlns"}
 
@@ -143,7 +143,7 @@ def _frame(rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
 
 
 def tag_end(data: Bytes, start: int) -> int:
-    """The end of the tag that starts here; quoted attribute values may contain `>`.
+    """Return the end of the tag that starts here; quoted attribute values may contain `>`.
 
     >>> tag_end(b'<Nm note=">">', 0)
     13

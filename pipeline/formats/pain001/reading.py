@@ -1,6 +1,6 @@
 """Read a pain.001 into frames, in one pass of the standard library's parser, in blocks of payments.
 
-The frames hold texts and offsets of elements, so that changes can be written as byte edits.
+The frames hold texts and byte offsets of elements, so that a file can be changed by byte edits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 LOCATIONS = {
-    "start": pl.Int64(),  # the end of the preceding element, so that comments before the payment belong to it
+    "start": pl.Int64(),  # end of the preceding element; comments before the payment belong to it
     "end": pl.Int64(),
-    "element": pl.Int64(),  # the start of the payment itself
+    "element": pl.Int64(),  # start of the payment's element
     "line": pl.Int64(),
     "batch": pl.Int64(),  # counted from 1; 0 outside of batches
     "name_start": pl.Int64(),  # offset of the text between the tags; null without a name
@@ -34,14 +34,14 @@ PARTS = {
     "levels": pl.List(pl.Struct(LEVELS)),
     "facts": pl.List(pl.Struct(FACTS)),
 }
-"""The columns of the parts that `parse` yields. The last row has the levels and facts, and no payment."""
+"""Columns of the parts that `parse` yields. The last row has levels and facts instead of a payment."""
 
 _BLOCK_HEIGHT = 4096
-"""Small enough for the processor's cache: a sixth faster than blocks sixteen times as large."""
+"""Small enough for the processor's cache; a sixth faster than blocks sixteen times as large."""
 
 
 def parse(data: Bytes) -> Iterator[pl.DataFrame]:
-    """Read a message; `files.confined` calls this in its child.
+    """Read a message; `files.confined` calls this in its child process.
 
     Returns:
         Parts of `PARTS`, in the order of the file.
@@ -60,7 +60,7 @@ def parse(data: Bytes) -> Iterator[pl.DataFrame]:
 
 
 class _Reader:
-    """Collects the findings in a document."""
+    """Collects what is found in a document."""
 
     def __init__(self, stream: XmlStream) -> None:
         self.stream = stream
@@ -93,7 +93,7 @@ class _Reader:
 
 
 def _columns(rows: Sequence[Sequence[object]], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Rows as a frame, built by columns, which is faster; columns without values are constants."""
+    """Turn rows into a frame by columns, which is faster; columns without values are constants."""
     columns = dict(zip(schema, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(schema, ())
     absent = [name for name, values in columns.items() if values.count(None) == len(values)]
     present = [pl.Series(name, columns[name], schema[name]) for name in columns if name not in absent]

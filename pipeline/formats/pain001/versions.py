@@ -1,4 +1,4 @@
-"""The message type, version and encoding of a file; other messages are refused."""
+"""Find the message type and version of a file; refuse other messages."""
 
 import codecs
 import re
@@ -32,7 +32,7 @@ _SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$")
 _NAME_CHARS, _SHORT_NAME_CHARS = 140, 70
 _MESSAGES = "|".join(map(re.escape, ("Document", *CREDIT_TRANSFERS, *_OTHERS)))
 _COMMENTS = r"(?><!--(?>.*?-->)\s*+)*+"
-"""Possessive: comments that no matching element follows are scanned only once.
+"""Possessive: comments without a matching element after them are scanned only once.
 
 Repeated groups are atomic: before 3.11.5, Python mishandles possessive repeats that may backtrack.
 """
@@ -55,14 +55,14 @@ def refuse_other_message(element: str) -> None:
     """Refuse a message that holds no credit transfers, by the local name of its element.
 
     Raises:
-        InputError: it is such a message.
+        InputError: it holds no credit transfers.
     """
     if element in _OTHERS:
         raise InputError(_OTHERS[element])
 
 
 def version_of(namespace: str | None, element: str) -> str:
-    """The version of a message by its namespace, or else by its element.
+    """Return the version of a message by its namespace, or else by its element.
 
     >>> version_of("http://www.six-interbank-clearing.com/de/pain.001.001.03.ch.02.xsd", "CstmrCdtTrfInitn")
     'pain.001.001.03.ch.02'
@@ -74,7 +74,7 @@ def version_of(namespace: str | None, element: str) -> str:
 
 
 def dialect_of(namespace: str | None) -> str:
-    """The bank dialect of a message, by its namespace.
+    """Return the bank dialect of a message by its namespace.
 
     >>> dialect_of("urn:swift:xsd:$pain.001.002.02")
     'German'
@@ -85,7 +85,7 @@ def dialect_of(namespace: str | None) -> str:
 
 
 def name_chars_max(version: str) -> int:
-    """The longest name of a version, in characters.
+    """Return the longest name that a version allows, in characters.
 
     >>> name_chars_max("pain.001.003.03"), name_chars_max("pain.001.001.09")
     (70, 140)
@@ -94,7 +94,7 @@ def name_chars_max(version: str) -> int:
 
 
 def namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:
-    """The namespace of an element, by the declarations of prefixes, and of the default (''), around it."""
+    """Return the namespace of an element; `declared` has those of the prefixes and the default ('')."""
     prefix, _, name = tag.rpartition(":")
     return declared.get(prefix) if name else None
 

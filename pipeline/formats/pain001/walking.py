@@ -1,4 +1,4 @@
-"""Follow the parser down the tree of elements, and collect texts, offsets and mistakes."""
+"""Follow the parser down the tree of elements and collect texts, offsets and mistakes."""
 
 from collections.abc import Sequence
 from xml.parsers.expat import XMLParserType
@@ -29,7 +29,7 @@ _PLACES = {PAYMENT: Kind.PAYMENT, BATCH: Kind.BATCH}
 
 
 class Found:
-    """The findings since the last block."""
+    """What was found since the last block."""
 
     def __init__(self, stream: XmlStream) -> None:
         self.levels = Levels()
@@ -47,13 +47,13 @@ class Found:
         self._stream, self._parser, self._data = stream, stream.parser, stream.data
 
     def text_so_far(self) -> str:
-        """The text of the current element so far (InputError: it is longer than any token)."""
+        """Return the text of the current element so far (InputError: longer than the longest token)."""
         if sum(map(len, self.text)) > TOKEN_BYTES_MAX:
             raise InputError(too_long(self._parser.CurrentLineNumber))
         return "".join(self.text)
 
     def after(self, tag: str) -> int:
-        """The offset after the element whose end was just reached; an empty-element tag has no end tag."""
+        """Return the offset after the element that just ended; an empty-element tag has no end tag."""
         offset = self._parser.CurrentByteIndex
         closing = b"</" + tag.encode(self._stream.codec)
         return (
@@ -63,7 +63,7 @@ class Found:
         )
 
     def enter(self, state: Element, tag: str, attributes: Sequence[str]) -> Element:
-        """The tree element of a tag at its first occurrence; cached for the next.
+        """Return the tree element of a tag at its first occurrence, and cache it.
 
         Raises:
             InputError: it is another message, or a payment or a batch in the wrong place.
@@ -82,12 +82,12 @@ class Found:
         return entered
 
 
-def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as all else
-    """Follow the parser through the tree of elements, and record what is found."""
+def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as the rest
+    """Follow the parser through the tree of elements and record what is found."""
     levels, text = found.levels, found.text
     hear, forget = text.append, text.clear
     state = tree()
-    nothing, is_text, is_stated = Kind.NOTHING, Kind.TEXT, Kind.STATED  # a member look-up is a call
+    nothing, is_text, is_stated = Kind.NOTHING, Kind.TEXT, Kind.STATED  # looking up a member costs a call
     stack: list[Element] = []
     push, pop = stack.append, stack.pop
     blank: list[str | None] = [None] * len(INDEX)
