@@ -1,21 +1,21 @@
-"""The other side of the wire: the three APIs, an identity provider and a simulated bank network.
+"""The sandbox server: the three APIs, an identity provider and a simulated bank network.
 
-A real HTTPS server, for trying the tool without credentials and for realistic tests. It shares only
-`schemas`, `errors` and `files` with the client, so that the two sides share few bugs.
+A real HTTPS server, for trying precheck without credentials and for realistic tests. It shares only
+`schemas`, `errors` and `files` with the client, so that the two have few bugs in common.
 
-    server.py      starts, announces, stops;  assembly.py  puts the parts together
+    server.py      starts, announces, stops;  assembly.py  builds it from its settings
     ports.py       connections: tls_handshake.py (TLS, client_hello.py), http_connection.py (HTTP)
-    service.py     one request in, one response out;  endpoints.py  what stands at each path
-    intake.py      how the body of a request arrives, and the rules that a request must keep
+    service.py     one request in, one response out;  endpoints.py  handlers of paths
+    intake.py      reads bodies, and checks the rules for requests
     identity.py    tokens;  participants.py  client certificates
     accounts.py    role sandbox: fixed dummy accounts
     network.py     roles test and production: banks.py, registers.py, matching.py
-    responders.py  how long a bank takes, and how it fails
-    faults/        what goes wrong on request
-    openapi.py     all of this, described for other tools
-    journal.py     the record of what a client did;  verdict/  the judgement on it
-    scenarios.py   what a client is walked through
-    control.py     what can be changed while it serves
+    responders.py  delays and failures of banks
+    faults/        failures on request
+    openapi.py     a description of the APIs for other tools
+    journal.py     the record of a client's calls;  verdict/  judges them
+    scenarios.py   guided tests of a client
+    control.py     changes settings at run time
 
 Answers are simulated. Every name, account and identification is invented.
 """

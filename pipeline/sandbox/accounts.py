@@ -1,7 +1,7 @@
 """Role sandbox: fixed dummy accounts, each with names of a known outcome.
 
-Source of the categories: API reference, "Sandbox behaviour". The operator's own pairs are not in the
-reference; these are ours. A question is looked up letter by letter, without name matching.
+Source of the categories: API reference, "Sandbox behaviour". The reference does not list the operator's own
+accounts and names; these are ours. Names are looked up exactly, not matched.
 
 For each Confirmation of Payee account, checked with its own account type, `name` is a full match and
 `close_name` MBAM; checked with the other type they are BANM and BAMM (a business account) or PANM and PAMM (a
@@ -50,13 +50,13 @@ class IbanAccount:
     close_name: str
     other_name: str
     identifications: dict[str, str] = field(default_factory=dict)
-    """Identifications by kind: LEI, BIC, or a scheme code such as TXID."""
+    """Identifications by kind: LEI, BIC, or a scheme's code such as TXID."""
     is_checkable: bool = True
     """False if every answer is NOAP."""
 
 
 class DummyAnswer(NamedTuple):
-    """One known question and its answer, for people and for documents."""
+    """One known question and its answer."""
 
     api: ApiName
     account: str
@@ -77,7 +77,7 @@ _BY_IBAN = {account.iban: account for account in IBAN_ACCOUNTS}
 
 
 class DummyAccounts:
-    """The fixed accounts, with the same interface as the network."""
+    """The fixed accounts, with the same methods as the network."""
 
     def check_name(self, question: NameVerification) -> NameReply:
         """Look up a Confirmation of Payee question."""
@@ -106,7 +106,7 @@ class DummyAccounts:
 
 
 def describe_accounts() -> list[DummyAnswer]:
-    """Every listed pair with its outcome, in the order of the tables: for the docs and the terminal."""
+    """List every known question with its answer, in table order, for the docs and the terminal."""
     return [*_describe_uk_accounts(), *_describe_iban_accounts()]
 
 
@@ -119,7 +119,7 @@ def _outcome(name: str, account: UkAccount | IbanAccount) -> Outcome:
 def _names_another_bank(question: GatewayRequest, account: IbanAccount) -> bool:
     if not isinstance(question, StandardRequest) or question.party_agent is None:
         return False
-    # The last three characters name a branch, and every branch of a bank knows all its accounts.
+    # The last three characters name a branch, and all branches of a bank know all its accounts.
     return question.party_agent.financial_institution_id.bicfi[:8] != account.bic[:8]
 
 

@@ -23,16 +23,16 @@ from schemas.outcomes import Environment
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The settings of a sandbox that can change while it serves."""
+    """The settings of a sandbox that can be changed while it serves."""
 
     injector: Injector
-    daily_cap: DailyCap  # the daily cap of the role test
+    daily_cap: DailyCap  # the daily cap of role test
     rate: RateLimit
     clock: Clock
 
 
 def conditions_of(settings: SandboxSettings, identity: IdentityProvider, *, elsewhere: str) -> Conditions:
-    """The initial conditions of a sandbox; `elsewhere` is the base URL that faults redirect to."""
+    """Return a sandbox's initial conditions; faults redirect to the base URL `elsewhere`."""
     surroundings = Surroundings(
         correlation_headers={api.name: api.correlation_header for api in APIS},
         responder_waits_s={api.name: settings.responder_wait_s(api.name) for api in APIS},
@@ -57,7 +57,7 @@ def service_of(  # noqa: PLR0913 (its parts)
     url: str,
     recorders: list[CallLog | Journal],
 ) -> Service:
-    """The service at a URL under some conditions; `authority` issues client certificates."""
+    """Build the service at a URL under these conditions; `authority` issues client certificates."""
     endpoints: dict[str, Endpoint] = {
         TOKEN_PATH: TokenService(identity, settings.request_wait_s),
         DESCRIPTION_PATH: DescriptionEndpoint(url),

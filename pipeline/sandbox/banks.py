@@ -1,8 +1,7 @@
-"""The banks of the simulated network, and which of them holds an account.
+"""The banks of the simulated network, and the accounts that each holds.
 
-UK banks own ranges of sort codes. The others own a bank code within the IBAN; a public registry resolves most
-of these to a BIC, because a client of VoP Standard must find the responder's BIC itself. The banks behind
-them here are simulated all the same.
+UK banks own ranges of sort codes; the others own a bank code within the IBAN. A client of VoP Standard must
+find the responder's BIC itself, so most of these codes exist in a public registry; the banks are simulated.
 """
 
 from bisect import bisect_right
@@ -11,7 +10,7 @@ from enum import Enum, auto
 
 
 class Conduct(Enum):
-    """A bank's behaviour as a responder, if the sandbox lets banks misbehave."""
+    """How a bank behaves as a responder, if the sandbox lets banks misbehave."""
 
     STEADY = auto()
     SLOW = auto()  # answers just within the responder wait
@@ -22,14 +21,14 @@ class Conduct(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """A responder."""
+    """A bank that answers name checks."""
 
     code: str  # its key in the network; the bank code within an IBAN, or an invented word for a UK bank
     country: str
     weight: int  # its share of the payments in the samples, relative to the other banks of its network
     bic: str = ""  # BIC11; empty for a UK bank, which is found by sort code
-    is_lenient: bool = False  # whether a slight deviation of the name is a full match
-    has_roll_numbers: bool = False  # whether a name can be checked only with a secondary reference
+    is_lenient: bool = False  # True if a name that deviates slightly is a full match
+    has_roll_numbers: bool = False  # True if names can be checked only with a secondary reference
     conduct: Conduct = Conduct.STEADY
 
 
@@ -51,8 +50,8 @@ _UK_RANGES: tuple[tuple[str, str, Bank], ...] = (
 _STARTS = [first for first, _, _ in _UK_RANGES]
 
 UNSUPPORTED_BRANCH = "99"
-"""A sort code with this ending belongs to a bank that does not support the check or, if the account number
-begins with 4 or 5, answers the gateway with an HTTP error of that kind.
+"""Ending of sort codes whose bank does not support the check or, if the account number begins with 4 or 5,
+answers the gateway with an HTTP error of that class.
 """
 
 _IBAN_BANKS: tuple[Bank, ...] = (
@@ -68,7 +67,7 @@ _IBAN_BANKS: tuple[Bank, ...] = (
     Bank("34000", "AT", 5, bic="RZOOAT2LXXX"),
     Bank("AIBK", "IE", 5, bic="AIBKIE2DXXX"),
     Bank("0035", "PT", 4, bic="CGDIPTPLXXX"),
-    # The misbehaving banks are invented: no registry has their codes.
+    # The misbehaving banks are invented: no registry contains their codes.
     Bank("99900011", "DE", 1, bic="SLOWDEM0XXX", conduct=Conduct.SLOW),
     Bank("99900022", "DE", 1, bic="FAILDEM0XXX", conduct=Conduct.FAILING),
     Bank("99903", "FR", 1, bic="HUSHFRP0XXX", conduct=Conduct.SILENT),
@@ -86,7 +85,7 @@ BBAN_PATTERNS = {
     "NL": "BBBBNNNNNNNNNN",
     "PT": "BBBBNNNNNNNNNNNNNNNNN",
 }
-"""National account numbers of the network's countries: B the bank code, N a digit, A a letter."""
+"""National account numbers of the network's countries: B for the bank code, N a digit, A a letter."""
 
 _BY_BANK_CODE = {(bank.country, bank.code): bank for bank in _IBAN_BANKS}
 _BY_BIC8 = {bank.bic[:8]: bank for bank in _IBAN_BANKS}
@@ -114,10 +113,10 @@ def bank_of_iban(iban: str) -> Bank | None:
 
 
 def bank_of_bic(bic: str) -> Bank | None:
-    """The bank of a BIC, whatever the branch; None if it is not a participant."""
+    """The bank with this BIC, in any branch; None if it is not a participant."""
     return _BY_BIC8.get(bic[:8])
 
 
 def sort_codes(bank: Bank) -> tuple[int, int]:
-    """First and last sort code of a UK bank, as numbers to draw from."""
+    """First and last sort code of a UK bank, as numbers."""
     return next((int(first), int(last)) for first, last, owner in _UK_RANGES if owner == bank)

@@ -1,4 +1,4 @@
-"""The call log: one JSON line per request that the server answered, for tests that count."""
+"""The call log: one JSON line for each request that the server answered, for tests to count."""
 
 import hashlib
 import json
@@ -12,58 +12,58 @@ from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 TOKEN = "token"  # noqa: S105 (a word in the log)
-"""The token endpoint, in place of an API's name."""
+"""Logged for the token endpoint, in place of an API's name."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One request, as far as known; its log line holds no name and no account number."""
+    """One request, as far as it is known; its log line contains no name and no account number."""
 
     time: float
-    """Seconds since the epoch at arrival."""
+    """Arrival, in seconds since the epoch."""
     monotonic: float
-    """Monotonic seconds at arrival."""
+    """Arrival, in monotonic seconds."""
     path: str
-    """Path in the reference's spelling, or its harmless part; empty if the request was not HTTP."""
+    """The path as in the reference, or its harmless part; empty if the request was not HTTP."""
     http_version: str
     method: str = ""
     connection: int = 0
     """The number of its connection, counted from 1."""
     waiting_count: int = 0
-    """Requests that the client had sent after it on this connection, before its answer."""
+    """Requests that the client had sent on this connection before this one was answered."""
     role: str | None = None
     api: str | None = None
-    """An ApiName, or token; None for an unknown path."""
+    """An ApiName, or TOKEN; None for an unknown path."""
     status: int | None = None
-    """Status; None if the client left before the answer, or a fault suppressed it."""
+    """HTTP status; None if the client left before the answer, or a fault suppressed it."""
     refused: str | None = None
-    """The fault of the request, in the words of `problems.Refusal`; None if there is none."""
+    """Why the request was refused, a word of `problems.Refusal`; None if it was not."""
     answered: float | None = None
     """Monotonic seconds when the answer was ready."""
     is_abandoned: bool = False
-    """True if the client had left by then."""
+    """True if the client had left by the time of the answer."""
     retry_after_s: float | None = None
     """The pause requested in the answer."""
     token: str | None = None
-    """A hash of the access token: equal values mean the same token."""
+    """Hash of the access token: equal hashes mean the same token."""
     request_id: str | None = None
     """The correlation id, if the request has a valid one."""
     question: str | None = None
-    """SHA-256 of the question: equal values mean the same question."""
+    """SHA-256 of the question: equal hashes mean the same question."""
     byte_count: int | None = None
-    """Length of the body, as stated by the client."""
+    """Length of the body, as the client declared it."""
     has_cookie: bool = False
     """True if the client sent a cookie."""
     faults: tuple[str, ...] = ()
-    """Names of the faults that affected it."""
+    """Names of the faults applied to it."""
     account: str | None = None
-    """Its account, for faults that affect an account; not logged."""
+    """The account asked about, for faults that affect one account; not logged."""
     headers: dict[str, str] = field(default_factory=dict)
     """Response headers that depend on the request; not logged."""
 
     @property
     def asked(self) -> ApiName | None:
-        """The API whose check was requested; None for other requests."""
+        """The API of a name check; None for other requests."""
         return None if self.api is None or self.api == TOKEN else ApiName(self.api)
 
 
@@ -89,14 +89,14 @@ _LINE = {
     "cookie": "has_cookie",
     "faults": "faults",
 }
-"""Members of a log line -> attributes of a call."""
+"""Keys of a log line -> attributes of a call."""
 
 
 class CallLog:
-    """Appends calls to a file; each is written at once."""
+    """Appends calls to a log file immediately."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, mode 0600, for appending (OutputError, DiskError: it cannot be opened)."""
+        """Open the log, mode 0600, for appending (OutputError, DiskError: it cannot be opened)."""
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
@@ -110,11 +110,11 @@ class CallLog:
         os.close(self._descriptor)
 
     def write(self, call: Call) -> None:
-        """Append one call, as one write."""
+        """Append one call, in a single write."""
         line = {name: getattr(call, attribute) for name, attribute in _LINE.items()}
         os.write(self._descriptor, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 
 def fingerprint(question: bytes) -> str:
-    """SHA-256 of a question, in hexadecimal."""
+    """Return the SHA-256 of a question, in hexadecimal."""
     return hashlib.sha256(question).hexdigest()

@@ -1,8 +1,8 @@
 """The sandbox's certificates: an authority, server certificates, and a qualified client certificate.
 
-The server has one certificate on an elliptic curve and one on RSA, because the suites of the API
-reference need both. The client certificate is shaped like a qualified website authentication
-certificate under PSD2 (ETSI EN 319 412, TS 119 495) and is issued by an authority of its own.
+The server has an elliptic-curve and an RSA certificate, because the suites of the API reference need both.
+The client certificate has the form of a qualified website authentication certificate under PSD2 (ETSI EN 319
+412, TS 119 495), issued by a separate authority.
 """
 
 import ipaddress
@@ -24,7 +24,7 @@ from pipeline.sandbox import der, participants
 from pipeline.sandbox.settings import ServerCertificate
 
 AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"
-"""Number in the client certificate that the sandbox issues."""
+"""The authorisation number in the client certificate that the sandbox issues."""
 
 _LIFE = timedelta(days=365)
 _LIFE_LEFT_MIN = timedelta(days=7)
@@ -35,7 +35,7 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """An authority that signs certificates."""
+    """An authority that can sign certificates."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
@@ -60,11 +60,11 @@ class CertificateFiles:
         self.client_passphrase = folder / "client.passphrase"
 
     def bad_client(self, name: str) -> Path:
-        """A client certificate that is refused, with its key, which has no passphrase."""
+        """The file of a bad client certificate and its key, which has no passphrase."""
         return self.folder / f"client_{name}.pem"
 
     def bad_server(self, kind: ServerCertificate) -> Path:
-        """Key and certificate of a server that a client must not trust."""
+        """The file with key and certificate of a server that a client must not trust."""
         return self.folder / f"server_{kind}.pem"
 
     def servers_of(self, kind: ServerCertificate) -> tuple[Path, ...]:
@@ -72,7 +72,7 @@ class CertificateFiles:
         return self.servers if kind is ServerCertificate.GOOD else (self.bad_server(kind),)
 
     def certificates(self) -> tuple[Path, ...]:
-        """The files of certificates with an expiry date."""
+        """The files whose certificates have an expiry date."""
         return (self.authority, *self.servers, self.client_authority, self.client)
 
 
@@ -85,11 +85,11 @@ BAD_CLIENTS: Mapping[str, str] = {
     "not-in-directory": "has the authorisation number of no participant",
     "other-authority": "is of an unknown authority",
 }
-"""Client certificates that VoP Standard refuses, and why; each with its key in `client_NAME.pem`."""
+"""Bad client certificates -> why VoP Standard refuses them; each with its key in `client_NAME.pem`."""
 
 
 def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateFiles:
-    """Use the certificates in a folder if all are still valid for the host; otherwise make new ones.
+    """Use the certificates in a folder if all are still valid for the host, or else make new ones.
 
     Raises:
         OutputError: the files cannot be written.
@@ -102,7 +102,7 @@ def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateF
 
 
 def load_client_issuer(files: CertificateFiles) -> Issuer:
-    """The authority of client certificates, to issue further ones."""
+    """Load the authority of client certificates, to issue further ones."""
     key = serialization.load_pem_private_key(files.client_authority_key.read_bytes(), None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise TypeError("the authority's key is on an elliptic curve")
@@ -143,7 +143,7 @@ def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
     try:
         found = [x509.load_pem_x509_certificate(path.read_bytes()) for path in files.certificates()]
         authority, *servers, client_authority, client = found
-        # An aborted start may have left certificates of two authorities behind.
+        # An aborted start may have left certificates by two authorities behind.
         for server in servers:
             server.verify_directly_issued_by(authority)
         client.verify_directly_issued_by(client_authority)
@@ -214,7 +214,7 @@ def _new_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _signed(  # noqa: PLR0913, PLR0917 (what a certificate says)
+def _signed(  # noqa: PLR0913, PLR0917 (the contents of a certificate)
     subject: Mapping[x509.ObjectIdentifier, str],
     key: PrivateKey,
     issuer: Issuer | None,
@@ -222,7 +222,7 @@ def _signed(  # noqa: PLR0913, PLR0917 (what a certificate says)
     not_after: datetime,
     extensions: Sequence[x509.ExtensionType],
 ) -> x509.Certificate:
-    """A certificate for a key; without an issuer, a self-signed one of an authority."""
+    """Sign a certificate for a key; without an issuer, a self-signed authority."""
     is_authority = issuer is None
     name = x509.Name([x509.NameAttribute(kind, text) for kind, text in subject.items()])
     constraints = x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None)
@@ -259,7 +259,7 @@ def _leaf_extensions(
     alternative_names: Sequence[x509.GeneralName],
     further_usages: Sequence[x509.ObjectIdentifier],
 ) -> list[x509.ExtensionType]:
-    """Extensions of a certificate that is not an authority's."""
+    """The extensions of a certificate that is not an authority's."""
     return [
         x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()),
         x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, *further_usages]),
@@ -280,7 +280,7 @@ def _alternative_names(host: str) -> list[x509.GeneralName]:
 
 
 def _qualified_statements() -> bytes:
-    """QcCompliance, QcType web, and the PSD2 statement with roles and competent authority."""
+    """Encode QcCompliance, QcType web, and the PSD2 statement with roles and competent authority."""
     roles = (("0.4.0.19495.1.2", "PSP_PI"), ("0.4.0.19495.1.3", "PSP_AI"))
     encoded_roles = [der.sequence(der.object_identifier(oid), der.utf8_string(name)) for oid, name in roles]
     psd2 = der.sequence(

@@ -1,4 +1,4 @@
-"""Read a client's offer at the start of a TLS connection (RFC 8446, section 4.1.2)."""
+"""Read a client's TLS offer at the start of a connection (RFC 8446, section 4.1.2)."""
 
 import ssl
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import cache
 _HANDSHAKE, _CLIENT_HELLO = 22, 1
 _SUPPORTED_VERSIONS = 43
 _HELLO_BYTES_MAX = 64 * 1024
-_NOT_A_SUITE = {0x00FF, 0x5600}  # signals in the list of suites
+_NOT_A_SUITE = {0x00FF, 0x5600}  # signalling values in the list of suites
 _TLS_1_2, _TLS_1_3 = 0x0303, 0x0304
 
 _VERSIONS = {0x0301: "TLSv1.0", 0x0302: "TLSv1.1", _TLS_1_2: "TLSv1.2", _TLS_1_3: "TLSv1.3"}
@@ -18,16 +18,16 @@ REFERENCE_SUITES = {
     0xC02B: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
     0xC030: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
 }
-"""The suites of the reference, "Transport security", by their numbers."""
+"""Number -> name of each suite in the reference, "Transport security"."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """The versions and suites that a client offers, in its order of preference."""
+    """The TLS versions and suites that a client offers, in its order of preference."""
 
     versions: tuple[str, ...]
     suites: tuple[str, ...]
-    """By the names of the reference if listed there, else by OpenSSL's, else by number."""
+    """Names as in the reference if listed there, else OpenSSL's names, else numbers."""
 
     @property
     def is_modern(self) -> bool:
@@ -36,7 +36,7 @@ class ClientHello:
 
 
 class Greeting:
-    """The first bytes of a connection, until they are a whole ClientHello."""
+    """Collects the first bytes of a connection until they form a whole ClientHello."""
 
     def __init__(self) -> None:
         self._received = b""
@@ -98,7 +98,7 @@ def _read(message: bytes) -> ClientHello:
 
 
 def _supported_versions(message: bytes, position: int) -> list[int]:
-    """The versions in the extension of that name; empty without it."""
+    """The versions in the extension supported_versions; empty without it."""
     if position >= len(message):
         return []
     extensions, _ = _vector(message, position, 2)
@@ -112,7 +112,7 @@ def _supported_versions(message: bytes, position: int) -> list[int]:
 
 
 def _vector(content: bytes, position: int, length_bytes: int) -> tuple[bytes, int]:
-    """The content after a length field, and the position after it."""
+    """Return the content after a length field, and the position after that content."""
     start = position + length_bytes
     end = start + int.from_bytes(content[position:start], "big")
     if end > len(content):
@@ -125,7 +125,7 @@ def _numbers(content: bytes) -> list[int]:
 
 
 def _is_grease(number: int) -> bool:
-    """True for a meaningless number that keeps servers tolerant (RFC 8701)."""
+    """True for a reserved number that clients send to keep servers tolerant (RFC 8701)."""
     return number & 0x0F0F == 0x0A0A and number >> 8 == number & 0xFF
 
 

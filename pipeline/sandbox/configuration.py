@@ -12,7 +12,7 @@ from schemas.outcomes import Environment
 
 CONFIGURATION = "precheck.toml"
 REQUESTING_BIC = "TREZFRP0XXX"
-"""An invented BIC of the participant named by the client certificate."""
+"""An invented BIC of the participant in the client certificate."""
 
 _HEADER = """\
 # Written by the sandbox of payee-precheck each time it starts. Every answer behind these profiles is
@@ -21,7 +21,7 @@ _HEADER = """\
 
 _RATE_PER_S = 200
 _IN_FLIGHT_MAX = 64
-_RATE_SHARE = 0.8  # of the server's rate: requests arrive less evenly than they are sent
+_RATE_SHARE = 0.8  # of the server's rate: network delays make requests arrive unevenly
 
 Section = dict[str, str | int | float]
 
@@ -41,8 +41,8 @@ def write_configuration(
 ) -> Path:
     """Write precheck.toml for a sandbox, into the folder of its certificates and secrets; return its path.
 
-    It names the files by relative paths. Without `rate_per_s_max` the server has no rate limit. `wrong_urls`
-    are ports with faulty TLS, by fault.
+    Paths in it are relative. If `rate_per_s_max` is None, the server has no rate limit. `wrong_urls` maps
+    each TLS fault to the base URL of its port.
 
     Raises:
         OutputError: it cannot be written.
@@ -65,7 +65,7 @@ def write_configuration(
         lines += [f"[{key}]", 'default_account_type = "Personal"', ""]
         for api, section in apis.items():
             section |= {"rate_per_s": rate, "in_flight_max": _IN_FLIGHT_MAX}
-            # A JSON string or number is valid TOML too.
+            # JSON strings and numbers are valid TOML, too.
             values = [f"{key} = {json.dumps(value)}" for key, value in section.items()]
             lines += [f"[{key}.{api}]", *values, ""]
     path = files.folder / CONFIGURATION
@@ -79,9 +79,9 @@ def _both_gateways(role: Environment, url: str, files: CertificateFiles) -> dict
 
 
 def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
-    """The section of an API that takes a token."""
+    """The section of an API that identifies clients by tokens."""
     return {
-        "server": Environment.SANDBOX.value,  # whatever its role, its answers are simulated
+        "server": Environment.SANDBOX.value,  # whatever the role, answers are simulated
         "base_url": f"{url}/{role.value}",
         "token_url": f"{url}{TOKEN_PATH}",
         "client_id": CLIENT_IDS[role],
@@ -92,10 +92,10 @@ def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
 
 
 def _standard(role: Environment, url: str, files: CertificateFiles) -> Section:
-    """The section of the API that takes a client certificate."""
+    """The section of the API that identifies clients by certificates."""
     return {
         "api": "standard",
-        "server": Environment.SANDBOX.value,  # whatever its role, its answers are simulated
+        "server": Environment.SANDBOX.value,  # whatever the role, answers are simulated
         "base_url": f"{url}/{role.value}",
         "client_certificate": files.client.name,
         "client_key": files.client_key.name,

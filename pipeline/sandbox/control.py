@@ -1,4 +1,4 @@
-"""The control address: a UNIX socket in the folder, mode 0600, that changes a running sandbox.
+"""The control address: a Unix socket, mode 0600, in the sandbox's folder, to change it while it runs.
 
 curl --unix-socket sandbox/control.sock http://sandbox/state
 curl --unix-socket sandbox/control.sock -X PUT -d '["500:first=1"]' http://sandbox/faults
@@ -46,18 +46,18 @@ class _ClockSetting(BaseModel):
 
 
 class SandboxControl:
-    """The control requests."""
+    """Handlers of the control requests."""
 
     def __init__(
         self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
     ) -> None:
-        """Take the changeable conditions, the journal, and the verdict so far."""
+        """Take the changeable conditions, the journal, and a function that returns the verdict so far."""
         self._conditions = conditions
         self._journal = journal
         self._verdict = verdict
 
     def application(self) -> web.Application:
-        """The paths of the control address."""
+        """The application with the paths of the control address."""
         application = web.Application()
         application.add_routes(
             [
@@ -116,16 +116,16 @@ class SandboxControl:
 
 @asynccontextmanager
 async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Path]:
-    """Listen on the control address while the block lasts; yields its path.
+    """Listen on the control address during the block; yield its path.
 
     Raises:
-        ConfigurationError: it cannot be created.
+        ConfigurationError: the socket cannot be created.
     """
     path = folder / SOCKET
     runner = web.AppRunner(control.application(), access_log=None)
     await runner.setup()
     with socket.socket(socket.AF_UNIX) as listener:
-        umask = os.umask(0o177)  # at no moment can other users connect
+        umask = os.umask(0o177)  # so that other users can never connect
         try:
             path.unlink(missing_ok=True)
             listener.bind(os.fspath(path))

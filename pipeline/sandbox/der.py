@@ -1,4 +1,4 @@
-"""The part of DER (ITU-T X.690) that the statements of a qualified certificate need."""
+"""The subset of DER (ITU-T X.690) used in the statements of qualified certificates."""
 
 from collections.abc import Iterator
 
@@ -10,17 +10,17 @@ _LONG_FORM = 0x80
 
 
 def sequence(*members: bytes) -> bytes:
-    """A SEQUENCE of encoded members."""
+    """Encode a SEQUENCE of members that are already encoded."""
     return _encode(SEQUENCE, b"".join(members))
 
 
 def utf8_string(text: str) -> bytes:
-    """A UTF8String."""
+    """Encode a UTF8String."""
     return _encode(UTF8_STRING, text.encode())
 
 
 def object_identifier(dotted: str) -> bytes:
-    """An OBJECT IDENTIFIER, from its dotted form."""
+    """Encode an OBJECT IDENTIFIER, given in dotted form."""
     first, second, *arcs = (int(arc) for arc in dotted.split("."))
     content = bytearray([40 * first + second])
     for arc in arcs:
@@ -32,7 +32,7 @@ def object_identifier(dotted: str) -> bytes:
 
 
 def members(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The consecutive values in a content: tag and content of each (ValueError: not DER)."""
+    """Decode consecutive values: the tag and content of each (ValueError: not DER)."""
     position = 0
     while position < len(content):
         tag, length, position = _header(content, position)
@@ -51,7 +51,7 @@ def _encode(tag: int, content: bytes) -> bytes:
 
 
 def _header(content: bytes, position: int) -> tuple[int, int, int]:
-    """Tag, length, and the position after them."""
+    """Decode a header; return the tag, the length, and the position after them."""
     if position + 2 > len(content):
         raise ValueError("the header is cut short")
     tag, length = content[position], content[position + 1]

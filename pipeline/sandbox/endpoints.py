@@ -1,7 +1,6 @@
-"""The endpoints behind the paths: the token endpoint, and one endpoint per API and server.
+"""The handlers of paths: the token endpoint, and one endpoint per API and server.
 
-A check is handled in a gateway's order: authentication, limits, validation, and only then the responder's
-answer.
+A check is handled in the order of a gateway: authentication, limits, validation, then the responder's answer.
 """
 
 import ipaddress
@@ -30,21 +29,21 @@ from schemas.vop import StandardRequest
 
 
 class Endpoint(Protocol):
-    """The endpoint at one path."""
+    """Handles the requests to one path."""
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The HTTP methods that it accepts."""
+        """The HTTP methods that are allowed."""
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """Record the subject of a call, as far as its headers show it, and the headers to echo."""
+        """Record what the headers say about a call, and the headers to echo."""
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
-        """The body of a 200; any other answer is raised as a ProblemError."""
+        """Return the body of a 200 response; raise a ProblemError for any other status."""
 
 
 class DescriptionEndpoint:
-    """The OpenAPI document of this server, for clients on the same machine."""
+    """Serves this server's OpenAPI document, for clients on the same machine."""
 
     methods: tuple[str, ...] = ("GET",)
 
@@ -53,10 +52,10 @@ class DescriptionEndpoint:
         self._document: bytes | None = None
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """Nothing is echoed."""
+        """Nothing to record or echo."""
 
     async def answer(self, request: web.BaseRequest, _call: Call) -> bytes:
-        """Describe the server."""
+        """Return the OpenAPI document."""
         if request.remote is None or not ipaddress.ip_address(request.remote).is_loopback:
             raise not_found()
         if self._document is None:
@@ -74,13 +73,13 @@ class TokenService:
         self._request_wait_s = request_wait_s
 
     def recognise(self, _request: web.BaseRequest, call: Call) -> None:
-        """Nothing is echoed."""
+        """Nothing to record or echo."""
         call.api = TOKEN
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """Issue a token."""
         if request.query_string:
-            # Secrets in URLs end up in logs on the way.
+            # Secrets in URLs end up in logs.
             detail = "query: not accepted; send the fields as a form in the body"
             raise format_error(detail, Refusal.QUERY)
         intake.check_body_headers(request.headers, "application/x-www-form-urlencoded")
@@ -95,18 +94,18 @@ class CheckEndpoint:
     """One of the three APIs on one server."""
 
     api: NameCheckApi
-    role: Environment  # the server
-    identity: IdentityProvider  # identifies gateway clients by their tokens
-    authority: x509.Certificate  # issues the certificates of the other clients
-    limits: Sequence[DailyCap | RateLimit]  # a client's limits here
-    answering: DummyAccounts | Network  # has the answers
+    role: Environment  # the server's role
+    identity: IdentityProvider  # recognises gateway clients by their tokens
+    authority: x509.Certificate  # issued the certificates of VoP Standard clients
+    limits: Sequence[DailyCap | RateLimit]  # the limits for each client on this server
+    answering: DummyAccounts | Network  # the source of the answers
     responder: Responder  # delays and failures of responders
     clock: Clock
     settings: SandboxSettings
     methods: tuple[str, ...] = ("POST",)
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """The correlation id is echoed in every case."""
+        """Record the correlation id, which is echoed in any case."""
         call.role, call.api = self.role.value, self.api.name.value
         header = self.api.correlation_header
         call.request_id = intake.correlation_id(request.headers, header)
@@ -114,11 +113,11 @@ class CheckEndpoint:
             call.headers[header] = call.request_id
         authorization = request.headers.get("Authorization")
         if authorization is not None:
-            # Bytes that are not UTF-8 arrive as surrogates.
+            # Bytes that are not UTF-8 appear as surrogates.
             call.token = fingerprint(authorization.encode(errors="surrogateescape"))[:12]
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
-        """Check a payee."""
+        """Answer a name check."""
         client = self._client(request)
         for limit in self.limits:
             limit.admit(client)

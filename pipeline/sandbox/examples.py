@@ -11,7 +11,7 @@ from schemas.outcomes import ApiName
 Json = dict[str, Any]
 
 MATCHED = "MATCHED"
-"""Code shown for a full match of Confirmation of Payee, which has none."""
+"""Shown as the code of a full match of Confirmation of Payee, which has no code."""
 
 COLUMNS = ("api", "account", "account type", "name or identification", "answer", "matched name")
 _HEADS = {
@@ -26,7 +26,7 @@ _BICS = {account.iban: account.bic for account in IBAN_ACCOUNTS}
 
 
 def question_examples(api: ApiName) -> Json:
-    """An example of a request for each outcome, named after the outcome."""
+    """An example request for each outcome, named after the outcome."""
     return {name: {"summary": name, "value": _question(api, known)} for name, known in _of_each_code(api)}
 
 
@@ -36,7 +36,7 @@ def answer_examples(api: ApiName) -> Json:
 
 
 def account_rows() -> list[tuple[str, ...]]:
-    """Every dummy account with its answer, in the order of COLUMNS."""
+    """Every dummy account with its answer, in the columns of COLUMNS."""
     return [
         (
             "CoP" if known.api is ApiName.COP else "VoP",
@@ -51,7 +51,7 @@ def account_rows() -> list[tuple[str, ...]]:
 
 
 def account_lines() -> Iterator[str]:
-    """The rows as text in columns, with the matched name on a line below."""
+    """The rows as columns of text, with the matched name on a line below."""
     heads = [rendered(Sentence(_HEADS.get(column, "header.api")), SurfaceKind.COMMAND) for column in COLUMNS]
     rows = [heads, *account_rows()]
     narrow = [(api, f"{account} {kind}".strip(), asked, code) for api, account, kind, asked, code, _ in rows]
@@ -63,7 +63,7 @@ def account_lines() -> Iterator[str]:
 
 
 def _of_each_code(api: ApiName) -> Iterator[tuple[str, DummyAnswer]]:
-    """The first dummy account of each code, by name and by identification."""
+    """The first dummy account for each code, by name and by identification."""
     seen = set()
     for known in describe_accounts():
         if (known.api is ApiName.COP) is not (api is ApiName.COP):
@@ -97,7 +97,7 @@ def _question(api: ApiName, known: DummyAnswer) -> Json:
 
 
 def _identification(known: DummyAnswer) -> Json | None:
-    """The organisationId of a question by identification; None for a question by name."""
+    """The organisationId of a question by identification; None if it asks by name."""
     kind, _, value = known.asked.partition(" ")
     if known.api is ApiName.COP or not value:
         return None

@@ -1,7 +1,6 @@
-"""HTTP/1.1 on one connection: invalid and slow requests get problem details like all others.
+"""HTTP/1.1 on one connection; invalid and slow requests get problem details like all others.
 
-aiohttp does the reading and writing, but its own answers to unreadable requests are plain text that quotes
-them.
+aiohttp reads and writes, but its own answers to unreadable requests would quote them in plain text.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from pipeline.sandbox.replies import Reply
 
 
 class HttpConnection(web.RequestHandler):
-    """The requests of one connection, one after another."""
+    """Handles the requests of one connection, one after another."""
 
     __slots__ = ("_deadline", "_head_max_s", "_latest_body", "_refuse_unread", "visit")
 
@@ -25,7 +24,7 @@ class HttpConnection(web.RequestHandler):
         visit: Visit,
         head_max_s: float,
     ) -> None:
-        """Wait for requests; refuse bad input (400), heads beyond `head_max_s` (408), our bugs (500)."""
+        """Await requests; answer bad ones with 400, slow heads (`head_max_s`) with 408, our bugs with 500."""
         super().__init__(
             server, loop=asyncio.get_running_loop(), auto_decompress=False, lingering_time=head_max_s
         )
@@ -38,11 +37,11 @@ class HttpConnection(web.RequestHandler):
 
     @property
     def waiting_count(self) -> int:
-        """Requests that were sent before the current one was answered."""
+        """The number of requests sent before the current one was answered."""
         return len(self._messages)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; a head that has begun must be complete in time."""
+        """Receive bytes; once a head has begun, it must be complete in time."""
         count = self._request_count
         super().data_received(data)
         if self._request_count > count:
@@ -52,7 +51,7 @@ class HttpConnection(web.RequestHandler):
             self._deadline = asyncio.get_running_loop().call_later(self._head_max_s, self._refuse_slow_head)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Stop watching the time."""
+        """Cancel the deadline."""
         self._stop_watching()
         super().connection_lost(exc)
 
@@ -61,9 +60,9 @@ class HttpConnection(web.RequestHandler):
         request: web.BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
-        message: str | None = None,  # noqa: ARG002 (of the parser; it may quote the request)
+        message: str | None = None,  # noqa: ARG002 (from the parser; it may quote the request)
     ) -> web.StreamResponse:
-        """Answer a request that the parser refuses, or on which this server failed."""
+        """Answer a request that the parser refused, or that hit a bug of this server."""
         if status >= 500:
             self.logger.error("sandbox: %s", type(exc).__name__)
         if request.writer.output_size > 0:

@@ -1,4 +1,4 @@
-"""IBANs: structure by country and check digits (ISO 13616, ISO 7064 MOD 97-10), which LEIs have too."""
+"""IBANs: structure by country, and check digits (ISO 13616, ISO 7064 MOD 97-10), used by LEIs too."""
 
 import string
 
@@ -9,13 +9,13 @@ _LENGTHS = {
     "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27,
     "VA": 22,
 }  # fmt: skip
-"""Length of an IBAN; in an unlisted country any length up to 34."""
+"""Country -> length of its IBANs; for other countries, any length up to 34."""
 
 _LETTERS_AS_NUMBERS = str.maketrans({letter: str(ord(letter) - 55) for letter in string.ascii_uppercase})
 
 
 def is_valid(iban: str) -> bool:
-    """True if an IBAN of the right characters also has its country's length and right check digits.
+    """True if the IBAN has its country's length and correct check digits; the caller checks its characters.
 
     >>> is_valid("DE89370400440532013000"), is_valid("DE88370400440532013000")
     (True, False)
@@ -25,7 +25,7 @@ def is_valid(iban: str) -> bool:
 
 
 def has_right_check_digits(text: str) -> bool:
-    """True if a text of capitals and digits ends with its MOD 97-10 digits, as a LEI does.
+    """True if a text of capitals and digits ends with correct MOD 97-10 check digits, as an LEI does.
 
     >>> has_right_check_digits("SIMU0000000000000183"), has_right_check_digits("SIMU0000000000000184")
     (True, False)
@@ -34,12 +34,12 @@ def has_right_check_digits(text: str) -> bool:
 
 
 def compose(country: str, bban: str) -> str:
-    """The IBAN of an account, from its country and its national number."""
+    """Compose an IBAN from a country and a national account number."""
     return f"{country}{check_digits(bban + country)}{bban}"
 
 
 def check_digits(text: str) -> str:
-    """The two MOD 97-10 digits that complete a text of capitals and digits."""
+    """Compute the two MOD 97-10 check digits for a text of capitals and digits."""
     return f"{98 - _remainder(text + '00'):02d}"
 
 

@@ -1,4 +1,4 @@
-"""The identity provider: OAuth 2.0 client credentials, opaque bearer tokens.
+"""The identity provider: OAuth 2.0 client credentials and opaque bearer tokens.
 
 Source: API reference, "Authentication". Each role has its own client, and a token is valid for one role only.
 """
@@ -26,26 +26,26 @@ class _Token:
 
 
 class IdentityProvider:
-    """Issues tokens and looks up their owners."""
+    """Issues tokens, and identifies clients by them."""
 
     def __init__(
         self, client_secrets: Mapping[Environment, str], token_life_s: int, clock: Callable[[], float]
     ) -> None:
-        """Take the client secret of each role; the clock gives monotonic seconds."""
+        """Take the client secret of each role; the clock returns monotonic seconds."""
         self._secrets = client_secrets
         self._token_life_s = token_life_s
         self._clock = clock
         self._tokens: dict[str, _Token] = {}
 
     def issue(self, form: bytes) -> tuple[Environment, bytes]:
-        """Answer a token request in form encoding: the token's role, and JSON (RFC 6749, section 5.1).
+        """Answer a form-encoded token request; return the token's role, and JSON (RFC 6749, section 5.1).
 
         Raises:
             ProblemError: 400 for a malformed form, 401 for a client, secret or scope that is not valid.
         """
         request = _token_request(form)
         role = next((role for role, known in CLIENT_IDS.items() if known == request.client_id), None)
-        # An unknown client costs the same comparison, so that timing does not reveal which part was wrong.
+        # Compare secrets even for an unknown client, so that timing does not reveal which part was wrong.
         expected = secrets.token_urlsafe(32) if role is None else self._secrets[role]
         is_secret_right = hmac.compare_digest(
             request.client_secret.get_secret_value().encode(), expected.encode()
@@ -61,7 +61,7 @@ class IdentityProvider:
         return role, body.encode()
 
     def client_of(self, authorization: str | None, role: Environment) -> str:
-        """The client id of an Authorization header for a role; 401 with the fault."""
+        """Return the client id for an Authorization header, or raise 401 with the fault."""
         if authorization is None:
             raise client_invalid("the Authorization header is missing", Refusal.TOKEN_MISSING, _CHALLENGE)
         scheme, _, value = authorization.partition(" ")
@@ -85,7 +85,7 @@ class IdentityProvider:
         self._tokens.clear()
 
     def _forget_expired(self) -> None:
-        # Kept for another lifetime, so that an expired token is not reported as unknown.
+        # Remember it for another lifetime, so that it is reported as expired, not as unknown.
         oldest = self._clock() - self._token_life_s
         for value in [value for value, token in self._tokens.items() if token.expires < oldest]:
             del self._tokens[value]
@@ -98,7 +98,7 @@ def _token_request(form: bytes) -> TokenRequest:
         raise format_error("the body is not a form", Refusal.FORM) from None
     if len(dict(fields)) != len(fields):
         raise format_error("the form repeats a field", Refusal.FORM)
-    # Our model fills in the only allowed value; a request must state it.
+    # Our model has a default for this fixed value, but a request must contain it.
     if "grant_type" not in dict(fields):
         raise _form_error({"grant_type"})
     try:

@@ -1,7 +1,7 @@
-"""Read a request's body, and check the rules for requests before the question is parsed.
+"""Read a request's body, and check headers and question against the rules.
 
-Source: API reference, "Request headers" and the field tables of "Resources and their fields". Every
-broken rule is 400 FORMAT_ERROR with a detail that names the header or the member, never its value.
+Source: API reference, "Request headers" and the field tables of "Resources and their fields". A broken rule
+is answered with 400 FORMAT_ERROR, whose detail names the header or the member, never its value.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ AnyQuestion = TypeVar("AnyQuestion", bound=BaseModel)
 
 
 def correlation_id(headers: MultiMapping[str], header: str) -> str | None:
-    """The correlation id of a request; None if it is missing, doubled or no UUID, so cannot be echoed."""
+    """Return the correlation id to echo; None if it is missing, repeated or not a UUID."""
     values = headers.getall(header, [])
     return values[0] if len(values) == 1 and _UUID.fullmatch(values[0]) else None
 
 
 def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str | None:
-    """The value of a header; None if missing, 400 if repeated, as readers could differ."""
+    """Return the value of a header, or None if missing; 400 if repeated, as its value is then ambiguous."""
     values = headers.getall(header, [])
     if len(values) > 1:
         raise format_error(f"header {header}: stands {len(values)} times", refusal)
@@ -55,10 +55,10 @@ def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str 
 def check_headers(
     headers: MultiMapping[str], correlation_header: str, *, now_s: float, clock_skew_max_s: float
 ) -> None:
-    """Check all header rules; X-Request-Timestamp may be off by `clock_skew_max_s`.
+    """Check the headers; X-Request-Timestamp may be off by up to `clock_skew_max_s`.
 
     Raises:
-        ProblemError: 400, naming the first header that breaks one.
+        ProblemError: 400, naming the first bad header.
     """
     one_value(headers, correlation_header, Refusal.CORRELATION_ID)
     if correlation_id(headers, correlation_header) is None:
@@ -77,7 +77,7 @@ def check_headers(
 
 
 def check_body_headers(headers: MultiMapping[str], content_type: str) -> None:
-    """Check the rules about a body: type, charset, no encoding; 400 for the first broken one."""
+    """Check the headers about the body: type, charset, no encoding; 400 for the first bad one."""
     stated = one_value(headers, "Content-Type", Refusal.CONTENT_TYPE) or ""
     if stated != content_type:
         if stated.partition(";")[0].strip().lower() != content_type:
@@ -90,7 +90,7 @@ def check_body_headers(headers: MultiMapping[str], content_type: str) -> None:
 
 
 def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
-    """Read a body as a question, strictly; 400 naming each member that breaks a rule."""
+    """Parse a body strictly as a question; 400 naming each invalid member."""
     try:
         question = strict.parse(model, body)
     except ValidationError as error:
@@ -104,12 +104,12 @@ def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
 
 
 def canonical(question: BaseModel) -> bytes:
-    """The canonical form of a question, by which equal questions are recognised."""
+    """Return the canonical form of a question, so that equal questions are recognised."""
     return question.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
 def _check_beyond_the_model(question: BaseModel) -> None:
-    # Our model fills in the only allowed value; a request must state it.
+    # Our model has a default for this fixed value, but a request must contain it.
     if isinstance(question, NameVerificationRequest) and "scheme_name" not in question.data.model_fields_set:
         raise _unfit("data.schemeName: Field required")
     if isinstance(question, GatewayRequest) and not iban.is_valid(question.party_account.iban):
@@ -118,7 +118,7 @@ def _check_beyond_the_model(question: BaseModel) -> None:
         raise _unfit("party.identification.organisationId.lei: wrong check digits")
     if not isinstance(question, StandardRequest):
         return
-    # The reference does not say whether agents are required; the service needs them for routing.
+    # The reference does not say whether agents are required; this server needs them for routing.
     if question.party_agent is None:
         raise _unfit("partyAgent: required to route the request")
     if question.requesting_agent is None:
@@ -145,7 +145,7 @@ def _unfit(detail: str) -> ProblemError:
 
 
 def _time_of(value: str) -> float | None:
-    """Seconds since the epoch; None if it is not a timestamp."""
+    """Parse a timestamp into seconds since the epoch; None if it is invalid."""
     if not _TIMESTAMP.fullmatch(value):
         return None
     try:
@@ -169,11 +169,11 @@ BODY_BYTES_MAX = 64 * 1024
 
 
 async def read_body(request: web.BaseRequest, wait_max_s: float) -> bytes:
-    """The whole body; a client that expects it (`Expect: 100-continue`) gets a 100.
+    """Read the whole body; send 100 first if the client expects that (`Expect: 100-continue`).
 
     Raises:
-        ProblemError: 400 for a body that is too long or malformed, 408 for a slow one, 417 for another
-        expectation.
+        ProblemError: 400 if the body is too long or malformed, 408 if it is too slow, 417 for any other
+    expectation.
     """
     await _continue(request)
     try:
@@ -188,12 +188,12 @@ async def read_body(request: web.BaseRequest, wait_max_s: float) -> bytes:
 
 
 async def _continue(request: web.BaseRequest) -> None:
-    """Answer an expectation, RFC 9110, section 10.1.1; HTTP/1.0 has none."""
+    """Answer an expectation (RFC 9110, section 10.1.1); HTTP/1.0 has none."""
     expectation = request.headers.get("Expect")
     if expectation is None or request.version < HttpVersion11:
         return
     if expectation.lower() != "100-continue":
         raise expectation_failed()
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    # The count of sent bytes starts with the answer itself.
+    # The 100 does not count as bytes of the answer.
     request.writer.output_size = 0

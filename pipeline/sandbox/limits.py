@@ -1,7 +1,7 @@
 """The limits of the simulated servers: requests per day, and requests per second.
 
-The reference has the first (50 per day and client on the CoP test server) without an answer for exceeding it;
-429 with Retry-After is our choice. It has no rate limit; ours is off by default.
+The reference defines the first limit (50 per day and client on the CoP test server), but no response beyond
+it: 429 with Retry-After is our choice. It defines no rate limit; ours is off by default.
 """
 
 import math
@@ -14,12 +14,12 @@ _DAY_S = 86_400
 
 
 class DailyCap:
-    """Counts each client's requests of the current UTC day, and refuses those beyond the cap."""
+    """Counts each client's requests per UTC day, and refuses those beyond the cap."""
 
     def __init__(self, requests_max: int, clock: Callable[[], float]) -> None:
-        """Start with an empty count, kept only in memory.
+        """Start with empty counts, which exist only in memory.
 
-        The clock gives seconds since the epoch.
+        The clock returns seconds since the epoch.
         """
         self.requests_max = requests_max
         self._clock = clock
@@ -27,7 +27,7 @@ class DailyCap:
         self._used: dict[str, int] = {}
 
     def admit(self, client: str) -> None:
-        """Count a client's request; if it exceeds the cap, 429 with the seconds to midnight UTC."""
+        """Count a client's request; beyond the cap, raise 429 with the seconds until midnight UTC."""
         now = self._clock()
         today = int(now // _DAY_S)
         if today != self._day:
@@ -43,16 +43,16 @@ class DailyCap:
 
 
 class RateLimit:
-    """Refuses a client's request if it sent the allowed number within the last second."""
+    """Refuses a client's request if the allowed number arrived within the last second."""
 
     def __init__(self, rate_per_s_max: int | None, clock: Callable[[], float]) -> None:
-        """Start empty; None means no limit. The clock gives monotonic seconds."""
+        """Start empty; None means no limit. The clock returns monotonic seconds."""
         self.rate_per_s_max = rate_per_s_max
         self._clock = clock
         self._admitted: dict[str, deque[float]] = {}
 
     def admit(self, client: str) -> None:
-        """Count a client's request; if it exceeds the rate, 429 with a retry after one second."""
+        """Count a client's request; beyond the rate, raise 429 with a retry after one second."""
         if self.rate_per_s_max is None:
             return
         now = self._clock()

@@ -1,13 +1,13 @@
-"""How a simulated responder compares two names, and two identifications.
+"""How simulated responders compare names and identifications.
 
 The Confirmation of Payee guidance (API reference, "What the service does") binds every bank:
 
-- never No Match where forename and surname are reversed, where the surname matches and the forename
-  is a common nickname or variant, or where the forename or the surname has a spelling error;
+- never No Match if forename and surname are reversed, if the surname matches and the forename is a common
+nickname or variant, or if the forename or the surname has a spelling error;
 - never Full Match unless the surname matches exactly and the first character of the forename is
   correct.
 
-Between these bounds banks differ: a lenient one calls a slight deviation a full match.
+Within these bounds banks differ: to a lenient bank, a slight deviation is a full match.
 """
 
 import re
@@ -22,7 +22,7 @@ from schemas.vop import IdMatch, Party
 
 
 class Likeness(IntEnum):
-    """How similar two names, or two parts of them, are; higher values are more similar."""
+    """How similar two names, or parts of names, are; higher means more similar."""
 
     OTHER = 0
     NEAR = 1  # perhaps the same: reversed, misspelt, or shortened to another first character
@@ -41,7 +41,7 @@ _LEGAL_FORMS = frozenset({
 
 
 def compare_names(asked: str, held: str, *, business: bool, lenient: bool) -> Outcome:
-    """Compare the payer's name with the bank's: match, close or no match.
+    """Compare the payer's name with the bank's: match, close match or no match.
 
     A lenient bank treats a slight deviation as a full match.
 
@@ -57,10 +57,10 @@ def compare_names(asked: str, held: str, *, business: bool, lenient: bool) -> Ou
 
 
 def compare_identifications(asked: Mapping[str, str], held: Mapping[str, str]) -> IdMatch:
-    """Compare the identifications in a request with those the bank holds, by kind.
+    """Compare the requested identifications with those that the bank holds, by kind.
 
-    Kinds of identification that the bank does not hold are ignored; if none can be compared, the answer is
-    NOAP. One difference outweighs all agreements.
+    Kinds that the bank does not hold are ignored; if none can be compared, the answer is NOAP. A single
+    difference outweighs any number of agreements.
     """
     comparable = asked.keys() & held.keys()
     if not comparable:
@@ -69,7 +69,7 @@ def compare_identifications(asked: Mapping[str, str], held: Mapping[str, str]) -
 
 
 def identifications(party: Party) -> dict[str, str]:
-    """The identifications of a payee by kind: LEI, BIC, a scheme code, or a scheme's own name."""
+    """A payee's identifications by kind: LEI, BIC, a scheme code, or a scheme's own name."""
     organisation = party.identification.organisation_id if party.identification else None
     if organisation is None:
         return {}
@@ -89,7 +89,7 @@ def _person_likeness(asked: str, held: str) -> Likeness:
     words = _without_titles(_words(asked))
     forenames, surname = _parts(_without_titles(_words(held)))
     if len(words) == 1 and words[0] == "".join(forenames) + surname:
-        return Likeness.EXACT  # written as one word, which does not contradict the surname
+        return Likeness.EXACT  # written as one word, which is consistent with the surname
     return max(
         (_order_likeness(reading, forenames, surname) for reading in _readings(words)),
         default=Likeness.OTHER,
@@ -97,7 +97,7 @@ def _person_likeness(asked: str, held: str) -> Likeness:
 
 
 def _readings(words: list[str]) -> Iterator[tuple[list[str], str, bool]]:
-    """Every way to split words into forenames and surname; True if the surname comes first."""
+    """Yield every split of the words into forenames and surname, with True if the surname comes first."""
     for cut in range(1, len(words)):
         yield words[:cut], "".join(words[cut:]), False
         yield words[cut:], "".join(words[:cut]), True
@@ -135,7 +135,7 @@ def _forename_likeness(asked: list[str], held: list[str]) -> Likeness:
         or _is_misspelling(first_asked, first_held)
     )
     if not is_alike:
-        # Two forenames written as one, with a spelling error.
+        # Two forenames joined, with a spelling error.
         return Likeness.NEAR if _is_misspelling("".join(asked), "".join(held)) else Likeness.OTHER
     if first_asked[0] != first_held[0] or _middle_names_differ(asked[1:], held[1:]):
         return Likeness.NEAR
@@ -143,7 +143,7 @@ def _forename_likeness(asked: list[str], held: list[str]) -> Likeness:
 
 
 def _middle_names_differ(asked: list[str], held: list[str]) -> bool:
-    """True if middle names contradict each other; a missing one or an initial does not."""
+    """True if middle names contradict each other; missing names and initials do not."""
     return any(a[0] != h[0] or (len(a) > 1 < len(h) and a != h) for a, h in zip(asked, held, strict=False))
 
 
@@ -156,7 +156,7 @@ def _company_likeness(asked: str, held: str) -> Likeness:
     if not asked_core or not held_core:
         return Likeness.OTHER
     if "".join(asked_core) == "".join(held_core):
-        # Acme Ltd and Acme LLP are two companies; Acme may be short for either.
+        # Acme Ltd and Acme LLP are different companies; Acme may be short for either.
         return Likeness.NEAR if asked_form and held_form and asked_form != held_form else Likeness.SLIGHT
     shorter, longer = sorted((asked_core, held_core), key=len)
     is_short_form = longer[: len(shorter)] == shorter and 2 * len(shorter) >= len(longer)
@@ -169,7 +169,7 @@ def _company_words(name: str) -> list[str]:
 
 
 def _core(words: list[str]) -> tuple[list[str], list[str]]:
-    """A company's words without a leading article, and its legal form."""
+    """Return a company's words without a leading article and legal form, and the legal form."""
     core = [word for word in words if word not in _LEGAL_FORMS]
     return (core[1:] if core[:1] == ["the"] else core), [word for word in words if word in _LEGAL_FORMS]
 
@@ -184,7 +184,7 @@ def _without_titles(words: list[str]) -> list[str]:
 
 
 def _parts(words: list[str]) -> tuple[list[str], str]:
-    """Forenames and surname; a surname starts at its first particle, as in van der Maasdijk."""
+    """Split a name into forenames and surname; a surname starts at its first particle: van der Maasdijk."""
     start = len(words) - 1
     while start > 1 and words[start - 1] in SURNAME_PARTICLES:
         start -= 1
@@ -193,7 +193,7 @@ def _parts(words: list[str]) -> tuple[list[str], str]:
 
 @lru_cache(maxsize=65_536)  # the same few names are compared again and again
 def _is_misspelling(one: str, other: str) -> bool:
-    """True if the only differences are a few wrong, missing, added or swapped letters, or accents."""
+    """True if the words differ only in accents or in a few wrong, missing, extra or swapped letters."""
     one, other = _without_accents(one), _without_accents(other)
     errors_max = 1 if min(len(one), len(other)) <= 4 else 2
     return abs(len(one) - len(other)) <= errors_max and _edit_distance(one, other) <= errors_max
@@ -208,7 +208,7 @@ def _without_accents(word: str) -> str:
 
 
 def _edit_distance(one: str, other: str) -> int:
-    """Optimal string alignment distance: insert, delete, replace, or swap two neighbours."""
+    """Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours."""
     before_last: list[int] = []
     last = list(range(len(other) + 1))
     for row, letter in enumerate(one, start=1):

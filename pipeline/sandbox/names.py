@@ -1,7 +1,7 @@
-"""Words for the names of simulated account holders, and forenames that may belong to one person.
+"""Names for simulated account holders, and variants of forenames.
 
-Most variants come from the package `nicknames`, a list of English forenames that is kept by hand; British and
-continental ones that it lacks are here.
+Most variants come from the package `nicknames`, a hand-made list of English forenames; this module adds
+British and continental ones.
 """
 
 from functools import cache, lru_cache
@@ -91,12 +91,12 @@ FURTHER_VARIANTS = tuple(
         "tobias tobi toby",
     )
 )
-"""Forenames that may belong to one person and that the package `nicknames` does not link."""
+"""Forenames of one person that the package `nicknames` does not link."""
 
 
 @lru_cache(maxsize=4096)  # the same few names are compared again and again
 def are_variants(one: str, other: str) -> bool:
-    """True if two forenames, in lower case, are nicknames or variants of one.
+    """True if two forenames, in lower case, are nicknames or variants of each other.
 
     >>> are_variants("bob", "robert"), are_variants("bob", "rob"), are_variants("bob", "william")
     (True, True, False)
@@ -107,12 +107,12 @@ def are_variants(one: str, other: str) -> bool:
 
 
 def _full_forms(forename: str) -> set[str]:
-    """The full forms of a forename, itself included."""
+    """The full forms of a forename, including itself."""
     return {forename, *_listed().canonicals_of(forename)}
 
 
 class _Listed(NickNamer):
-    """The list, loaded lazily: `L.R.` is `lr`."""
+    """The package's list, loaded when first used; `L.R.` is read as `lr`."""
 
     def _normalize_name(self, name: str) -> str:
         return "".join(filter(str.isalnum, name.casefold()))

@@ -1,7 +1,7 @@
 """Roles test and production: the simulated network behind the gateway.
 
-A question is routed to a bank as in the real service, and that bank answers from its register. Matching is
-entirely the bank's (API reference, "What the service does").
+Questions are routed to a bank as in the real service, and that bank answers from its register. Only the bank
+matches names (API reference, "What the service does").
 """
 
 import hashlib
@@ -23,14 +23,14 @@ from schemas.vop import (
 
 
 class NameReply(NamedTuple):
-    """A responder's reply to a Confirmation of Payee question."""
+    """A bank's reply to a Confirmation of Payee question."""
 
     report: VerificationReport
     conduct: Conduct
 
 
 class PayeeReply(NamedTuple):
-    """A responder's reply to a Verification of Payee question."""
+    """A bank's reply to a Verification of Payee question."""
 
     response: VerificationOfPayeeResponse
     conduct: Conduct
@@ -44,14 +44,14 @@ _CODE_OF_STATUS = {
 }
 
 _CODE_OF_BRANCH = {"4": ReasonCode.FOURHUN, "5": ReasonCode.HTTPERR}
-"""Reply by the first digit of the account number, for sort codes that the bank does not support."""
+"""First digit of the account number -> reply, for sort codes that the bank does not support."""
 
 
 class Network:
-    """The banks, their registers and their conduct."""
+    """The simulated banks, with their registers and conduct."""
 
     def __init__(self, seed: int, *, is_faulty: bool) -> None:
-        """Open the network of a seed, from which registers are computed; `is_faulty` lets banks misbehave."""
+        """Create the network of a seed, which determines all accounts; `is_faulty` lets banks misbehave."""
         self._seed = seed
         self._is_faulty = is_faulty
 
@@ -72,12 +72,12 @@ class Network:
         return NameReply(report_on(question, account, is_lenient=bank.is_lenient), conduct)
 
     def check_payee(self, question: GatewayRequest) -> PayeeReply:
-        """Ask the bank in the IBAN, which must be the bank that the requester names, if any."""
+        """Ask the bank of the IBAN; if the requester names a bank, it must be the same."""
         account_number = question.party_account.iban
         bank = banks.bank_of_iban(account_number)
         if isinstance(question, StandardRequest) and question.party_agent is not None:
             asked = banks.bank_of_bic(question.party_agent.financial_institution_id.bicfi)
-            # A bank does not know other banks' accounts.
+            # A bank knows only its own accounts.
             bank = bank if asked == bank else None
         if bank is None:
             return PayeeReply(not_applicable(question), Conduct.STEADY)
@@ -94,7 +94,7 @@ class Network:
 def report_on(
     question: NameVerification, account: RegisteredAccount, *, is_lenient: bool
 ) -> VerificationReport:
-    """A bank's report on one of its accounts."""
+    """Return a bank's report about one of its accounts."""
     if account.status is not AccountStatus.OPEN:
         return _not_possible(_CODE_OF_STATUS[account.status])
     needed = account.secondary_reference
@@ -106,7 +106,7 @@ def report_on(
 
 
 def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: bool) -> VerificationReport:
-    """The report for the result of comparing names, and whether the account type was right."""
+    """Return the report for a comparison of names; `is_type_right` is True if the account type was right."""
     if outcome is Outcome.MATCH and is_type_right:
         return VerificationReport(matched=True)
     if outcome is Outcome.MATCH:
@@ -122,7 +122,7 @@ def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: b
 def response_on(
     question: GatewayRequest, account: RegisteredAccount, *, is_lenient: bool
 ) -> VerificationOfPayeeResponse:
-    """A bank's answer about one of its accounts: by name or, without one, by identification."""
+    """Return a bank's answer about one of its accounts: by name or, without a name, by identification."""
     party = question.party
     if party.name is None:
         verdict = compare_identifications(identifications(party), account.identifications)
@@ -132,7 +132,7 @@ def response_on(
 
 
 def vop_response(outcome: Outcome, held_name: str) -> VerificationOfPayeeResponse:
-    """The answer to a check by name."""
+    """Return the answer to a check by name."""
     if outcome is Outcome.MATCH:
         return VerificationOfPayeeResponse(party_name_match=NameMatch.MTCH)
     if outcome is Outcome.CLOSE_MATCH:
@@ -141,7 +141,7 @@ def vop_response(outcome: Outcome, held_name: str) -> VerificationOfPayeeRespons
 
 
 def not_applicable(question: GatewayRequest) -> VerificationOfPayeeResponse:
-    """The answer of the requested kind if the account cannot be checked."""
+    """Return the kind of answer requested, for an account that cannot be checked."""
     if question.party.name is None:
         return VerificationOfPayeeResponse(party_id_match=IdMatch.NOAP)
     return VerificationOfPayeeResponse(party_name_match=NameMatch.NOAP)

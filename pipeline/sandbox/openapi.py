@@ -1,8 +1,8 @@
-"""The OpenAPI document of the sandbox, made from the documents in `schemas`.
+"""The OpenAPI document of the sandbox, generated from the models in `schemas`.
 
-It describes this server, not the provider's: if the reference is silent, the choices are ours. Schemas cannot
-express some rules (an IBAN's check digits, a client certificate's directory), so a valid question may still
-be answered 400 or 401.
+It describes this server, not the provider's; choices that the reference leaves open are ours. Schemas cannot
+express some rules (an IBAN's check digits, the scheme directory), so even requests that fit the schema may
+get 400 or 401.
 """
 
 import json
@@ -54,7 +54,7 @@ _UUID: Json = {"type": "string", "pattern": f"^{UUID_PATTERN}$", "format": "uuid
 
 
 def describe(url: str) -> bytes:
-    """The document of a server at this URL, as JSON."""
+    """Return the document for a server at this URL, as JSON."""
     _, definitions = models_json_schema(
         [(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}"
     )
@@ -172,12 +172,12 @@ def _content(content_type: str, model: type[BaseModel], examples: Json | None = 
 
 
 def _examples(examples: Json, role: Environment) -> Json:
-    """The dummy accounts, which only role sandbox has."""
+    """Return the examples for role sandbox, which alone has dummy accounts."""
     return examples if role is Environment.SANDBOX else {}
 
 
 def _without_null(schema: Json) -> Json:
-    """Remove null from the alternatives: absent members are left out on this wire."""
+    """Remove null alternatives: absent members are omitted from requests and responses."""
     cleaned: Json = {}
     for key, value in schema.items():
         if key == "default" and value is None:

@@ -1,4 +1,4 @@
-"""The users of VoP Standard: the scheme directory, and how a client certificate proves membership.
+"""Participants of VoP Standard: the scheme directory, and proof of membership by client certificate.
 
 Source: API reference, "VoP Standard: mutual TLS". A qualified website authentication certificate
 carries the authorisation number in its subject (ETSI EN 319 412-1, organizationIdentifier) and its
@@ -22,7 +22,7 @@ DIRECTORY: Mapping[str, frozenset[str]] = {
     "PSDFR-ACPR-99999": frozenset({"TREZFRP0XXX"}),
     "PSDDE-BAFIN-99998": frozenset({"TREZDEF0XXX", "TREZDEF0MUC"}),
 }
-"""Authorisation number -> the BICs of the participant; all are invented."""
+"""Authorisation number -> the participant's BICs; all are invented."""
 
 ORGANIZATION_IDENTIFIER = "2.5.4.97"
 QC_STATEMENTS = "1.3.6.1.5.5.7.1.3"
@@ -45,12 +45,12 @@ class _Certificate:
 
 
 def requester_of(certificate: bytes | None, authority: x509.Certificate, now: datetime) -> str:
-    """The authorisation number in a client certificate (DER).
+    """Return the authorisation number in a client certificate (DER).
 
-    TLS has only checked that the client has its key.
+    TLS has only verified that the client holds the key.
 
     Raises:
-        ProblemError: 401, with the fault of the certificate, or that there is none.
+        ProblemError: 401, if the certificate is missing or faulty; the detail says why.
     """
     if certificate is None:
         raise client_invalid("no client certificate was presented", Refusal.CERTIFICATE_MISSING)
@@ -74,7 +74,7 @@ def requester_of(certificate: bytes | None, authority: x509.Certificate, now: da
 
 
 def check_requesting_bic(authorisation_number: str, bic: str) -> None:
-    """Require that a requesting BIC belongs to the certificate's participant; else 401."""
+    """Require that a requesting BIC belongs to the certificate's participant; otherwise 401."""
     if bic not in DIRECTORY[authorisation_number]:
         raise client_invalid(
             "requestingAgent is not a BIC of the participant named by the certificate",
@@ -84,7 +84,7 @@ def check_requesting_bic(authorisation_number: str, bic: str) -> None:
 
 @lru_cache(maxsize=1024)
 def _read(certificate: bytes, authority: x509.Certificate) -> _Certificate:
-    # Parsing costs far more than a check, and one certificate sends many requests.
+    # Cached: parsing costs far more than a check, and one certificate sends many requests.
     try:
         parsed = x509.load_der_x509_certificate(certificate)
         subject = parsed.subject.get_attributes_for_oid(x509.ObjectIdentifier(ORGANIZATION_IDENTIFIER))
@@ -117,7 +117,7 @@ def _is_for_clients(certificate: x509.Certificate) -> bool:
 
 
 def _statements(certificate: x509.Certificate) -> dict[bytes, bytes]:
-    """QCStatements by statement id: the content of each statement's information, empty if it has none."""
+    """Map each QCStatement's id to the content of its information, empty if it has none."""
     try:
         extension = certificate.extensions.get_extension_for_oid(x509.ObjectIdentifier(QC_STATEMENTS))
     except x509.ExtensionNotFound:
@@ -131,7 +131,7 @@ def _statements(certificate: x509.Certificate) -> dict[bytes, bytes]:
 
 
 def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
-    """True if the statements are of a website certificate of a PSD2 provider with a role."""
+    """True if the statements describe a website certificate of a PSD2 provider with a role."""
     types = {content for _, content in der.members(statements.get(_content_of(QC_TYPE), b""))}
     psd2 = list(der.members(statements.get(_content_of(PSD2_STATEMENT), b"")))
     has_roles = bool(psd2) and any(der.members(psd2[0][1]))
@@ -139,5 +139,5 @@ def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
 
 
 def _content_of(dotted: str) -> bytes:
-    """The content of an encoded object identifier."""
+    """Return the content of an encoded object identifier."""
     return next(der.members(der.object_identifier(dotted)))[1]

@@ -18,8 +18,8 @@ from pipeline.sandbox.journal import Journal, Visit
 from pipeline.sandbox.service import Service
 from pipeline.sandbox.tls_handshake import SecuredConnection
 
-_BACKLOG = 2048  # connections; a client may open all of its own at once
-_SHUTDOWN_S = 1.0  # for answers under way
+_BACKLOG = 2048  # connections; a client may open all its connections at once
+_SHUTDOWN_S = 1.0  # for answers in progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ async def served(
     request_wait_s: float,
     meets: Callable[[ConnectionFault], bool],
 ) -> AsyncIterator[None]:
-    """Serve on every port while the block lasts; answers in progress then have a second to finish."""
+    """Serve on every port during the block; then give answers in progress a second to finish."""
     loop = asyncio.get_running_loop()
     make_request = partial(web.BaseRequest, loop=loop, client_max_size=BODY_BYTES_MAX)
     numbers = itertools.count(1)
@@ -61,6 +61,6 @@ async def served(
     finally:
         for each in listening:
             each.close()
-        await asyncio.sleep(0)  # lets requests that have arrived begin
+        await asyncio.sleep(0)  # lets requests that have already arrived begin
         server.pre_shutdown()
         await server.shutdown(_SHUTDOWN_S)

@@ -1,10 +1,10 @@
 """Problem details: the form of every error response.
 
-Source: API reference, "Problem details" and "Errors". Codes beyond the reference's five are for cases that it
-does not describe: an unknown path, a wrong method, an exceeded limit, a wrong clock.
+Source: API reference, "Problem details" and "Errors". The reference has five codes. Others cover cases that
+it does not describe: an unknown path, a wrong method, an exceeded limit, a wrong clock.
 
-A client under development puts things in the wrong place: a name as a member's name, a token in a path.
-Problem details and the call log repeat only texts that look like the expected word.
+Clients under development put data in the wrong place: a payee's name as a member's name, a token in a path.
+So problem details and the call log repeat only texts that look harmless.
 """
 
 import re
@@ -38,7 +38,7 @@ _TITLES: Mapping[str, str] = {
 
 
 class Refusal(StrEnum):
-    """The reason of a refusal, in one word for the call log."""
+    """Why a request was refused, in one word for the call log."""
 
     HTTP = "http"  # not well-formed HTTP/1.1
     SLOW = "slow"
@@ -50,7 +50,7 @@ class Refusal(StrEnum):
     TOKEN_UNKNOWN = "token unknown"  # noqa: S105 (no password)
     TOKEN_EXPIRED = "token expired"  # noqa: S105 (no password)
     TOKEN_OF_ANOTHER_SERVER = "token of another server"  # noqa: S105 (no password)
-    CLIENT = "client"  # an unknown client at the token endpoint, a wrong secret or scope
+    CLIENT = "client"  # at the token endpoint: an unknown client, a wrong secret or scope
     CERTIFICATE_MISSING = "certificate missing"
     CERTIFICATE = "certificate"
     REQUESTING_BANK = "requesting bank"
@@ -65,7 +65,7 @@ class Refusal(StrEnum):
 
 
 class ProblemError(Exception):
-    """A request that is answered with problem details."""
+    """A request must be answered with problem details."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ProblemError(Exception):
         headers: Mapping[str, str] | None = None,
         refusal: Refusal | None = None,
     ) -> None:
-        """Describe the problem without any name, account or secret; `headers` belong to it."""
+        """Describe the problem without any name, account or secret; `headers` are added to the response."""
         super().__init__(detail)
         self.status = status
         self.code = code
@@ -84,7 +84,7 @@ class ProblemError(Exception):
         self.refusal = refusal
 
     def to_json(self, instance: str) -> bytes:
-        """The problem details of a request to this path, all members present."""
+        """Return problem details for a request to this path, with all members."""
         problem = Problem(
             type=f"https://problems.sandbox.invalid/{self.code}",
             code=self.code,
@@ -97,25 +97,25 @@ class ProblemError(Exception):
 
 
 def not_found() -> ProblemError:
-    """404: not shown in the reference."""
+    """404: an unknown path; not in the reference."""
     return ProblemError(404, NOT_FOUND, "there is nothing at this path", refusal=Refusal.PATH)
 
 
 def method_not_allowed(methods: Sequence[str]) -> ProblemError:
-    """405: not shown in the reference."""
+    """405: a wrong method; not in the reference."""
     allowed = ", ".join(methods)
     detail = f"the method must be {allowed}"
     return ProblemError(405, METHOD_NOT_ALLOWED, detail, {"Allow": allowed}, Refusal.METHOD)
 
 
 def too_slow(part: str, wait_max_s: float) -> ProblemError:
-    """408: a part of the request came too late; the connection is closed."""
+    """408: part of the request came too late, and the connection is closed."""
     detail = f"{part}: not whole within {wait_max_s:g} seconds"
     return ProblemError(408, TOO_SLOW, detail, {"Connection": "close"}, Refusal.SLOW)
 
 
 def expectation_failed() -> ProblemError:
-    """417: an expectation that this server does not know (RFC 9110, section 10.1.1)."""
+    """417: an expectation that this server does not support (RFC 9110, section 10.1.1)."""
     detail = "header Expect: nothing but 100-continue is known"
     return ProblemError(417, EXPECTATION_FAILED, detail, refusal=Refusal.EXPECTATION)
 
@@ -131,12 +131,12 @@ def client_invalid(detail: str, refusal: Refusal, headers: Mapping[str, str] | N
 
 
 def too_many_requests(detail: str, retry_after_s: int, refusal: Refusal) -> ProblemError:
-    """429: a limit was exceeded; not shown in the reference."""
+    """429: a limit was exceeded; not in the reference."""
     return ProblemError(429, TOO_MANY_REQUESTS, detail, {"Retry-After": str(retry_after_s)}, refusal)
 
 
 def server_error() -> ProblemError:
-    """500: a bug of this server."""
+    """500: a bug in this server."""
     return ProblemError(500, ProblemCode.SERVER_ERROR, "a technical problem prevented execution")
 
 
@@ -146,7 +146,7 @@ _HIDDEN = "..."
 
 
 def shown_member(name: str) -> str:
-    """The name of a member of a document or form, if it looks like one.
+    """Return the name of a member of a document or form if it looks like one, or else `...`.
 
     >>> shown_member("partyAgent"), shown_member("client_id"), shown_member("Avery Thornwood")
     ('partyAgent', 'client_id', '...')
@@ -155,7 +155,7 @@ def shown_member(name: str) -> str:
 
 
 def shown_path(path: str) -> str:
-    """An unknown path, hiding segments that do not look like words.
+    """Return an unknown path, with segments hidden that do not look like words.
 
     >>> shown_path("/sandbox/vop/v2/checks"), shown_path("/checks/00112200012345/Avery%20Thornwood")
     ('/sandbox/vop/v2/checks', '/checks/.../...')

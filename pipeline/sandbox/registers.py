@@ -1,7 +1,7 @@
 """The account registers of the simulated banks, computed on demand from a seed.
 
-An account is computed from the seed, its bank and its number, so a network of any size takes no memory, and
-two sandboxes with the same seed agree on every account.
+An account is computed from the seed, the bank and the number, so a network of any size takes no memory, and
+sandboxes with the same seed have the same accounts.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from schemas.cop import AccountType
 
 
 class AccountStatus(Enum):
-    """The status of an account at its bank, before any name is compared."""
+    """The status of an account at its bank, which is decided before names are compared."""
 
     OPEN = auto()
     ABSENT = auto()
@@ -39,9 +39,9 @@ class RegisteredAccount:
     account_type: AccountType
     name: str
     secondary_reference: str | None = None
-    """The reference that this bank needs to check the name; None if it needs none."""
+    """A reference without which this bank cannot check the name; None if it needs none."""
     identifications: dict[str, str] = field(default_factory=dict)
-    """By kind, such as LEI or TXID; empty for a person."""
+    """Identifications by kind, such as LEI or TXID; empty for a person."""
 
     @property
     def is_business(self) -> bool:
@@ -50,7 +50,7 @@ class RegisteredAccount:
 
 
 def account_of(seed: int, bank: Bank, number: str) -> RegisteredAccount:
-    """The account at a bank, by sort code and account number or by IBAN, in the network of a seed."""
+    """Return a bank's account by sort code and account number, or by IBAN, in the network of a seed."""
     draw = _Draw(f"{seed}/{bank.code}/{number}")
     status = _status(draw.below(1000))
     is_business = draw.below(100) < 35
@@ -67,7 +67,7 @@ def account_of(seed: int, bank: Bank, number: str) -> RegisteredAccount:
 
 
 class _Draw:
-    """Numbers drawn one after another from the digest of a key."""
+    """Draws numbers one after another from the digest of a key."""
 
     def __init__(self, key: str) -> None:
         self._left = int.from_bytes(hashlib.blake2b(key.encode()).digest(), "big")

@@ -1,7 +1,7 @@
-"""Invented answers for unknown accounts, in a realistic mix.
+"""Invented answers about unknown accounts, in a realistic mix.
 
-A user who tries a real file before having a contract sees a usual mix instead of AC01 in every row. Each
-answer is drawn from a hash of its question, so it is the same in every rehearsal.
+A user without a contract who tries a real file sees a realistic mix of answers instead of AC01 in every row.
+Each answer depends on a hash of its question, so it is the same in every rehearsal.
 """
 
 import hashlib
@@ -15,8 +15,8 @@ from schemas.outcomes import Outcome
 from schemas.vop import GatewayRequest, IdMatch, VerificationOfPayeeResponse
 
 MIX = ((880, Outcome.MATCH), (50, Outcome.CLOSE_MATCH), (40, Outcome.NO_MATCH), (30, Outcome.NOT_POSSIBLE))
-"""Questions in a thousand with each outcome; our choice."""
-_TYPE_WRONG = 20  # of a thousand UK accounts have the other type
+"""Questions per thousand with each outcome; our choice."""
+_TYPE_WRONG = 20  # of a thousand UK accounts have the other account type
 _NOT_POSSIBLE = (ReasonCode.AC01, ReasonCode.AC01, ReasonCode.OPTO, ReasonCode.ACNS, ReasonCode.CASS)
 _NAME_MAX = 140
 _OTHER_TYPE = {AccountType.PERSONAL: AccountType.BUSINESS, AccountType.BUSINESS: AccountType.PERSONAL}
@@ -24,7 +24,7 @@ _ID_MATCH = {Outcome.MATCH: IdMatch.MTCH, Outcome.NO_MATCH: IdMatch.NMTC, Outcom
 
 
 class Rehearsal(DummyAccounts):
-    """The dummy accounts, and an invented answer about every other account."""
+    """The dummy accounts, with an invented answer about every other account."""
 
     def check_name(self, question: NameVerification) -> NameReply:
         """Answer a Confirmation of Payee question."""
@@ -68,7 +68,7 @@ def _outcome(drawn: int) -> Outcome:
 
 
 def _near(name: str) -> str:
-    """A name similar to another, as a bank may hold it: with a middle initial, or one word less."""
+    """Return a similar name that a bank may hold: with a middle initial, or with one word less."""
     first, *others = name.split()
     if not others:
         return first[:-1] or f"{first}s"

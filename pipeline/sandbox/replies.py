@@ -1,4 +1,4 @@
-"""An unsent reply, as a value that faults can change."""
+"""A reply that has not been sent yet, as a value that faults can change."""
 
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -14,7 +14,7 @@ class Reply:
     body: bytes
 
     def with_headers(self, **changes: str | None) -> Self:
-        """The reply with other headers, `_` for `-` in their names; None removes a header."""
+        """Return the reply with other headers, `_` for `-` in their names; None removes a header."""
         headers = dict(self.headers)
         for name, value in changes.items():
             spelled = name.replace("_", "-")
@@ -24,7 +24,7 @@ class Reply:
         return replace(self, headers=headers)
 
     def head(self) -> bytes:
-        """Status line and headers, in the bytes of a connection."""
+        """Status line and headers, as sent on the connection."""
         headers = {**self.headers, "Content-Length": str(len(self.body))}
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]

@@ -1,4 +1,4 @@
-"""Delays and failures of the simulated responders, as a gateway's caller sees them."""
+"""Delays and failures of simulated banks, as a gateway's client sees them."""
 
 import asyncio
 import math
@@ -12,13 +12,13 @@ _JUST_WITHIN = 0.9  # of the responder wait
 
 
 class Responder:
-    """The responders of one API: their delays and failures."""
+    """The responders of one API, with their delays and failures."""
 
     def __init__(self, *, wait_max_s: float, latency_s: float, latency_spread: float, seed: int) -> None:
-        """Describe the responders of one API, for which the gateway waits `wait_max_s` before it answers 504.
+        """Describe the responders of one API; the gateway answers 504 after `wait_max_s`.
 
-        Every answer is delayed by a log-normal wait: `latency_s` is its median (0: none), `latency_spread`
-        the standard deviation of its logarithm (0: always the median).
+        Every answer is delayed by a log-normal time with median `latency_s` (0: no delay); `latency_spread`
+        is the standard deviation of its logarithm (0: always the median).
         """
         self._wait_max_s = wait_max_s
         self._latency_s = latency_s
@@ -26,7 +26,7 @@ class Responder:
         self._chance = random.Random(seed)  # noqa: S311 (waits are no secret)
 
     async def respond(self, conduct: Conduct) -> None:
-        """Wait as long as the responder takes, and fail as it does: 500, 502 or 504, by the reference."""
+        """Wait as long as this responder does, and fail as it does, with the reference's 500, 502 or 504."""
         match conduct:
             case Conduct.STEADY:
                 await self._wait()
@@ -51,7 +51,7 @@ class Responder:
             await asyncio.sleep(min(drawn_s, self._wait_max_s * _JUST_WITHIN))
 
     def _fail_sometimes(self) -> None:
-        # Passing failures: a client that retries gets an answer in the end.
+        # Temporary failures: a client that retries gets an answer eventually.
         if self._chance.random() < 0.3:
             raise ProblemError(
                 500, ProblemCode.SERVER_ERROR, "a technical problem in the gateway prevented execution"

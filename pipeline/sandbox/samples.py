@@ -1,7 +1,7 @@
 """Payment files drawn from the simulated network, for trials and load tests.
 
-They have mostly matches, and a realistic share of other outcomes. A row's answer also depends on its bank, so
-shares of outcomes are only approximate.
+Most rows match, with a realistic share of other outcomes. The shares are only approximate, because answers
+also depend on the bank.
 """
 
 import csv
@@ -36,13 +36,13 @@ HEADER = (
 )  # fmt: skip
 
 _UK_SHARE = 0.6  # of the payments; the rest go to an IBAN
-_REPEATED_SHARE = 0.1  # repeats of an earlier row's question
+_REPEATED_SHARE = 0.1  # of the rows repeat an earlier row's question
 _DUMMY_SEED = 7
 _REMEMBERED_MAX = 10_000  # earlier questions to choose from
 
 
 class SampleQuestion(NamedTuple):
-    """The part of a row that identifies the payee."""
+    """The part of a row that asks about the payee."""
 
     name: str
     account_type: str
@@ -53,7 +53,7 @@ class SampleQuestion(NamedTuple):
 
 
 class _Payment(NamedTuple):
-    """A correct row, before a flaw is added."""
+    """A correct row, before an error is added."""
 
     question: SampleQuestion
     account: RegisteredAccount
@@ -66,7 +66,7 @@ Flaw = Callable[[_Payment], SampleQuestion]
 def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
     """Write a CSV of payments to accounts of the simulated network; `force` replaces an existing file.
 
-    The seed must be that of the sandbox; the same seed and rows give the same file.
+    Use the sandbox's seed; the same seed and number of rows produce the same file.
 
     Raises:
         OutputError: the file exists already, or cannot be written.
@@ -80,7 +80,7 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
 def write_dummy_payments(path: Path) -> None:
     """Write a CSV of some forty payments to the dummy accounts, for trials without a configuration.
 
-    Two in three are correct; the others have a close or different name, an account of another type, a bank
+    Two rows in three are correct; the others have a similar or different name, a wrong account type, a bank
     that does not answer, or a missing digit. The file must not exist.
 
     Raises:
@@ -238,7 +238,7 @@ def _wrong_secondary_reference(payment: _Payment) -> SampleQuestion:
 
 
 def _broken(payment: _Payment) -> SampleQuestion:
-    """A payment with a fault that a client should find: a lost digit, a wrong check digit, no name."""
+    """A payment with an error that a client should find: a lost digit, a wrong check digit, no name."""
     question, _, chance = payment
     if chance.random() < 0.3:
         return question._replace(name="")

@@ -1,7 +1,7 @@
-"""Scenarios: tests of a client, and the rules that each must exercise.
+"""Scenarios: guided tests of a client, with the rules that each must exercise.
 
-A scenario has settings of the sandbox and a payment file. Any client can take it that checks each row of the
-file once, with the scenario's profile.
+A scenario consists of sandbox settings and a payment file. Any client that checks each row of the file once,
+with the scenario's profile, can take it.
 """
 
 import csv
@@ -24,7 +24,7 @@ HEADER = (
 _SCENARIO_DAILY_CAP = 8
 _SCENARIO_RATE_PER_S = 5
 _SPACING = 8
-"""Questions between two faults: a server that mostly works."""
+"""Every eighth question meets a fault, as on a server that mostly works."""
 
 _ONCE = (
     "500", "duplicate-keys", "502", "no-content-type", "reset-before-headers", "wrong-echo", "503-seconds",
@@ -32,9 +32,9 @@ _ONCE = (
     "closed-without-answer", "empty-body", "429-seconds", "missing-echo", "set-cookie", "not-json",
     "504-after-wait", "no-verdict", "redirect-307", "redirect-302",
 )  # fmt: skip
-"""Faults that affect one question each, at its first attempt."""
+"""Faults that each affect one question, at its first attempt only."""
 _ALWAYS = ("400", "500")
-"""Faults that affect one question each, at every attempt."""
+"""Faults that each affect one question, at every attempt."""
 _QUESTION_COUNT = (len(_ONCE) + len(_ALWAYS) + 2) * _SPACING
 
 _CHECKS = (
@@ -45,7 +45,7 @@ _CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One walk."""
+    """One guided test."""
 
     name: str
     what: str  # what to do with the client
@@ -56,7 +56,7 @@ class Scenario:
     has_wrong_ports: bool = False
 
     def settings(self, given: SandboxSettings) -> SandboxSettings:
-        """The settings of a sandbox for this scenario; other settings in `given` are kept."""
+        """Return the sandbox settings for this scenario; other settings in `given` are kept."""
         return replace(
             given,
             faults=(*given.faults, *map(parse, self.faults)),
@@ -84,7 +84,7 @@ SCENARIOS: tuple[Scenario, ...] = (
                 f"{name}:question={place * _SPACING}"
                 for place, name in enumerate(_ALWAYS, start=len(_ONCE) + 1)
             ),
-            # Last: a client that gets no new token sees no further fault.
+            # Must be last, because a client without a new token sees no further fault.
             f"tokens-revoked:question={_QUESTION_COUNT - _SPACING},first=1",
         ),
     ),
@@ -104,16 +104,16 @@ SCENARIOS: tuple[Scenario, ...] = (
         rate_per_s_max=_SCENARIO_RATE_PER_S,
     ),
 )  # fmt: skip
-"""Every scenario, from the simplest on."""
+"""Every scenario, simplest first."""
 
 
 def scenario_named(name: str) -> Scenario:
-    """The scenario of this name."""
+    """Return the scenario with this name."""
     return next(scenario for scenario in SCENARIOS if scenario.name == name)
 
 
 def write_scenario(folder: Path, scenario: Scenario) -> list[Path]:
-    """Write the payment files of a scenario into the folder of its sandbox, mode 0600."""
+    """Write the scenario's payment files into its sandbox's folder, mode 0600."""
     files = {
         "scenario.csv": [*_uk_rows(scenario), *(_iban_rows() if scenario.name in {"basic", "tls"} else [])]
     }
@@ -132,7 +132,7 @@ def write_scenario(folder: Path, scenario: Scenario) -> list[Path]:
 
 
 def _uk_rows(scenario: Scenario) -> Iterator[dict[str, str]]:
-    """Rows to dummy accounts for role sandbox, else to accounts of the network, one per question."""
+    """Yield one row per question, about dummy accounts for role sandbox or else accounts of the network."""
     if scenario.name in {"basic", "tls"}:
         for account in UK_ACCOUNTS:
             for name in (account.name, account.close_name, account.other_name):
@@ -140,7 +140,7 @@ def _uk_rows(scenario: Scenario) -> Iterator[dict[str, str]]:
         return
     count = _QUESTION_COUNT if scenario.name == "faults" else _SCENARIO_DAILY_CAP + 4
     for number in range(1, count + 1):
-        # Not in sequence: a client may take consecutive numbers for a search.
+        # Not consecutive, which a client may take for an account search.
         yield _uk_row(f"Invented Payee {number}", "Personal", f"010203{10_000_000 + 7_919 * number}")
 
 

@@ -39,11 +39,11 @@ from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
 
-_BACKLOG = 2048  # connections; a client may open all of its own at once
+_BACKLOG = 2048  # connections; a client may open all its connections at once
 
 
 def _say_nothing(_line: str) -> None:
-    """Ignores the announcement."""
+    """Ignore the announcement."""
 
 
 async def serve(
@@ -55,11 +55,11 @@ async def serve(
 ) -> None:
     """Serve until asked to stop.
 
-    `announce` is called once, with the base URL, when the server listens; `conclude` at the end with the
-    verdict in one line, if one is requested.
+    When the server listens, `announce` is called once with its base URL. At the end, if a verdict is
+    requested, `conclude` is called with the verdict in one line.
 
     Raises:
-        ConfigurationError: the address cannot be listened on.
+        ConfigurationError: the server cannot listen on the address.
         TlsError: this Python cannot follow the TLS rules.
         OutputError: the folder or the call log cannot be written.
     """
@@ -94,10 +94,10 @@ async def serve(
         authority = load_client_issuer(files).certificate
         service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
         if settings.verdicts and journal is not None:
-            # Replace an old verdict, which could be mistaken for this client's; an unwritable file is
-            # reported now.
+            # Replace an old verdict, which could be mistaken for this client's, and report now
+            # whether the file can be written.
             _write_verdicts(settings.verdicts, journal, scenario, _say_nothing)
-            # Registered before serving begins, so it runs after its end: the last calls count too.
+            # Registered before serving begins, so that it runs last and includes the last calls.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
         serving = served(
             service, ports, journal, settings.request_wait_s, conditions.injector.befalls_connections
@@ -106,14 +106,14 @@ async def serve(
         if settings.has_control and journal is not None:
             control = SandboxControl(conditions, journal, partial(verdict_on, journal, scenario))
             await stack.enter_async_context(controlled(settings.folder, control))
-        # These objects stay; collecting them would delay answers by a tenth of a second.
+        # These objects stay in use; collecting them would delay answers by a tenth of a second.
         gc.freeze()
         announce(url)
         await stop.wait()
 
 
 def _journal(settings: SandboxSettings) -> Journal | None:
-    """A journal if a verdict is requested."""
+    """Return a journal if a verdict is requested."""
     if not (settings.verdicts or settings.has_control):
         return None
     waits_s = {api.name: settings.responder_wait_s(api.name) for api in APIS}
@@ -135,7 +135,7 @@ def _write_verdicts(
 def _tls_of_ports(
     settings: SandboxSettings, files: CertificateFiles, scenario: Scenario | None
 ) -> Iterator[tuple[str, int, ssl.SSLContext]]:
-    """Name, number and TLS of each port: the serving one, that of redirects, the faulty ones."""
+    """Yield name, number and TLS context of each port: serving, redirects, faulty TLS."""
 
     def context(certificate: ServerCertificate, tls: Tls) -> ssl.SSLContext:
         return server_context(
@@ -163,7 +163,7 @@ def run(
     announce: Callable[[str], None],
     conclude: Callable[[str], None] = _say_nothing,
 ) -> None:
-    """As `serve`, until SIGINT or SIGTERM, on the fastest event loop there is."""
+    """Run `serve` until SIGINT or SIGTERM, on the fastest event loop available."""
 
     async def until_signalled() -> None:
         stop = asyncio.Event()
@@ -178,7 +178,7 @@ def run(
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
-        import uvloop  # not on every platform
+        import uvloop  # not available on every platform
     except ImportError:
         return None
     return uvloop.new_event_loop
@@ -199,7 +199,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _secret(folder: Path, role: Environment) -> str:
-    """The client secret of a role: the one in the folder, or a new one."""
+    """Return the client secret of a role, from the folder or newly made."""
     path = secret_path(folder, role)
     if not path.is_file():
         write_private(path, secrets.token_urlsafe(32).encode())

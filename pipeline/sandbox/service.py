@@ -1,4 +1,4 @@
-"""The service: one request in, one response out. Paths must match exactly."""
+"""The service: turns one request into one response. Paths must match exactly."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Service:
         recorders: Sequence[CallLog | Journal],
         request_wait_s: float,
     ) -> None:
-        """Take endpoints by path, faults and the journal; the clock dates answers."""
+        """Take endpoints by path, the faults, and the recorders of calls; the clock dates answers."""
         self._endpoints = endpoints
         self._injector = injector
         self._clock = clock
@@ -52,13 +52,13 @@ class Service:
         delivery = None
         try:
             reply = await self._reply(request, call)
-            # A bad request is answered as such, whatever the faults.
+            # Faults do not affect bad requests.
             if reply.status == 200 and call.api is not None:
                 reply, delivery = await self._injector.befall(call, reply)
             call.status = None if delivery else reply.status
             call.retry_after_s = _retry_after_s(reply, time.time())
         finally:
-            # In any case: a stopping server cancels its work, but the call was made.
+            # A stopping server cancels this task, but the call was made and must be recorded.
             call.answered = time.monotonic()
             call.is_abandoned = request.transport is None
             self._note(call)
@@ -67,12 +67,12 @@ class Service:
         return _Response(reply)
 
     def refuse_unread(self, status: int, visit: Visit) -> Reply:
-        """Record unreadable bytes, and answer with the fault."""
+        """Record unreadable bytes, and answer with the error."""
         problem = self._unread(status)
         call = Call(time.time(), time.monotonic(), path="", http_version="", connection=visit.number)
         call.refused, call.status = problem.refusal, problem.status
         call.answered = call.monotonic
-        if status != 500:  # a request that this server failed on is already recorded
+        if status != 500:  # otherwise the request is recorded already
             self._note(call)
         return self._refused(problem, call)
 
@@ -129,7 +129,7 @@ class Service:
 
 
 class _Response(web.Response):
-    """A reply with only its own headers: no Content-Type is added."""
+    """A reply with no headers but its own: aiohttp would add Content-Type."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(status=reply.status, body=reply.body, headers=reply.headers)
@@ -144,15 +144,15 @@ class _Response(web.Response):
 
 
 def _retry_after_s(reply: Reply, now_s: float) -> float | None:
-    """The pause that a reply requests, in seconds."""
+    """The pause in seconds that a reply requests."""
     value = reply.headers.get("Retry-After")
     if value is None:
         return None
     try:
-        return max(map(float, value.split(",")))  # a repeated header
+        return max(map(float, value.split(",")))  # the header may be repeated
     except ValueError:
         pass
     try:
         return parsedate_to_datetime(value).timestamp() - now_s
-    except (ValueError, OverflowError):  # an impossible year
+    except (ValueError, OverflowError):  # the year may be impossible
         return None

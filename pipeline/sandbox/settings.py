@@ -1,4 +1,4 @@
-"""The settings of a sandbox and their names."""
+"""The settings of a sandbox, and their names."""
 
 import time
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pipeline.sandbox.faults.selection import Selection
 from schemas.outcomes import ApiName, Environment
 
 TENANT_ID = "5a9dbf0c-3f0e-4d0e-9b1c-7a3f52d0c001"
-"""The invented tenant of the identity provider."""
+"""The identity provider's invented tenant."""
 
 TOKEN_PATH = f"/{TENANT_ID}/oauth2/v2.0/token"
 
@@ -24,18 +24,18 @@ SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in CL
 
 
 class ServerCertificate(StrEnum):
-    """The fault of the server's certificate, if any."""
+    """What is wrong with the server's certificate, if anything."""
 
     GOOD = "good"
-    WRONG_AUTHORITY = "wrong-authority"  # of an authority other than the one in ca.pem
+    WRONG_AUTHORITY = "wrong-authority"  # by an authority other than the one in ca.pem
     EXPIRED = "expired"
     WRONG_HOST = "wrong-host"  # for another host
 
 
 class Tls(StrEnum):
-    """The TLS versions and suites of the server."""
+    """The TLS versions and suites that the server accepts."""
 
-    REFERENCE = "reference"  # those of the API reference
+    REFERENCE = "reference"  # the versions and suites of the API reference
     OLD = "1.1-only"  # TLS 1.1 and nothing later
     OTHER_SUITE = "other-suite"  # TLS 1.2 and 1.3, with suites that the reference does not list
 
@@ -45,58 +45,58 @@ class SandboxSettings:
     """The settings of a sandbox."""
 
     folder: Path
-    """Where certificates, secrets and precheck.toml are written; folder 0700, files 0600."""
+    """Folder for certificates, secrets and precheck.toml; folder 0700, files 0600."""
     host: str = "127.0.0.1"
     port: int = 0
-    """0: a free one."""
+    """0 means any free port."""
     seed: int = 1
     """Seed of the simulated network."""
     token_life_s: int = 3600
     latency_s: float = 0.0
-    """Median of a log-normal wait added to every answer; 0 for none."""
+    """Median of a log-normal delay of every answer; 0 means no delay."""
     latency_spread: float = 0.73
-    """Standard deviation of that wait's logarithm. With 0.73 the 95th percentile is 3.3 times the median,
-    with 0 every answer takes the same time."""
+    """Standard deviation of the logarithm of that delay. With 0.73 the 95th percentile is 3.3 times the
+    median; with 0 every answer takes the same time."""
     rehearse: bool = False
-    """True if unknown accounts get an invented answer in a usual mix, instead of AC01 and NOAP."""
+    """True if unknown accounts get invented answers in a realistic mix, instead of AC01 and NOAP."""
     responder_faults: bool = False
-    """True if some banks misbehave: slow, failing, silent, broken TLS."""
+    """True if some banks misbehave: slow, failing, silent, or with broken TLS."""
     cop_responder_wait_s: float = 7.0
     vop_responder_wait_s: float = 5.0
     daily_cap: int = 50
-    """Requests per UTC day and client in role test."""
+    """Requests per UTC day and client in role test; the rest are refused."""
     rate_per_s_max: int | None = None
-    """Requests per second and client, beyond which the answer is 429; our addition."""
+    """Requests per second and client, beyond which the answer is 429; not in the reference."""
     clock_skew_max_s: float = 300.0
-    """Allowed deviation of X-Request-Timestamp from our time, either way; our choice."""
+    """How far X-Request-Timestamp may be off in either direction; our choice."""
     request_wait_s: float = 10.0
-    """Time allowed for a client's TLS handshake, for the head of a request, and for its body."""
+    """How long a client may take for its TLS handshake, the head of a request, and its body."""
     call_log: Path | None = None
     """File to which one JSON line per request is appended."""
     client_certificate_required: bool = False
-    """True if the TLS handshake itself refuses a client without a valid certificate."""
+    """True if TLS itself refuses clients without a valid certificate."""
     server_certificate: ServerCertificate = ServerCertificate.GOOD
     tls: Tls = Tls.REFERENCE
     faults: tuple[Selection, ...] = ()
-    """The faults, and the requests they affect."""
+    """The active faults, with the requests that they affect."""
 
     verdicts: tuple[Path, ...] = ()
-    """File for the verdict on the client at the end: .json, .xml (JUnit), else text."""
+    """Files for the verdict on the client: .json, .xml (JUnit), anything else is text."""
     scenario: str | None = None
-    """The name of the served scenario."""
+    """The name of the scenario that is served."""
     has_control: bool = False
-    """True if the folder has a control address."""
+    """True if the sandbox has a control address, in its folder."""
 
     def responder_wait_s(self, api: ApiName) -> float:
-        """The gateway's timeout for a responder of an API, then 504."""
+        """How long the gateway waits for a responder of this API before it answers 504."""
         return self.cop_responder_wait_s if api is ApiName.COP else self.vop_responder_wait_s
 
 
 @dataclass(slots=True)
 class Clock:
-    """The time of this machine, or a deliberately wrong one."""
+    """This machine's time, or a deliberately wrong one."""
 
-    ahead_s: float = 0.0  # offset from the machine's clock; negative: behind
+    ahead_s: float = 0.0  # offset from the machine's clock; negative if behind
 
     def now(self) -> float:
         """Seconds since the epoch."""

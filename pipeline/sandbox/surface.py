@@ -1,4 +1,4 @@
-"""The interface of the three name-check APIs: path, headers, document, servers.
+"""The interface of the three name-check APIs: paths, headers, documents, servers.
 
 Source: API reference, "Endpoints", "Request headers" and "Servers".
 """
@@ -14,10 +14,10 @@ Question = NameVerificationRequest | GatewayRequest
 
 @dataclass(frozen=True, slots=True)
 class NameCheckApi:
-    """One of the three."""
+    """One of the three APIs."""
 
     name: ApiName
-    path: str  # below the base URL of a server
+    path: str  # relative to the base URL of a server
     correlation_header: str
     document: type[Question]
     roles: tuple[Environment, ...]  # the servers that offer it

@@ -1,8 +1,8 @@
-"""The server's side of TLS: exactly the versions and suites of the API reference.
+"""The server's TLS settings: exactly the versions and suites of the API reference.
 
-Source: API reference, "Transport security". Python before 3.15 cannot name the suites of TLS 1.3, and none
-can take a client certificate that it does not trust; both are set through the TLS library that Python
-itself has loaded, and the suites are read back.
+Source: API reference, "Transport security". Python before 3.15 cannot choose the suites of TLS 1.3, and no
+Python can accept an untrusted client certificate. Both are set in the TLS library that Python itself has
+loaded, and the suites are read back.
 """
 
 import _ssl
@@ -21,7 +21,7 @@ TLS12_SUITES = (
     "ECDHE-ECDSA-AES128-GCM-SHA256",
     "ECDHE-RSA-AES256-GCM-SHA384",
 )
-"""OpenSSL's names of the three suites of the reference."""
+"""OpenSSL's names for the reference's three suites of TLS 1.2."""
 
 _OTHER_TLS13_SUITE = "TLS_AES_128_GCM_SHA256"
 _OTHER_TLS12_SUITES = ("ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-AES128-GCM-SHA256")
@@ -30,7 +30,7 @@ _CertificateCheck = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_voi
 
 
 _ACCEPT_ANY = _CertificateCheck(lambda _certificates, _nothing: 1)
-"""Accepts any client certificate; kept for as long as OpenSSL may call it."""
+"""Accepts any client certificate; global, because OpenSSL may call it at any time."""
 
 
 def server_context(
@@ -40,10 +40,10 @@ def server_context(
     is_client_certificate_required: bool,
     tls: Tls = Tls.REFERENCE,
 ) -> ssl.SSLContext:
-    """A TLS context for the server; each file has a key of one kind and its certificate.
+    """Create the server's TLS context; each file contains a certificate and its key, of one kind.
 
-    Unless a client certificate is required, a connection succeeds with a missing or bad one: the API that
-    needs a good one answers 401, and the others ignore it.
+    Unless a client certificate is required, connections succeed even if it is missing or bad: the API that
+    needs one then answers 401, and the others ignore it.
 
     Raises:
         TlsError: this Python cannot be limited to the suites of the reference.
@@ -78,11 +78,11 @@ def _limit_suites(context: ssl.SSLContext, tls13_suite: str, tls12_suites: tuple
 
 def _speak_tls_1_1_only(context: ssl.SSLContext) -> None:
     with warnings.catch_warnings():
-        # Python rightly warns of old versions; this server is meant to be refused.
+        # Python rightly warns about old versions, but clients are supposed to refuse this server.
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = ssl.TLSVersion.TLSv1_1
         context.maximum_version = ssl.TLSVersion.TLSv1_1
-    # OpenSSL 3 allows SHA-1 signatures only at the lowest security level.
+    # OpenSSL 3 allows SHA-1 signatures only at security level 0.
     context.set_ciphers("ALL:@SECLEVEL=0")
 
 
@@ -98,7 +98,7 @@ def _set_tls13_suite(context: ssl.SSLContext, suite: str) -> None:
 
 
 def _check_no_certificate(context: ssl.SSLContext) -> None:
-    """Request a client certificate and accept any: Python has no setting for it."""
+    """Request a client certificate and accept any, for which Python has no setting."""
     set_native = _library().SSL_CTX_set_cert_verify_callback
     set_native.argtypes = (ctypes.c_void_p, _CertificateCheck, ctypes.c_void_p)
     set_native.restype = None
@@ -110,5 +110,5 @@ def _library() -> ctypes.CDLL:
 
 
 def _native(context: ssl.SSLContext) -> ctypes.c_void_p:
-    """The SSL_CTX* of a context: the first field after the object's header."""
+    """Return the SSL_CTX* of a context, which is the first field after the object's header."""
     return ctypes.c_void_p.from_address(id(context) + object.__basicsize__)

@@ -1,7 +1,7 @@
-"""TLS on a connection, with the alert that a failed handshake must send its peer.
+"""TLS on a connection; unlike event loops, it sends the alert of a failed handshake.
 
 After a failed handshake, event loops close the connection before the alert is sent, and they hide the
-client's offer. Here TLS runs in memory, between the loop's connection and the protocol above.
+client's offer. Here TLS runs in memory, between the loop's connection and the protocol above it.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from pipeline.sandbox.journal import Visit
 
 _READ_BYTES = 256 * 1024
 _CERTIFICATE_WAIT_S = 1.0
-"""For a client whose certificate is requested late."""
+"""How long to wait for a client certificate that is requested late."""
 
 
 class SecuredConnection(asyncio.Protocol):
-    """One TCP connection: TLS below, an unaware protocol above."""
+    """One TCP connection with TLS, below a protocol that is unaware of it."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class SecuredConnection(asyncio.Protocol):
         self._is_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the deadline of the handshake."""
-        self.raw = cast(asyncio.Transport, transport)  # uvloop's transport has the methods, but not the type
+        """Start the handshake's deadline."""
+        self.raw = cast(asyncio.Transport, transport)  # uvloop's transport has the methods but not the type
         loop = asyncio.get_running_loop()
         self._deadline = loop.call_later(self._handshake_max_s, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes of the handshake, or for the protocol above."""
+        """Receive bytes, of the handshake or for the protocol above."""
         if self._is_closed:
             return
         if not self._greeting.is_over:
@@ -67,12 +67,12 @@ class SecuredConnection(asyncio.Protocol):
             self._read(self._above)
 
     def eof_received(self) -> None:
-        """The client has ended its side: end the connection."""
+        """The client has closed its side: close the connection."""
         if self._above is not None:
             self._above.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Notify the protocol above."""
+        """Tell the protocol above."""
         self._is_closed = True
         if self._deadline is not None:
             self._deadline.cancel()
@@ -81,17 +81,17 @@ class SecuredConnection(asyncio.Protocol):
         self._visit.lasted_until = time.monotonic()
 
     def pause_writing(self) -> None:
-        """Slow the protocol above down."""
+        """Pause writing by the protocol above."""
         if self._above is not None:
             self._above.pause_writing()
 
     def resume_writing(self) -> None:
-        """Resume the protocol above."""
+        """Resume writing by the protocol above."""
         if self._above is not None:
             self._above.resume_writing()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Encrypt and send."""
+        """Encrypt and send data."""
         if self._is_closed or not data:
             return
         left = memoryview(data)
@@ -100,11 +100,11 @@ class SecuredConnection(asyncio.Protocol):
         self._flush()
 
     def close(self) -> None:
-        """Send close_notify, and close once all data are sent."""
+        """Send close_notify, and close the connection once all data are sent."""
         if self._is_closed or self.raw is None:
             return
         self._is_closed = True
-        with suppress(ssl.SSLError):  # the client has not sent close_notify, and need not
+        with suppress(ssl.SSLError):  # the client need not have sent close_notify
             self.tls.unwrap()
         self._flush()
         self.raw.close()
@@ -146,7 +146,7 @@ class SecuredConnection(asyncio.Protocol):
                         self._ask_for_certificate()
                     self._held += data
                     continue
-                if not data:  # the client sent close_notify
+                if not data:  # the client has sent close_notify
                     if self._meets(ConnectionFault.HALF_CLOSE):
                         return
                     above.eof_received()
@@ -161,7 +161,7 @@ class SecuredConnection(asyncio.Protocol):
             self._end()
 
     def _ask_for_certificate(self) -> None:
-        """Request the client's certificate, if it offered that (RFC 8446, section 4.6.2)."""
+        """Request the client's certificate late, if the client offers that (RFC 8446, section 4.6.2)."""
         try:
             self.tls.verify_client_post_handshake()
             self.tls.do_handshake()
@@ -170,13 +170,13 @@ class SecuredConnection(asyncio.Protocol):
         asyncio.get_running_loop().call_later(_CERTIFICATE_WAIT_S, self._hand_over)
 
     def _hand_over(self) -> None:
-        """Deliver data that waited for the client's certificate, or its refusal."""
+        """Deliver the data held back until the client had sent its certificate or refused to."""
         held, self._held, self._asks_late = self._held, b"", self._asks_late and not self._held
         if held and self._above is not None and not self._is_closed:
             self._above.data_received(held)
 
     def _end(self) -> None:
-        """Close without close_notify; OpenSSL's alert is still sent."""
+        """Close the connection without close_notify, after sending OpenSSL's alert."""
         self._flush()
         self._is_closed = True
         if self.raw is not None:
@@ -199,8 +199,8 @@ class SecuredTransport(asyncio.Transport):
         self._connection = connection
         self._raw = connection.raw
 
-    def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 (as asyncio has it)
-        """Facts about the connection."""
+    def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 (the signature of asyncio)
+        """Return a fact about the connection."""
         if name == "ssl_object":
             return self._connection.tls
         if name == "sslcontext":
@@ -208,15 +208,15 @@ class SecuredTransport(asyncio.Transport):
         return self._raw.get_extra_info(name, default)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send."""
+        """Send data."""
         self._connection.write(data)
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Send several pieces as one."""
+        """Send several pieces of data together."""
         self._connection.write(b"".join(list_of_data))
 
     def can_write_eof(self) -> bool:
-        """TLS closes both ways."""
+        """False: TLS closes both directions at once."""
         return False
 
     def is_closing(self) -> bool:
@@ -224,11 +224,11 @@ class SecuredTransport(asyncio.Transport):
         return self._connection.is_closed
 
     def close(self) -> None:
-        """Close once all data are sent."""
+        """Close the connection once all data are sent."""
         self._connection.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close the connection at once."""
         self._raw.abort()
 
     def pause_reading(self) -> None:
@@ -248,5 +248,5 @@ class SecuredTransport(asyncio.Transport):
         self._raw.set_write_buffer_limits(high, low)
 
     def get_write_buffer_size(self) -> int:
-        """The bytes not sent yet."""
+        """The number of bytes not sent yet."""
         return self._raw.get_write_buffer_size()

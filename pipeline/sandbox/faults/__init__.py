@@ -1,11 +1,11 @@
-"""Faults of the server, which make the sandbox a conformance suite for any client.
+"""Faults of the server, which turn the sandbox into a conformance suite for any client.
 
-    catalogue.py    the table: each fault's name, what the server does, what a right client does
-    effects.py      what a fault does to an exchange, as values
-    changes.py      what it makes of the reply
-    deliveries.py   how the reply leaves, or does not
-    selection.py    which requests meet it
-    injector.py     puts the chosen faults to work
+    catalogue.py    the table: each fault's name, what the server does, what a correct client does
+    effects.py      the effects of faults, as values
+    changes.py      changes of the reply
+    deliveries.py   ways to send the reply, or not to
+    selection.py    selects the affected requests
+    injector.py     applies the chosen faults
 
-A fault affects only a request that would have been answered: a bad request is refused as usual.
+A fault affects only requests that would have been answered: bad requests are refused as usual.
 """

@@ -1,4 +1,4 @@
-"""The table of faults. A row describes what the server does, and how a correct client reacts.
+"""The table of faults: what the server does, and how a correct client reacts.
 
 Source: API reference for correct answers; RFC 9110 and RFC 6749 if it is silent.
 """
@@ -24,9 +24,9 @@ from schemas.outcomes import ApiName
 from schemas.problem import ProblemCode
 
 RETRY_AFTER_S = 2
-"""The pause requested by the faults with Retry-After."""
+"""The pause requested in the faults with Retry-After."""
 SKEW_S = 600.0
-"""The error of a wrong clock."""
+"""How far the clock is off in the faults of clocks."""
 _DRIP_S = 0.5
 _DAY_S = 24 * 3600.0
 _ONE_STAMP = "uses the answer; a single timestamp moves no cap"
@@ -41,7 +41,7 @@ class Reach(Enum):
     COP = frozenset[ApiName | None]({ApiName.COP})
     VOP = frozenset[ApiName | None](_VOP)
     TOKENS = frozenset[ApiName | None]({None})
-    CONNECTIONS = frozenset[ApiName | None]()  # no API: it affects every connection
+    CONNECTIONS = frozenset[ApiName | None]()  # no API: the fault affects every connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class Fault:
 
     @property
     def befalls_checks(self) -> bool:
-        """True if it affects checks, and not token requests or connections."""
+        """True if the fault affects checks rather than token requests or connections."""
         return self.reach not in {Reach.TOKENS, Reach.CONNECTIONS}
 
     def befalls(self, api: ApiName | None) -> bool:
-        """True if the fault can affect a request of an API; None means the token endpoint."""
+        """True if the fault can affect requests to this API; None means the token endpoint."""
         return api in self.reach.value
 
 
@@ -496,7 +496,7 @@ SECTIONS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
     ("Problem details", _PROBLEMS),
     ("Token endpoint", _TOKENS),
 )
-"""Every fault, in listing order."""
+"""Every fault, by section, in listing order."""
 
 FAULTS = {fault.name: fault for _, section in SECTIONS for fault in section}
 """The faults by name."""

@@ -1,4 +1,4 @@
-"""Deliver a reply in parts or slowly, by writing to the connection directly."""
+"""Send a reply in parts or slowly, by writing to the connection directly."""
 
 import asyncio
 import socket
@@ -13,11 +13,11 @@ from pipeline.sandbox.replies import Reply
 UNASKED = Reply(
     400, {"Content-Type": "application/problem+json"}, b'{"code":"FORMAT_ERROR","status":400}'
 ).whole()
-_SETTLE_S = 0.05  # for written data to leave before a reset discards the rest
+_SETTLE_S = 0.05  # time for written data to leave, before a reset discards the rest
 
 
 async def deliver(request: web.BaseRequest, reply: Reply, delivery: Delivery) -> web.StreamResponse:
-    """Write a reply by the delivery and end the connection; the server sees it as closed."""
+    """Send a reply in this way and end the connection, which the server then sees as closed."""
     transport = request.transport
     # The client may leave before its answer is ready.
     if transport is not None:
@@ -44,40 +44,40 @@ async def _write(transport: asyncio.Transport, reply: Reply, delivery: Delivery)
 
 
 def nothing(_head: bytes, _body: bytes) -> Iterator[bytes]:
-    """Not a byte."""
+    """Send nothing."""
     yield from ()
 
 
 def head_only(head: bytes, _body: bytes) -> Iterator[bytes]:
-    """Status and headers, without the promised body."""
+    """Send status and headers without the promised body."""
     yield head
 
 
 def half(head: bytes, body: bytes) -> Iterator[bytes]:
-    """Half of the promised body."""
+    """Send half of the promised body."""
     yield head + body[: len(body) // 2]
 
 
 def body_by_bytes(head: bytes, body: bytes) -> Iterator[bytes]:
-    """The body, byte by byte."""
+    """Send the body byte by byte."""
     yield head
     yield from _bytes(body)
 
 
 def all_by_bytes(head: bytes, body: bytes) -> Iterator[bytes]:
-    """Everything, byte by byte."""
+    """Send head and body byte by byte."""
     yield from _bytes(head + body)
 
 
 def unasked(head: bytes, body: bytes) -> Iterator[bytes]:
-    """The answer, then an unsolicited refusal; the connection stays open for a while."""
+    """Send the answer, then an unsolicited refusal; keep the connection open for a while."""
     yield head + body
     yield UNASKED
     yield from (b"" for _ in range(100))
 
 
 def silence(_head: bytes, _body: bytes) -> Iterator[bytes]:
-    """Nothing, for a minute, in steps of a second."""
+    """Send nothing for a minute, in steps of a second."""
     yield from (b"" for _ in range(60))
 
 
@@ -86,9 +86,9 @@ def _bytes(content: bytes) -> Iterator[bytes]:
 
 
 def _reset(transport: asyncio.Transport) -> None:
-    """End a TCP connection by a reset."""
+    """End the TCP connection with a reset."""
     own = transport.get_extra_info("socket")
-    # A duplicate shares the connection's options, and every event loop exposes its number.
+    # A duplicate descriptor shares the connection's options; every event loop provides the number.
     with socket.fromfd(own.fileno(), own.family, own.type) as duplicate:
         duplicate.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()

@@ -1,4 +1,4 @@
-"""The effects of faults on an exchange, as values: the vocabulary of the catalogue."""
+"""The effects that faults can have on an exchange, as values."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from schemas.outcomes import ApiName
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Facts about the exchange for an effect."""
+    """What an effect needs to know about the exchange."""
 
     path: str
     api: ApiName | None  # None for the token endpoint
@@ -35,21 +35,21 @@ class ReplyChange:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A wait before the reply."""
+    """A wait before the reply is sent."""
 
     wait_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class ResponderPause:
-    """A gateway's wait for a silent responder: 7 s CoP, 5 s VoP."""
+    """The gateway's wait for a silent responder: 7 s for CoP, 5 s for VoP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Another way to send the reply than at once; the connection cannot be used afterwards."""
+    """Another way of sending the reply; the connection cannot be used afterwards."""
 
-    pieces: Callable[[bytes, bytes], Iterable[bytes]]  # (head, body) -> what is written, piece by piece
+    pieces: Callable[[bytes, bytes], Iterable[bytes]]  # (head, body) -> the pieces to write
     pause_s: float = 0.0  # after each piece
     ending: Ending = Ending.CLOSE
 
@@ -61,18 +61,18 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """Every access token issued so far becomes invalid."""
+    """All access tokens issued so far become invalid."""
 
 
 class ConnectionFault(Enum):
-    """A fault of every connection."""
+    """A fault that affects every connection."""
 
     HALF_CLOSE = auto()
-    """If the client ends its side, the server keeps the other open."""
+    """When the client closes its side, the server keeps the other side open."""
     CLOSE_IN_HANDSHAKE = auto()
-    """The server ends it instead of its handshake."""
+    """The server closes the connection instead of completing the handshake."""
     LATE_CERTIFICATE = auto()
-    """The server asks for the client certificate after the handshake, once a request has arrived."""
+    """The server asks for the client certificate only after the handshake, when a request has arrived."""
 
 
 Effect = ReplyChange | Pause | ResponderPause | Delivery | Swap | Revocation | ConnectionFault

@@ -1,4 +1,4 @@
-"""Apply the chosen faults to replies about to be sent."""
+"""Apply the chosen faults to replies before they are sent."""
 
 import asyncio
 import time
@@ -22,12 +22,12 @@ from pipeline.sandbox.replies import Reply
 from schemas.outcomes import ApiName
 
 SWAP_WAIT_MAX_S = 1.0
-"""How long a reply waits for another to be swapped with; then it is sent unchanged."""
+"""How long a reply waits for another one to swap with; after that it is sent unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The parts of the server that effects use."""
+    """The parts of the server that effects need."""
 
     correlation_headers: Mapping[ApiName, str]
     responder_waits_s: Mapping[ApiName, float]
@@ -39,26 +39,26 @@ class Injector:
     """Decides which faults affect each answered request, and applies them."""
 
     def __init__(self, selections: Sequence[Selection], surroundings: Surroundings) -> None:
-        """Aim every fault; each counts separately, and several can affect one request."""
+        """Activate the faults; each counts requests separately, and several can affect one request."""
         self.aim(selections)
         self._surroundings = surroundings
         self._swapping = _Swapping()
 
     def aim(self, selections: Sequence[Selection]) -> None:
-        """Replace all faults by these; their counts start now."""
+        """Replace all active faults by these, which start counting now."""
         self._aims = [Aim(selection) for selection in selections]
 
     @property
     def selections(self) -> tuple[Selection, ...]:
-        """The faults that are aimed."""
+        """The active faults."""
         return tuple(aim.selection for aim in self._aims)
 
     def befalls_connections(self, fault: ConnectionFault) -> bool:
-        """True if the fault affects connections."""
+        """True if this connection fault is active."""
         return any(fault in aim.selection.fault.effects for aim in self._aims)
 
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
-        """Apply faults to a reply; their names are recorded in the call."""
+        """Apply faults to a reply, and record their names in the call."""
         if not self._aims:
             return reply, None
         met = [aim.selection.fault for aim in self._aims if aim.meets(call)]
@@ -99,7 +99,7 @@ class Injector:
 
 
 class _Swapping:
-    """Swap two replies in flight."""
+    """Swaps the replies to two requests in flight."""
 
     def __init__(self) -> None:
         self._first: tuple[Reply, asyncio.Future[Reply]] | None = None
@@ -120,6 +120,6 @@ class _Swapping:
             self._withdraw(mine)
 
     def _withdraw(self, place: asyncio.Future[Reply]) -> None:
-        """Drop replies whose clients have left."""
+        """Withdraw a reply whose client has left."""
         if self._first is not None and self._first[1] is place:
             self._first = None

@@ -1,4 +1,4 @@
-"""The table of faults as text, for `precheck sandbox --list-faults`."""
+"""Print the table of faults, for `precheck sandbox --list-faults`."""
 
 from collections.abc import Callable, Iterator
 from textwrap import wrap
@@ -11,9 +11,9 @@ _WIDTH = 80
 
 
 def lines(translate: Callable[[str], str]) -> Iterator[str]:
-    """Each fault under the heading of its section: its name with what the server does, and a right client.
+    """List the faults by section: each name, what the server does, and how a correct client reacts.
 
-    `said` translates. Only names begin a line.
+    `translate` translates a text. Only names start at the beginning of a line.
     """
     width = max(map(len, FAULTS))
     server, client = translate("server: "), translate("client: ")
@@ -27,7 +27,7 @@ def lines(translate: Callable[[str], str]) -> Iterator[str]:
 
 
 def _beside(head: str, text: str) -> list[str]:
-    """A text wrapped for a terminal, to the right of its head."""
+    """Wrap a text for a terminal, to the right of its head."""
     return wrap(
         text,
         _WIDTH,

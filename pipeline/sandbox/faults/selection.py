@@ -1,7 +1,7 @@
-"""Select the requests affected by a fault: `NAME`, or `NAME:account=00112200012345,first=2`.
+"""Select the requests that a fault affects: `NAME`, or `NAME:account=00112200012345,first=2`.
 
-All conditions must hold. Chance is drawn from seed, question and attempt, so each request is treated the same
-in every run, whatever the order of requests.
+All conditions must hold. Random choices depend only on seed, question and attempt, so a request is treated
+the same in every run, whatever the order of requests.
 """
 
 import hashlib
@@ -30,26 +30,26 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A fault, and the conditions of the affected requests; without any, all are affected."""
+    """A fault with the conditions on affected requests; without conditions, it affects all of them."""
 
     fault: Fault
     account: str | None = None
     """Sort code and account number, or the IBAN."""
     api: ApiName | None = None
     question: int | None = None
-    """Only the n-th distinct question, counted from 1."""
+    """Only the n-th distinct question, counting from 1."""
     first: int | None = None
-    """Only the first attempts of each question, up to this number."""
+    """Only the first attempts at each question, up to this number."""
     probability: float = 1.0
     seed: int = 0
     after: Span | None = None
-    """Only after this number of eligible requests, or this long after the first of them."""
+    """Only after this number of eligible requests, or this long after the first one."""
     lasting: Span | None = None
-    """Its length: a number of requests, or a time."""
+    """How long the fault lasts: a number of requests, or a time."""
 
 
 def written(selection: Selection) -> str:
-    """A selection in the form of `--fault`."""
+    """Format a selection as a value of `--fault`."""
     given = {
         "account": selection.account,
         "api": selection.api,
@@ -126,16 +126,16 @@ def _span(value: str) -> Span:
 
 @dataclass(slots=True)
 class Aim:
-    """An active selection: it counts the requests it has seen."""
+    """An active selection, which counts the requests that it has seen."""
 
     selection: Selection
     _seen_count: int = 0
     _first_seen_s: float | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
-    _numbers: dict[str, int] = field(default_factory=dict)  # question -> its number by order of arrival
+    _numbers: dict[str, int] = field(default_factory=dict)  # question -> its number in order of arrival
 
     def meets(self, call: Call) -> bool:
-        """True if the fault affects a request about to be answered; counts it in any case."""
+        """Count a request, and return True if the fault affects its answer."""
         chosen = self.selection
         if not chosen.fault.befalls(call.asked):
             return False
@@ -166,5 +166,5 @@ class Aim:
 
 
 def _chance(key: str) -> float:
-    """A number in [0, 1), the same for the same key."""
+    """Derive a number in [0, 1) from the key."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=6).digest(), "big") / 2**48

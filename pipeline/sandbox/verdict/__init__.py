@@ -1,11 +1,11 @@
-"""Judge a client's behaviour by the rules of the reference, of HTTP and TLS, and of good manners.
+"""Judge a client's behaviour by the rules of the reference, HTTP and TLS, and by good manners.
 
-    judgement.py    what comes of a rule: kept, broken or never met
-    requests.py     the rules of connections, TLS and requests, one function each
-    conduct.py      the rules of what a client does next
-    rules.py        the table: each rule's name, what a right client does, where that is written
+    judgement.py    the result of a rule: kept, broken or never met
+    requests.py     rules for connections, TLS and requests, one function each
+    conduct.py      rules for a client's next action
+    rules.py        the table: each rule's name, what a correct client does, and the source
     reports.py      the verdict as text, JSON and JUnit XML
 
-A rule is a pure function of the journal. It sees only what a client does: a repeated question shows that the
-client checked the echo.
+A rule is a pure function of the journal. It can only judge by what a client does: if a client repeats a
+question after a wrong echo, it must have checked the echo.
 """

@@ -10,13 +10,13 @@ from pipeline.sandbox.problems import Refusal
 from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call
 
 IN_FLIGHT_S = 0.5
-"""Grace period after an answer, for requests that were on their way."""
+"""Grace period after an answer, for requests that were already on their way."""
 ATTEMPTS_MAX = 12
-"""More requests for one question in a row are too many; pauses requested by the server reset the count."""
+"""How often a question may be sent in a row; a pause requested by the server resets the count."""
 _TOKEN_IN_FLIGHT_S = 2.0
-"""Grace period after a new token: requests with the old one may wait for a connection."""
+"""Grace period after a new token: requests with the old one may have been waiting for a connection."""
 _PAUSE_IN_FLIGHT_S = 2.0
-"""Maximum grace period after a pause was requested: a busy client reads the answer late."""
+"""Maximum grace period after the server requests a pause: a busy client reads the answer late."""
 _PUNCTUAL_S = 0.05
 _SINGLE_USE_TOKENS_MAX = 4
 
@@ -43,7 +43,7 @@ def never_repeats_after_400(journal: Journal) -> Judgement:
 
 
 def gets_a_new_token_after_401(journal: Journal) -> Judgement:
-    """A refused token is not used again, and a new one is requested."""
+    """A refused token is not used again; the client requests a new one."""
     refused: dict[str, Call] = {}
     for call in checks(journal):
         if call.token and call.status == 401 and call.refused != Refusal.TOKEN_OF_ANOTHER_SERVER:
@@ -72,7 +72,7 @@ def waits_as_asked(journal: Journal) -> Judgement:
         for earlier in pauses[call.role, call.api]:
             asked_s = earlier.retry_after_s or 0.0
             waited_s = call.monotonic - _end(earlier)
-            # The same question cannot have been on its way; others may, for half of a short pause.
+            # Only other questions can have been on their way; allow them half of a short pause.
             is_again = call.question is not None and call.question == earlier.question
             spared_s = 0.0 if is_again else min(max(IN_FLIGHT_S, asked_s / 2), _PAUSE_IN_FLIGHT_S)
             if spared_s < waited_s < asked_s - _PUNCTUAL_S:
@@ -91,7 +91,7 @@ def waits_as_asked(journal: Journal) -> Judgement:
 
 
 def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
-    """The rule that a question whose reply had one of these faults is asked again, or the client stops."""
+    """The rule that the client repeats a question after a reply with one of these faults, or stops."""
 
     def judge(journal: Journal) -> Judgement:
         spoilt = [call for call in checks(journal) if not set(faulty).isdisjoint(call.faults)]
@@ -101,7 +101,7 @@ def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
 
 
 def asks_again_after_a_failure(journal: Journal) -> Judgement:
-    """A question that failed for a technical reason is asked again, or the client stops."""
+    """After a technical failure, the client repeats the question or stops."""
     failed = [
         call
         for call in checks(journal)
@@ -112,7 +112,7 @@ def asks_again_after_a_failure(journal: Journal) -> Judgement:
 
 
 def gives_up_in_the_end(journal: Journal) -> Judgement:
-    """The client repeats no question endlessly."""
+    """The client does not repeat a question endlessly."""
     attempts: dict[str, list[Call]] = defaultdict(list)
     for call in checks(journal):
         if call.question and call.retry_after_s is None and call.status != 200:
@@ -123,7 +123,7 @@ def gives_up_in_the_end(journal: Journal) -> Judgement:
 
 
 def waits_for_the_responder(journal: Journal) -> Judgement:
-    """A client does not close the connection while the gateway waits for the responder."""
+    """The client keeps the connection open while the gateway waits for the responder."""
     ends = {visit.number: visit.lasted_until for visit in journal.visits}
     slow, hasty = [], []
     for call in checks(journal):
@@ -144,7 +144,7 @@ def keeps_no_cookie(journal: Journal) -> Judgement:
 
 
 def uses_a_token_again(journal: Journal) -> Judgement:
-    """Each token serves many questions, not one."""
+    """Each token serves many questions, not just one."""
     uses: dict[str, list[Call]] = defaultdict(list)
     for call in checks(journal):
         if call.token and call.status == 200:
@@ -156,7 +156,7 @@ def uses_a_token_again(journal: Journal) -> Judgement:
 
 
 def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
-    """Each question among these calls is sent once more, except those after the client's last request."""
+    """Require that these questions are sent once more, except those after the client's last request."""
     latest = {call.question: call for call in checks(journal) if call.question}
     last_s = max((call.monotonic for call in checks(journal)), default=0.0)
     first = {call.question: call for call in reversed(spoilt) if call.question}

@@ -9,11 +9,11 @@ from pipeline.sandbox.calls import Call
 from pipeline.sandbox.journal import Journal, Visit
 
 BREACHES_MAX = 20
-"""How many breaches of a rule are listed; all are counted."""
+"""How many breaches of a rule are listed; all of them are counted."""
 
 
 class RuleStatus(StrEnum):
-    """Whether a client follows a rule."""
+    """Whether a client kept a rule."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -22,11 +22,11 @@ class RuleStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How often a rule applied, and how often it was broken."""
+    """How often a rule was met, and how often it was broken."""
 
     met_count: int
     breach_count: int = 0
-    breaches: tuple[str, ...] = ()  # the first calls or connections that broke it
+    breaches: tuple[str, ...] = ()  # the first calls or connections that broke the rule
 
     @property
     def status(self) -> RuleStatus:
@@ -37,13 +37,13 @@ class Judgement:
 
 
 def judged(met_count: int, breaches: Iterable[str]) -> Judgement:
-    """The judgement on a rule."""
+    """Return the judgement on a rule."""
     found = list(breaches)
     return Judgement(met_count, len(found), tuple(found[:BREACHES_MAX]))
 
 
 def shown_call(call: Call, note: str = "") -> str:
-    """A call in one line; its question appears as a hash."""
+    """Describe a call in one line; its question appears as a hash."""
     moment = datetime.fromtimestamp(call.time, UTC).isoformat(timespec="milliseconds")[11:-6]
     words = [moment, f"connection {call.connection}", call.method, call.path]
     words.append("no whole answer" if call.status is None else str(call.status))
@@ -55,11 +55,11 @@ def shown_call(call: Call, note: str = "") -> str:
 
 
 def shown_visit(visit: Visit, note: str) -> str:
-    """A connection in one line."""
+    """Describe a connection in one line."""
     port = f" to the port {visit.port}" if visit.port else ""
     return f"connection {visit.number}{port}: {note}"
 
 
 def checks(journal: Journal) -> list[Call]:
-    """The calls about a payee, in order of arrival."""
+    """Name checks, in order of arrival."""
     return [call for call in journal.calls if call.asked is not None]

@@ -18,7 +18,7 @@ from pipeline.wording import Sentence
 
 @dataclass(frozen=True, slots=True)
 class ConductVerdict:
-    """The judgement on every rule, and the scenario."""
+    """The judgement on every rule, with the scenario."""
 
     judgements: Sequence[tuple[Duty, Judgement]]
     facts: dict[str, list[str]]
@@ -33,12 +33,12 @@ class ConductVerdict:
 
     @property
     def counts(self) -> Counter[RuleStatus]:
-        """The number of rules kept, broken and never met."""
+        """How many rules were kept, broken and never met."""
         return Counter(judgement.status for _, judgement in self.judgements)
 
     @property
     def missed(self) -> list[str]:
-        """The scenario's rules that were never met: it was not completed."""
+        """Rules of the scenario that were never met, so that it is incomplete."""
         return [
             rule.name
             for rule, judgement in self.judgements
@@ -47,7 +47,7 @@ class ConductVerdict:
 
     @property
     def is_passed(self) -> bool:
-        """True if no rule is broken, and the scenario was completed."""
+        """True if no rule is broken and the scenario is complete."""
         return not self.counts[RuleStatus.BROKEN] and not self.missed
 
     def headline(self) -> Sentence:
@@ -76,12 +76,12 @@ def write_verdict(path: Path, verdict: ConductVerdict) -> None:
 
 
 def as_text(verdict: ConductVerdict) -> str:
-    """As text for people: broken rules first, with the calls that broke them."""
+    """Format as text for people: broken rules first, with the calls that broke them."""
     return "\n".join(_text_lines(verdict)) + "\n"
 
 
 def as_json(verdict: ConductVerdict) -> str:
-    """As JSON for programs."""
+    """Format as JSON."""
     document = {
         "passed": verdict.is_passed,
         "scenario": verdict.scenario,
@@ -107,7 +107,7 @@ def as_json(verdict: ConductVerdict) -> str:
 
 
 def as_junit(verdict: ConductVerdict) -> str:
-    """For continuous integration: a rule is a test, and one never met is skipped or, if expected, failed."""
+    """Format as JUnit XML: each rule is a test; one never met is skipped or, if expected, failed."""
     counts, missed = verdict.counts, verdict.missed
     suite = ET.Element(
         "testsuite",

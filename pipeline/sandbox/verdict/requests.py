@@ -1,4 +1,4 @@
-"""Rules for connections and TLS, and for a request's form, headers and sender."""
+"""Rules for connections and TLS, and for the form, headers and sender of requests."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,7 +13,7 @@ _TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
 
 
 def never_refused(*refusals: Refusal, of: Callable[[Journal], list[Call]]) -> Callable[[Journal], Judgement]:
-    """The rule that no call is refused for one of these reasons."""
+    """The rule that no call is refused for any of these reasons."""
 
     def judge(journal: Journal) -> Judgement:
         calls = of(journal)
@@ -28,32 +28,32 @@ def all_calls(journal: Journal) -> list[Call]:
 
 
 def token_calls(journal: Journal) -> list[Call]:
-    """The calls for a token."""
+    """Token requests."""
     return [call for call in journal.calls if call.api == TOKEN]
 
 
 def gateway_checks(journal: Journal) -> list[Call]:
-    """The checks that carry a token."""
+    """Checks that use a token."""
     return [call for call in checks(journal) if call.asked is not ApiName.VOP_STANDARD]
 
 
 def standard_checks(journal: Journal) -> list[Call]:
-    """The checks made with a certificate."""
+    """Checks that use a client certificate."""
     return [call for call in checks(journal) if call.asked is ApiName.VOP_STANDARD]
 
 
 def rated_checks(journal: Journal) -> list[Call]:
-    """The checks on a server with a rate limit."""
+    """Checks on a server with a rate limit."""
     return checks(journal) if journal.has_rate else []
 
 
 def capped_checks(journal: Journal) -> list[Call]:
-    """The checks on the test server, which has a daily limit."""
+    """Checks on the test server, which has a daily cap."""
     return [call for call in checks(journal) if call.role == Environment.TEST]
 
 
 def carries_its_token(journal: Journal) -> Judgement:
-    """Every gateway check carries a token of this issuer for this server."""
+    """Every gateway check carries a token that this issuer made for this server."""
     calls = gateway_checks(journal)
     is_forged = any(_TOKEN_FAULTS & set(call.faults) for call in journal.calls)
     wrong = {Refusal.TOKEN_MISSING, Refusal.TOKEN_OF_ANOTHER_SERVER}
@@ -75,7 +75,7 @@ def uses_a_correlation_id_once(journal: Journal) -> Judgement:
 
 
 ELSEWHERE = "elsewhere"
-"""The port to which redirects lead."""
+"""Name of the port to which redirects lead."""
 
 
 def speaks_tls(journal: Journal) -> Judgement:
@@ -105,7 +105,7 @@ def offers_a_listed_suite(journal: Journal) -> Judgement:
 
 
 def sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
-    """The rule that no request is sent to a port with faulty TLS."""
+    """The rule that no request is sent to a port whose TLS is faulty."""
 
     def judge(journal: Journal) -> Judgement:
         numbers = {visit.number for visit in journal.visits if visit.port == port}
@@ -130,7 +130,7 @@ def follows_no_redirect(journal: Journal) -> Judgement:
 
 
 def tls_facts(journal: Journal) -> dict[str, list[str]]:
-    """Offered and agreed TLS parameters of all connections, each once; informative only."""
+    """TLS parameters that were offered and agreed, each once; for information only."""
     hellos = [visit.hello for visit in journal.visits if visit.hello is not None]
     return {
         "versions offered": _once(version for hello in hellos for version in hello.versions),

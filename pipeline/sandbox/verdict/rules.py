@@ -1,4 +1,4 @@
-"""The table of rules: how a correct client behaves, and the source."""
+"""The table of rules: what a correct client does, and the source."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from pipeline.sandbox.verdict.judgement import Judgement, checks
 from pipeline.sandbox.verdict.requests import never_refused
 
 WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-suite")
-"""The ports of scenario tls, by their TLS fault."""
+"""Ports of scenario tls, named after their TLS fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Duty:
 
     name: str
     what: str
-    source: str  # source: a part of the API reference, an RFC, or manners, which are our choice
+    source: str  # a part of the API reference, an RFC, or "manners", which are our choice
     judge: Callable[[Journal], Judgement]
 
 
@@ -138,10 +138,10 @@ RULES: tuple[Duty, ...] = (
         requests.follows_no_redirect,
     ),
 )  # fmt: skip
-"""Every rule, in the order of the verdict."""
+"""Every rule, in the order in which the verdict lists them."""
 
 
 def judge(journal: Journal) -> list[tuple[Duty, Judgement]]:
-    """Judge a journal by every rule; calls are recorded when answered, and judged in order of arrival."""
+    """Judge a journal by every rule; calls are recorded when answered, but judged in order of arrival."""
     in_order = replace(journal, calls=sorted(journal.calls, key=lambda call: call.monotonic))
     return [(rule, rule.judge(in_order)) for rule in RULES]
