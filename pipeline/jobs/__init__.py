@@ -1,1 +1,1 @@
-"""The jobs, one use case per module: arguments in, results out."""
+"""The jobs: one use case per module, with arguments in and results out."""

@@ -1,7 +1,7 @@
-"""Compare a check with what the payer's bank reported about the same file afterwards. Nothing is sent.
+"""Compare a check with what the payer's bank later reported about the same file. Sends nothing.
 
-The outcomes stay those of the check. Where the bank says otherwise, the payment gets the warning
-BANK_DIFFERS, which the review, the policy and every report treat as any other warning.
+The outcomes of the check stay. A payment about which the bank disagrees gets the warning BANK_DIFFERS, which
+the review, the policy and every report treat like any other warning.
 """
 
 from collections.abc import Sequence
@@ -34,14 +34,14 @@ from schemas.summary import ROWS_LISTED_MAX, ReportUsed, Summary, WarningRow
 
 
 class ComparedReports(NamedTuple):
-    """A check compared with the bank's reports on the same file."""
+    """A check compared with the bank's reports about the same file."""
 
-    changes: Changes  # only those with the code BANK_DIFFERS
+    changes: Changes  # only changes with the code BANK_DIFFERS
     comparison: BankComparison
-    notes: tuple[Sentence, ...] = ()  # what a person must know about the reports
+    notes: tuple[Sentence, ...] = ()  # what users must know about the reports
 
     def joined(self, earlier: Changes | None) -> Changes:
-        """These changes after those since earlier runs; an earlier comparison with the bank gives way."""
+        """Add these changes to those of earlier runs; they replace an earlier comparison with the bank."""
         others = pl.DataFrame(schema=CHANGES) if earlier is None else earlier.filter(~_OF_BANK)
         return Changes(pl.concat([others, self.changes]).sort("row", "code"))
 
@@ -50,14 +50,14 @@ _OF_BANK = pl.col("code") == WarningCode.BANK_DIFFERS
 
 
 def compares(before: Manifest | None) -> bool:
-    """True if a folder holds a check by real servers, with which a bank's report can be compared."""
+    """True if the folder contains a check by real servers, which a bank's report can be compared with."""
     return before is not None and not before.simulated and before.environment is not Environment.BANK
 
 
 def compared_with(
     message: Message, payments: Payments, outcomes: Outcomes, received: Sequence[ReceivedReport]
 ) -> ComparedReports:
-    """Compare the outcomes of a check, row by row, with what the reports say by themselves."""
+    """Compare the outcomes of a check, row by row, with what the reports say on their own."""
     reported, notes = reported_outcomes(message, payments, received)
     return ComparedReports(*compare_with_bank(outcomes, reported), notes)
 
@@ -65,30 +65,30 @@ def compared_with(
 def compared_again(
     run: EndedRun, message: Message, payments: Payments, outcomes: Outcomes
 ) -> ComparedReports:
-    """The same from the copies of the reports in the folder of a run; raises as `kept_reports`."""
+    """Compare again, with the copies of the reports in a run's folder; raises as `kept_reports`."""
     return compared_with(message, payments, outcomes, kept_reports(run, message))
 
 
 def agrees(run: EndedRun, message: Message, rows: Rows) -> bool:
-    """True if the changes on record follow from the copies of the reports; raises as `kept_reports`."""
+    """True if the recorded changes follow from the copies of the reports; raises as `kept_reports`."""
     recorded = pl.DataFrame(schema=CHANGES) if rows.changes is None else rows.changes.filter(_OF_BANK)
     again = compared_again(run, message, rows.payments, rows.outcomes)
     return recorded.sort("row").equals(again.changes.sort("row"))
 
 
 class Comparing(NamedTuple):
-    """What a comparison is made of."""
+    """The input of a comparison."""
 
     run: EndedRun
     sign_with: Path | None
-    message: Message  # of the payment file
+    message: Message  # the payment file
     received: Sequence[ReceivedReport]  # all reports, those of earlier imports first
-    used: Sequence[ReportUsed]  # the same, with the names of their copies, which are in the folder
-    language: str | None  # language of the page and the workbook; None: unchanged
+    used: Sequence[ReportUsed]  # the same reports, with the names of their copies in the folder
+    language: str | None  # language of page and workbook; None keeps it
 
 
 def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple[Summary, Sequence[Change]]:
-    """Write a comparison into the folder of a check: its summary, its reports and its evidence.
+    """Write a comparison into the folder of a check: the summary, the reports and the evidence.
 
     Raises:
         InputError: a file of the run was changed, or its outcomes were purged.
@@ -137,7 +137,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
 def _with_comparison(
     summary: Summary, outcomes: Outcomes, found: ComparedReports, used: Sequence[ReportUsed]
 ) -> Summary:
-    """The summary of a check with its comparison, in place of an earlier one."""
+    """Return the summary of a check with this comparison, which replaces an earlier one."""
     warnings = warnings_of(found.changes)
     new = [
         WarningRow(row=row, code=code, message=message)
@@ -162,7 +162,7 @@ def _with_comparison(
 
 
 def _released(manifest: Manifest, changes: Changes) -> Sentence | None:
-    """How many of the payments that differ the last split has released already."""
+    """Return how many of the differing payments the last split has already released; None if none."""
     if not manifest.splits:
         return None
     last = manifest.splits[-1]

@@ -1,4 +1,4 @@
-"""The whole path of a payment file, in order. Read this module first.
+"""The whole way of a payment file, step by step. Read this module first.
 
     file -read-> Payments -validate-> Accepted -plan-> Checks -ask-> Answers -resolve-> Outcomes -write-> file
                               `--------> Rejects ---------------------------'              `-report-> Summary
@@ -42,34 +42,34 @@ if TYPE_CHECKING:
 
 
 class RunInput(Protocol):
-    """The input of a run, and its steps: read, plan, decide and write; `check` calls them in order."""
+    """The input of a run, with its steps (read, plan, decide, write), which `check` calls in order."""
 
     @property
     def job(self) -> CheckJob:
-        """How to check it."""
+        """The arguments of the check."""
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of its bytes."""
+        """SHA-256 of the input's bytes."""
 
     @property
     def run_sha256(self) -> str:
-        """The hash that identifies it in its folder's ledger."""
+        """The hash that identifies the input in its folder's ledger."""
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
-        """The summary of an earlier run that finished, if its files still exist."""
+        """Return the summary of an earlier run that finished, if its files still exist."""
 
     def changes(self, summary: Summary) -> Sequence[Change]:
-        """The changes that the earlier run found in comparison with runs before it."""
+        """Return the changes that the earlier run found when it was compared with runs before it."""
 
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
-        """Validate it and find its questions; return why they must not be asked unless the user allows it."""
+        """Validate the input and find its questions; return why a user must allow them first, if so."""
 
     def questions(self, surface: Surface) -> "RunQuestions":
-        """The questions at the start of asking; notify of calls that will probably be wasted."""
+        """Return the questions to ask, and notify of calls that will probably be wasted."""
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
-        """Take the answers, and count the open questions."""
+        """Take the answers, and count the questions that are left."""
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
         """Decide every payment, and write the outcomes and the reports."""
@@ -79,26 +79,25 @@ class RunResult(NamedTuple):
     """The result of a run."""
 
     summary: Summary
-    already_finished: bool  # True if an earlier run had finished the job
-    changes: Sequence[Change] = ()  # changes since earlier runs, as far as people review them
-    next_step: Sentence | None = None  # how to continue, if rows are left; the summary has it in English
-    ended_by: PrecheckError | None = None  # the error that ended the run early; its results are as of then
+    already_finished: bool  # True if an earlier run had already finished
+    changes: Sequence[Change] = ()  # changes since earlier runs that people review
+    next_step: Sentence | None = None  # how to continue if rows are left; in English in the summary
+    ended_by: PrecheckError | None = None  # the error that ended the run early; results are as of then
 
     def exit_code(self, fail_on: Collection[str] = ()) -> int:
-        """The exit status of its file."""
+        """Return the exit status for this file."""
         return status_of_summary(self.summary, fail_on) if self.ended_by is None else self.ended_by.exit_code
 
 
 def check(
     job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None, ahead: PaymentSource | None = None
 ) -> RunResult:
-    """Check one payment file, and return its results, even if an error ended the asking.
+    """Check one payment file, and return its results even if an error ended the asking.
 
-    Resources in `kept` stay open for the next file; `ahead` is this file if it was read ahead.
+    Resources in `kept` stay open for the next file; `ahead` is this file's payments if they were read ahead.
 
-    Raises:
-        PrecheckError: the run ended before the first question, or its outcome file cannot be written; the
-        exit code says why. Answers received before are kept, and not asked for again.
+    Raises: PrecheckError: the run ended before the first question, or its outcome file cannot be written; the
+        exit code says why. Answers received so far are kept, and not asked for again.
     """
     return check_input(job, partial(WholeFile.read, ahead=ahead), surface, kept)
 
@@ -111,7 +110,7 @@ def check_input(
     *,
     asks: bool = True,
 ) -> RunResult:
-    """Check an input, as `check`; without `asks`, another process asks its questions."""
+    """Check an input, like `check`; with `asks` False, other processes ask the questions."""
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
     now, read_once = timestamp(started), ConfigurationFile if kept is None else kept.configuration
@@ -140,14 +139,14 @@ def check_input(
             raise InputError(
                 refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names"))
             )
-        if ledger is None:  # a refused file must leave no folder behind, and delete no answers
+        if ledger is None:  # a refused file must neither leave a folder behind nor delete answers
             over = surface.notify if job.fresh else None
             ledger = opens.enter_context(
                 open_ledger(job.out, identity, chosen, now=now, before=before, over=over)
             )
         language = begin(job, ledger, now=timestamp(clock()))
 
-        # These load the HTTP libraries, which a refused run does not need.
+        # Imported late: they load the HTTP libraries, which a refused run does not need.
         from pipeline.jobs.sharing import AskingPlan, ask, joined_run
         from pipeline.jobs.writing import OpenRun, leave
 
@@ -172,7 +171,7 @@ def check_input(
 
 
 def begin(job: CheckJob, ledger: SqliteLedger, *, now: str) -> str:
-    """Record this run's settings and report language, and remove results of other answers."""
+    """Record this run's settings and report language, and remove results of a different check."""
     if job.many_names_reason is not None:
         ledger.allow(job.many_names_reason, time=now)
     if ledger.last_finish is None:
@@ -181,7 +180,7 @@ def begin(job: CheckJob, ledger: SqliteLedger, *, now: str) -> str:
 
 
 def _notify_unsigned(job: CheckJob, chosen: Chosen, surface: Surface) -> None:
-    """Notify if the manifest of a run that had already finished lacks the signature."""
+    """Notify the user if an already finished run has an unsigned manifest though a key is configured."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         missing = Sentence("jobs.notice_not_signed")
         surface.notify(Notice(missing, {"folder": str(job.out)}, is_vital=True))

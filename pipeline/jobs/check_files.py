@@ -1,4 +1,4 @@
-"""Several payment files, one after the other; a file that cannot be checked does not stop the others."""
+"""Check several payment files in turn; a file that cannot be checked does not stop the others."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -14,13 +14,13 @@ from pipeline.stages.read import PaymentSource
 
 
 class FileResult(NamedTuple):
-    """The result of one file."""
+    """The result for one file."""
 
     job: CheckJob
     result: RunResult | None
-    """None if it could not be checked."""
+    """None if the file could not be checked."""
     end: BaseException | None
-    """The error, or bug of this program, that prevented the check or ended it early."""
+    """The error, or bug, that prevented the check or ended it early."""
 
 
 def check_files(
@@ -31,12 +31,12 @@ def check_files(
 ) -> Iterator[FileResult]:
     """Check payment files in order, and yield the result of each as soon as it is ready.
 
-    `surfaces` opens a surface for the duration of each job. Stopping one job ends them all. If the jobs share
-    `kept`, each file is read during the asking of the one before.
+    `surfaces` opens a surface for each job. Stopping one job ends them all. If the jobs share `kept`, each
+    file is read while the previous one's questions are asked.
 
     Raises:
-        BaseException: an end that concerns all following files too, after the result of its own file was
-        yielded.
+        BaseException: an error that affects all later files too; the result of its own file is yielded
+    first.
     """
     turn = how if kept is None else _Turns(jobs, kept)
     for job in jobs:
@@ -64,7 +64,7 @@ class _Turns:
         self._ahead: PaymentSource | None = None
 
     def __call__(self, job: CheckJob, surface: Surface) -> RunResult:
-        """Check a file, and read the next one during its asking."""
+        """Check a file, and read the next one while its questions are asked."""
         ahead, self._ahead = self._ahead, None
         following = next(self._left, None)
 
@@ -77,5 +77,5 @@ class _Turns:
 
 
 def concerns_one_file(end: BaseException) -> bool:
-    """True if the next file can still be checked, as after a bug of ours."""
+    """True if the next file can still be checked, for example after a bug of ours."""
     return isinstance(end, CONCERN_ONE_FILE) or not is_expected_end(end)

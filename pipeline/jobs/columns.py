@@ -1,4 +1,4 @@
-"""How a payment file is read: which column or element is which field."""
+"""Explain how a payment file is read: which column or element becomes which field."""
 
 import re
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from schemas.columns import Column, ColumnsRead, NameInParts
 def columns_of(
     file: Path, given: ReadAs, config: Path | None = None
 ) -> tuple[ColumnsRead, InputError | None]:
-    """Read a file; return what is known about its columns, and the error if it cannot be read as payments.
+    """Read a file; return what is known of its columns, and an error if it cannot be read as payments.
 
     Raises:
         ConfigurationError: the configuration cannot be read.
-        UsageError: an option does not fit the format of the file.
+        UsageError: an option does not apply to the file's format.
     """
     configuration = ConfigurationFile(config)
     read_as = given.completed(file.name, configuration.inputs)
@@ -52,9 +52,9 @@ def columns_of(
 
 
 def _section(name: str, source: PaymentSource, read_as: ReadAs) -> str:
-    """The configuration section that reads files like this one.
+    """Return a section of configuration that reads files like this one.
 
-    It maps a sort code only if the user did, or if its header alone does not say that it is one.
+    It maps the sort code only if the user mapped it, or if its header alone does not identify it.
     """
     encoding = source.dialect.encoding
     mapping = {
@@ -69,7 +69,7 @@ def _section(name: str, source: PaymentSource, read_as: ReadAs) -> str:
 
 
 def _by_header(column: str, source: PaymentSource) -> str:
-    """Columns by headers, as `--map` names them; by position if a header could be misread."""
+    """Name columns by their headers, as for `--map`, or by position if a header could be misread."""
     headers = [reading.header for reading in source.columns]
 
     def named(place: re.Match[str]) -> str:
@@ -127,7 +127,7 @@ def _name_in_parts(source: PaymentSource) -> NameInParts | None:
 
 
 def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[Column]:
-    """The columns of a table; the dialect is None if it could not be read as payments."""
+    """List the columns of a table; the dialect is None if it could not be read as payments."""
     has_headers = dialect is None or dialect.header_line
     return [
         Column(

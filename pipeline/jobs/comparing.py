@@ -1,7 +1,7 @@
-"""Compare a file with earlier runs: choose them, and keep data for the next comparison.
+"""Compare a file with earlier runs: choose the runs, and keep data for the next comparison.
 
-Nothing is sent. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` if it has one,
-else its outcome file. rules/known_payees.py decides which of its payees count as known.
+Sends nothing. An earlier run is first verified, then read (kept_payees.py): its `payees.csv` if there is one,
+or else its outcome file. rules/known_payees.py decides which of its payees are known.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,49 +47,48 @@ from schemas.outcomes import WarningCode
 from schemas.strict import timestamp
 
 AT_ONCE_MAX = 200_000
-"""Payments that are compared at once, of those that may have changed."""
+"""How many of the possibly changed payments are compared at once."""
 
 
 class ComparisonRequest(NamedTuple):
-    """The user's choice of runs to compare with."""
+    """Which earlier runs the user wants to compare with."""
 
     folders: Sequence[Path] = ()
-    """Folders from `--compare-with`."""
+    """The folders from `--compare-with`."""
     newest_of: str | None = None
-    """The pattern from `compare_with` of the profile: the newest run in a matching folder counts."""
+    """`compare_with` of the profile, a pattern: compare with the newest run in a matching folder."""
     signer: Signer | None = None
-    """Required signer of the folders; None: the manifest alone proves each."""
+    """Who must have signed the folders; None means that each folder's manifest is enough."""
 
     @property
     def in_words(self) -> str | None:
-        """For reports; None without a comparison."""
+        """Describe the choice for reports; None without a comparison."""
         if self.folders:
             return f"--compare-with {' '.join(map(str, self.folders))}"
         return None if self.newest_of is None else f"newest of {self.newest_of}"
 
 
 class CurrentRun(NamedTuple):
-    """The run that is compared with earlier ones."""
+    """The run to compare with earlier ones."""
 
     folder: Path
     input_sha256: str
     environment: str
     begun: str
-    """When the first run in its folder began, UTC, ISO 8601 with Z, so that later runs do not count as
-    earlier.
+    """When the first run in its folder began (UTC, ISO 8601 with Z); runs that ended later are not earlier.
     """
 
 
 class ComparedRows(NamedTuple):
-    """Some payments that are compared."""
+    """Some of the payments to compare."""
 
     payees: Payees
     names: pl.DataFrame
-    """Their `row` and `name`, as it was asked about."""
+    """Their `row` and `name`, as it was asked."""
 
 
 Compared = Callable[[], Iterator[ComparedRows]]
-"""All payments that are compared, piece by piece, every time that it is called."""
+"""Yields all payments to compare, in pieces; can be called repeatedly."""
 
 
 class ComparedRun(NamedTuple):
@@ -102,7 +101,7 @@ class ComparedRun(NamedTuple):
 
 
 def rows_of(accepted: Accepted, original: Original) -> Compared:
-    """The payments of a file that can be asked about, in one piece."""
+    """Return a file's payments that can be asked about, as one piece."""
     rows = ComparedRows(payees_of(accepted, payee_ids(original)), accepted.select("row", "name"))
     return lambda: iter([rows])
 
@@ -110,7 +109,7 @@ def rows_of(accepted: Accepted, original: Original) -> Compared:
 def rows_in_pieces(
     pieces: Callable[[], Iterable[tuple[Accepted, pl.Series]]], row_count: int | None
 ) -> Compared:
-    """The same of payments that lie in pieces, each with the ids of its payees; None: there are no ids."""
+    """Return such payments in pieces, each with the ids of its payees; None if there are no ids."""
     passes = 0 if row_count is None else passes_for(row_count)
     nobodys = nobodys_ids(lambda: (payees_with(*piece).select(HASHED) for piece in pieces()), passes)
 
@@ -130,10 +129,10 @@ def compare_with_earlier(
     now: datetime,
     spool: Path | None = None,
 ) -> ComparedRun | None:
-    """Compare the payments that can be checked with earlier runs; None without a comparison.
+    """Compare payments that can be checked with earlier runs; None if no comparison is wanted.
 
     Raises:
-        UsageError: a folder holds no finished run, or is this run's own.
+        UsageError: a folder contains no finished run, or is this run's own.
         InputError: a folder was changed since its run, or has no data left to compare with.
         LockedError: a run works in one of the folders.
         OutputError, DiskError: a folder cannot be read.
@@ -169,9 +168,9 @@ def compare_with_earlier(
 
 
 def _compared(rows: Iterable[ComparedRows], kept: Sequence[KeptRun]) -> tuple[Changes, pl.DataFrame, int]:
-    """The changes of all payments, the `KeptPayees` that they contradict, and how many payments these are.
+    """Return all changes, the `KeptPayees` that they contradict, and the number of payments.
 
-    Most are unchanged since the latest run, and need no further look.
+    Most payments are unchanged since the latest run, and need no closer look.
     """
     changes, carried = [pl.DataFrame(schema=CHANGES)], [pl.DataFrame(schema=KEPT_PAYEES)]
     payee_count, waiting = 0, list[ComparedRows]()
@@ -211,7 +210,7 @@ def _names(known: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Manifest]:
-    """The earlier runs, latest first."""
+    """Return the earlier runs, latest first."""
     if wanted.folders:
         if real_path(subject.folder) in {real_path(folder) for folder in wanted.folders}:
             raise UsageError(
@@ -227,9 +226,9 @@ def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Man
 
 
 def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]]:
-    """The runs that had ended before this one began, of other files, in the same kind of environment.
+    """Yield runs on other files, in the same kind of environment, that ended before this run began.
 
-    This excludes a sandbox trial of the same file, and, when an older run is resumed, runs later than it.
+    This excludes sandbox trials of the same file and, if an older run is resumed, all runs after it.
     """
     for folder in matching_folders(pattern):
         try:
@@ -248,7 +247,7 @@ def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]
 def keep(
     compared: ComparedRun, outcomes_of: Callable[[pl.Series], pl.DataFrame], payee_key: bytes, folder: Path
 ) -> Path:
-    """Write what the next run needs to compare with this one, from `row` and `check_outcome` of some rows."""
+    """Write what a later run needs to compare with this one, from `row` and `check_outcome` of some rows."""
     changes = compared.changes if compared.comparison.runs else None
     path, below = folder / PAYEES, Dialect(header_line=False)
     with write_atomically(path) as file:

@@ -1,4 +1,4 @@
-"""Check a data set part by part, by the steps of `jobs.check`. Read that module first.
+"""Check a data set part by part, in the steps of `jobs.check`. Read that module first.
 
     part   -read_part->      accepted payments by bucket, rejects
     bucket -plan_bucket->    distinct questions, warnings across parts
@@ -6,9 +6,9 @@
     bucket -divide_answers-> answers by part
     part   -decide_part->    outcome file, summary of the part
 
-A bucket has all payments to some of the accounts. An engine (`pipeline.executors.datasets`) runs the four
-functions. Each writes its complete result to the work folder, and is not called again if it exists, so a
-killed run resumes where it stopped.
+A bucket contains all payments to some of the accounts. An engine (`pipeline.executors.datasets`) runs the
+four functions. Each writes its complete result to the work folder, and is not called again if the result
+exists, so a killed run resumes where it stopped.
 """
 
 from collections.abc import Sequence
@@ -49,12 +49,12 @@ PROBLEMS_NAMED_MAX = 5
 
 
 def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
-    """Check every part of a data set as `check` does, even if some parts cannot be used."""
+    """Check every part of a data set, like `check`, even if some parts cannot be used."""
     return check_input(job.check, partial(CheckedSet.read, of=job), surface, asks=job.asks)
 
 
 class CheckedSet:
-    """As `RunInput`; the frames are in the work folder."""
+    """A data set as a `RunInput`; its frames are files in the work folder."""
 
     _task: SetTask
     _planned: PlannedSet
@@ -74,7 +74,7 @@ class CheckedSet:
         *,
         of: DataSetJob,
     ) -> Self:
-        """Find the parts (UsageError: what is said of it means nothing for a data set)."""
+        """Find the parts (UsageError: an option does not apply to data sets)."""
         refuse_options_of_a_file(check)
         chosen = choose(check.profile, file)
         if not of.asks and ledger_url(chosen) is None:
@@ -82,7 +82,7 @@ class CheckedSet:
         return cls(replace(of, check=check), open_data_set(check.file, of.work))
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:  # noqa: ARG002
-        """As `RunInput`."""
+        """See `RunInput.finished_before`."""
         found = finished_before(self.job, None, ledger)
         if found is None or not found.complete or found.input.sha256 != self.sha256:
             return None
@@ -94,7 +94,7 @@ class CheckedSet:
         return found if is_same else None
 
     def changes(self, summary: Summary) -> Sequence[Change]:
-        """As `RunInput`."""
+        """See `RunInput.changes`."""
         run = EndedRun(self.job.out, read_manifest(self.job.out))
         if (changes := changes_in(run.folder, run.content)) is None:
             return ()
@@ -105,7 +105,7 @@ class CheckedSet:
         return listed_changes(gravest_in_parts(changes, parts), summary.compared)
 
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
-        """As `RunInput`."""
+        """See `RunInput.prepare`."""
         there = routes(profile)._replace(modulus=modulus_of(chosen, today=time.now.date()))
         self._task = task_of(self._of, self._data, chosen, there)
         if self.job.fresh:
@@ -118,21 +118,21 @@ class CheckedSet:
         return why_refused_set(self.job, self._planned)
 
     def questions(self, surface: Surface) -> "SetQuestions":  # noqa: ARG002
-        """As `RunInput`."""
+        """See `RunInput.questions`."""
         from pipeline.executors.datasets.questions import SetQuestions
 
         write_record(self.job.out, self._data, self.run_sha256, self._planned.unusable, self._task.files)
         return SetQuestions(self._task.files, [bucket.question_counts for bucket in self._planned.buckets])
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
-        """As `RunInput`."""
+        """See `RunInput.left`."""
         from pipeline.jobs.data_set_outcomes import look_at_answers
 
         self._answered = look_at_answers(self._task, self._planned, asked)
         return self._answered.left
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
-        """As `RunInput`."""
+        """See `RunInput.decide`."""
         from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, set_results
 
         with engine(self._of.engine, self._of.scheduler) as at_work:
@@ -159,7 +159,7 @@ def refuse_options_of_a_file(check: CheckJob) -> None:
 
 
 def _unusable(data: DataSet, problems: list[LocalizedText | str]) -> InputError | None:
-    """The error at the end if parts cannot be used: the others are checked all the same."""
+    """Return the error to raise at the end if parts cannot be used; the other parts are checked anyway."""
     if not problems:
         return None
     more_count = len(problems) - PROBLEMS_NAMED_MAX

@@ -1,4 +1,4 @@
-"""Forecast the check of a data set. Nothing is sent; parts and plans are stored for the run."""
+"""Forecast the check of a data set. Sends nothing; parts and plans are stored for the run."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from schemas.strict import timestamp
 
 
 def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
-    """Read, validate and plan a data set, and forecast its check; send nothing.
+    """Read, validate and plan a data set, and forecast its check; sends nothing.
 
     Raises:
         PrecheckError: the data set or the configuration cannot be used; the exit code says why.
@@ -82,7 +82,7 @@ def _payments(shared: SetTask, part: DataPart, read: PartRead, start: int) -> pl
 
 
 def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
-    """Rows and questions of each API."""
+    """Count rows and questions by API."""
     rows, questions = Counter[ApiName](), Counter[ApiName]()
     for route in (route for _, read in planned.usable for route in read.routes):
         rows[route.api] += route.row_count
@@ -94,7 +94,7 @@ def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
 def _with_spared(
     counts: dict[ApiName, QuestionCounts], shared: SetTask, spared: Callable[[pl.DataFrame], SparedChecks]
 ) -> tuple[dict[ApiName, QuestionCounts], LocalizedText | None]:
-    """The same without the questions that a run would not ask, bucket by bucket."""
+    """Return the counts without questions that a run would not ask, bucket by bucket."""
     answered, reused, why_uncounted = Counter[str](), Counter[str](), None
     for bucket in range(shared.bucket_count):
         checks = read_frame(shared.files.frame("questions", bucket), CHECKS)
@@ -115,7 +115,7 @@ def _with_spared(
 def _findings(
     shared: SetTask, planned: PlannedSet, compared: ComparedRun | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`Rejects` and `Warnings` of all parts, by the rows of the data set."""
+    """Return `Rejects` and `Warnings` of all parts, numbered by the rows of the data set."""
     files, rejects, warnings = shared.files, [pl.DataFrame(schema=REJECTS)], [pl.DataFrame(schema=WARNINGS)]
     if compared is not None:
         warnings.append(warnings_of(compared.changes))

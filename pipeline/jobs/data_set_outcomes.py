@@ -1,4 +1,4 @@
-"""Finish a data set: decide every part, and write the outputs of the run."""
+"""Finish a data set: decide every part, and write the output of the run."""
 
 import hashlib
 import json
@@ -45,15 +45,15 @@ _READ = ["check", "state", "code", "time", "attempts"]
 
 
 class Answered(NamedTuple):
-    """Facts about the answers as a whole."""
+    """Facts about all answers together."""
 
     left: QuestionsLeft
-    state: str  # identifies these answers: equal states mean equal answers
-    in_sequence: str  # the same for accounts with consecutive numbers
+    state: str  # hash of the answers: equal states mean equal answers
+    in_sequence: str  # hash of the answers about accounts with consecutive numbers
 
 
 def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -> Answered:
-    """Examine all answers, bucket by bucket, for findings across buckets."""
+    """Examine all answers, bucket by bucket, for findings that span buckets."""
     counts, unknown, digest = Counter[tuple[str, str, str]](), [], hashlib.sha256()
     for bucket in range(shared.bucket_count):
         pieces = sorted(shared.files.answers(bucket).glob("*.parquet"))
@@ -82,13 +82,13 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -
 
 
 def _digest(rows: pl.DataFrame) -> str:
-    """Names rows, whatever their order."""
+    """Hash rows, whatever their order."""
     hashes = rows.hash_rows()
     return f"{hashes.sum()} {hashes.bitwise_xor()!r} "
 
 
 class KnownSet(NamedTuple):
-    """What is known of a data set once it has asked."""
+    """What is known of a data set after the asking."""
 
     planned: PlannedSet
     answered: Answered
@@ -103,7 +103,7 @@ def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom
     at_work: Engine,
     count: Count = count_nothing,
 ) -> list[CheckedPart]:
-    """Decide each undecided part by the same answers, and `count` it; returns all parts, in order."""
+    """Decide each undecided part by the answers, and `count` it; return all parts, in order."""
     planned = known.planned
     out = run.job.out / OUTCOMES
     out.mkdir(mode=0o700, exist_ok=True)
@@ -118,7 +118,7 @@ def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom
         kept |= {task.part.number: found for task, found in decided}
     for path in out.iterdir():
         if path.name not in {found.outcome_name for found in kept.values()}:
-            path.unlink()  # a part that no longer exists, or another format
+            path.unlink()  # the part no longer exists, or had another format
     return [CheckedPart(part, read, kept.get(part.number)) for part, read in planned.parts]
 
 
@@ -147,7 +147,7 @@ def _tasks(run: OpenRun, data: DataSet, known: KnownSet, shared: SetTask) -> lis
 
 
 def _decided_before(task: DecideTask) -> PartDecided | None:
-    """The earlier decision on a part, if it still holds and its outcome file is unchanged."""
+    """Return the earlier decision on a part, if it is still valid and its outcome file is unchanged."""
     known = read_document(PartDecided, task.shared.files.done("decided", task.part.number))
     if known is None or known.basis != task.basis:
         return None
@@ -163,7 +163,7 @@ def _is_as_written(path: Path, sha256: str | None) -> bool:
         return False
 
 
-def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
+def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)
     run: OpenRun,
     left: QuestionsLeft,
     data: DataSet,
@@ -172,7 +172,7 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
     files: PartFiles,
     surface: Surface,
 ) -> DecidedRun:
-    """Write the summary and the reports of a data set beside its outcome files.
+    """Write the summary and reports of a data set beside its outcome files.
 
     Raises:
         OutputError: a file cannot be created.

@@ -1,4 +1,4 @@
-"""A data set before any question: its parts are read and compared, its buckets planned."""
+"""Read and compare the parts of a data set, and plan its buckets, before any question is asked."""
 
 import json
 import re
@@ -40,15 +40,15 @@ from schemas.data_set import BucketPlanned, PartRead
 _FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
 _BUCKETS_MIN, _BUCKETS_MAX = 4, 1_000
 _ROWS_MAX = 4_000_000_000
-"""Rows are numbered with 32 bits."""
+"""Row numbers have 32 bits."""
 _HEADERS_NAMED_MAX = 5
 
 
 class PlannedSet(NamedTuple):
     """A data set, read and planned."""
 
-    parts: Sequence[tuple[DataPart, PartRead]]  # all of them, in order
-    rows: UsableRows  # the rows of usable parts
+    parts: Sequence[tuple[DataPart, PartRead]]  # all parts, in order
+    rows: UsableRows  # rows of the usable parts
     buckets: Sequence[BucketPlanned]
 
     @property
@@ -63,7 +63,7 @@ class PlannedSet(NamedTuple):
 
     @property
     def many_names(self) -> ManyNames:
-        """The payments that try many names on one account."""
+        """Payments that try many names on one account."""
         return ManyNames(
             sorted(row for bucket in self.buckets for row in bucket.many_names_rows)[:ROWS_NAMED_MAX],
             sum(bucket.many_names_count for bucket in self.buckets),
@@ -72,7 +72,7 @@ class PlannedSet(NamedTuple):
 
 
 def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
-    """The settings that all tasks share; their work folder is for these settings only."""
+    """Return the settings that all tasks share; their work folder is only for these settings."""
     check, modulus = job.check, there.modulus
     bucket_bytes = format_named(data.format).BUCKET_BYTES
     bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // bucket_bytes + 1))
@@ -94,7 +94,7 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
 
 
 def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = count_nothing) -> PlannedSet:
-    """Read every part (InputError: none is usable), and plan every bucket; `count` them."""
+    """Read every part (InputError: none is usable), then plan every bucket; report progress to `count`."""
     tasks = [PartTask(shared, part) for part in data.parts]
     reads = counted(at_work.each(read_part, tasks), count, SetStep.READ, len(tasks))
     found = {task.part.number: read for task, read in reads}
@@ -110,7 +110,7 @@ def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = c
 def compare_parts(
     wanted: ComparisonRequest, subject: CurrentRun, shared: SetTask, planned: PlannedSet, *, now: datetime
 ) -> ComparedRun | None:
-    """Compare a data set with earlier runs, as they were given, and give the changes to its parts."""
+    """Compare a data set with earlier runs, and pass the changes on to its parts."""
 
     def rows() -> Compared:
         has_ids = payee_id_header(planned.usable[0][1].headers) is not None
@@ -125,12 +125,12 @@ def compare_parts(
 
 
 def why_refused_set(check: CheckJob, planned: PlannedSet) -> Sentence | None:
-    """Why a data set that tries many names on accounts is refused; None if it is not."""
+    """Explain why a data set that tries many names on accounts is refused; None if it is not refused."""
     return why_refused(planned.many_names, where=check.file.name, positions=planned.rows.positions)
 
 
 def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart, PartRead]]:
-    """The parts, with a problem for those whose columns differ from the first usable one's."""
+    """Return the parts; those whose columns differ from the first usable part get a problem."""
     first = next(((part, read) for part, read in parts if read.problem is None), None)
     if first is None:
         raise InputError(Sentence("jobs.part_unusable", problem=parts[0][1].problem))
@@ -145,14 +145,14 @@ def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart
 
 
 class _Columns(NamedTuple):
-    """The columns of the parts so far."""
+    """The columns of the parts read so far."""
 
-    decision: Mapping[str, str]  # how they were read, each by a part with cells in it
-    filled: set[str]  # those with cells in any part, by position
+    decision: Mapping[str, str]  # how each column was read, decided by a part with cells in it
+    filled: set[str]  # columns with cells in any part, by position
 
 
 def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], before: _Columns) -> PartRead:
-    """The findings in a part, or its problem if its columns differ from earlier parts."""
+    """Return the part with its findings, or with a problem if its columns differ from earlier parts."""
     first, as_read = like
     if read.problem is not None:
         return read
@@ -183,7 +183,7 @@ def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], befor
 
 
 def _filled(columns: str, blank: Collection[str]) -> list[str]:
-    """The columns of a field that have cells, in `--map` notation."""
+    """Return a field's columns that have cells, in `--map` notation."""
     return [one for one in columns.split("|") if one and not set(one.split("+")) <= set(blank)]
 
 
@@ -205,7 +205,7 @@ def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> UsableRows
 
 
 def _forget_other_rows(shared: SetTask, rows: UsableRows) -> None:
-    """Plan every bucket again if the set of usable parts has changed."""
+    """Discard the plans of all buckets if the set of usable parts has changed."""
     path, content = shared.files.root / "rows.json", json.dumps([rows.parts, rows.counts])
     if path.exists() and path.read_text("ascii") == content:
         return

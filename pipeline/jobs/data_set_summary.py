@@ -1,4 +1,4 @@
-"""Add the summaries of parts up to that of the data set."""
+"""Add the summaries of parts up to the summary of the data set."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,11 +29,11 @@ from schemas.summary import (
 
 
 class CheckedPart(NamedTuple):
-    """One part of a data set, and its result."""
+    """One part of a data set, with its result."""
 
     part: DataPart
     read: PartRead
-    decided: PartDecided | None  # None if it cannot be used
+    decided: PartDecided | None  # None if the part cannot be used
 
 
 def add_up(
@@ -42,7 +42,7 @@ def add_up(
     calls: Sequence[ApiCalls],
     banks: Sequence[pl.DataFrame],
 ) -> Summary:
-    """The summary of a data set, from its parts in order and their `bank_counts`."""
+    """Return the summary of a data set, from its parts in order and their `bank_counts`."""
     summaries = [part.decided.summary for part in parts if part.decided is not None]
     is_complete = not any(part.read.problem is not None for part in parts) and not any(
         summary.undecided_count for summary in summaries
@@ -59,7 +59,7 @@ def add_up(
         parts=list(_part_totals(parts)),
         **listed_banks(pl.concat(banks).group_by("bank").sum()),
         calls=list(calls),
-        # The sum over parts, each as if it had asked no question.
+        # Sums over the parts, each counted as if it had asked no question.
         saved_call_count=sum(summary.saved_call_count for summary in summaries)
         - sum(call.question_count for call in calls),
         attention=attention[:ROWS_LISTED_MAX],
@@ -77,9 +77,9 @@ def _codes(summaries: Sequence[Summary]) -> list[CodeCount]:
     for count in (count for summary in summaries for count in summary.codes):
         before = found.get((count.outcome, count.code))
         if before is not None:
-            count = count.model_copy(  # noqa: PLW2901 (the same, with those before)
+            count = count.model_copy(  # noqa: PLW2901 (earlier counts added)
                 update={
-                    # The shortest reason is about this code alone.
+                    # The shortest reason says nothing beyond this code.
                     "reason": min(before.reason, count.reason, key=len),
                     "row_count": before.row_count + count.row_count,
                     "rows": [*before.rows, *count.rows][:ROWS_NAMED_MAX],
@@ -131,7 +131,7 @@ def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:
 
 
 def routes_of(parts: Iterable[PartRead]) -> list[RouteCount]:
-    """Row counts of all parts by route."""
+    """Count the rows of all parts by route."""
     found = Counter[tuple[ApiName, str, str | None]]()
     for route in (route for part in parts for route in part.routes):
         found[route.api, route.reason, route.bic_source] += route.row_count
@@ -142,7 +142,7 @@ def routes_of(parts: Iterable[PartRead]) -> list[RouteCount]:
 
 
 def modulus_of(buckets: Iterable[ModulusUsed | None]) -> ModulusUsed | None:
-    """The modulus tables that checked the accounts of all buckets."""
+    """Return the modulus tables that were used in any bucket."""
     used = [bucket for bucket in buckets if bucket is not None]
     if not used:
         return None
@@ -150,7 +150,7 @@ def modulus_of(buckets: Iterable[ModulusUsed | None]) -> ModulusUsed | None:
 
 
 def rows_of_parts(parts: Sequence[tuple[DataPart, PartRead]]) -> dict[str, Any]:
-    """Fields of `InputFile` about the rows of the usable parts."""
+    """Return fields of `InputFile` that describe the rows of the usable parts."""
     sources = Counter[str]()
     for _, read in parts:
         sources.update(read.currency_sources.model_dump())
@@ -164,6 +164,6 @@ def rows_of_parts(parts: Sequence[tuple[DataPart, PartRead]]) -> dict[str, Any]:
 
 
 def _named(row: NotPayment, part: DataPart) -> NotPayment:
-    """A row that is not a payment, with its part."""
+    """Return a row that is not a payment, with the name of its part."""
     sentence = Sentence("footer.in_part", part=part.name, sentence=Sentence.of_data(row.sentence.sentence))
     return row.model_copy(update={"sentence": sentence.recorded()})

@@ -1,4 +1,4 @@
-"""The findings of `precheck doctor`: all tests that need no check of a payee."""
+"""The tests of `precheck doctor`: everything that can be tested without checking a payee."""
 
 from collections.abc import Callable
 from datetime import date, datetime
@@ -20,7 +20,7 @@ from pipeline.wording import Sentence
 
 
 def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) -> list[Finding]:
-    """Test configuration, secrets, certificates, TLS and token of each server; one finding per test."""
+    """Test configuration, secrets, certificates, and each server's TLS and token; one finding per test."""
     findings = []
     try:
         file = ConfigurationFile(config)
@@ -44,7 +44,7 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
             for server in profile.servers:
                 findings.extend(_try_server(server, now))
             if chosen.profile is not None:
-                leases_path()  # runs need it to count their limits
+                leases_path()  # runs need this folder to count their limits
     except PrecheckError as error:
         what = Sentence("doctor.configuration")
         findings += [Finding(what, detail, error.exit_code) for detail in error.messages]
@@ -95,7 +95,7 @@ def _try_server(server: Server, now: datetime) -> list[Finding]:
 
 
 def _try(what: Sentence, trial: Callable[[], Sentence]) -> Finding:
-    """The finding of a trial, or why it failed."""
+    """Run a test; return its finding, or why it failed."""
     try:
         return Finding(what, trial())
     except PrecheckError as error:
@@ -120,7 +120,7 @@ def _ledger_key(profile: Profile) -> Sentence:
 
 
 def _shared_ledger(job: LedgerJob) -> Sentence:
-    """The ledger's address (ConfigurationError: `precheck ledger check` found a risk of losing answers)."""
+    """Return the ledger's address (ConfigurationError: the ledger is at risk of losing answers)."""
     found = inspect_ledger(job, is_restored=False)
     wrong = [Sentence("jobs.finding", what=each.what, detail=each.detail) for each in found if each.exit_code]
     if wrong:

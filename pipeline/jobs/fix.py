@@ -1,4 +1,4 @@
-"""List the corrections of a run, and write the payment file with those that were accepted."""
+"""List the corrections of a run, and write a payment file with the accepted ones."""
 
 import shlex
 from collections.abc import Sequence
@@ -57,15 +57,15 @@ from schemas.strict import timestamp
 class FixJob(ReviewJob):
     """The arguments of `precheck fix`."""
 
-    accept: Sequence[Acceptance] = ()  # instead of decisions
-    reason: str | None = None  # why `accept`; each decision of a workbook has its own
+    accept: Sequence[Acceptance] = ()  # corrections to accept, instead of decisions
+    reason: str | None = None  # the reason for `accept`; decisions in a workbook have their own reasons
 
 
 def fix_folder(job: FixJob, *, now: datetime) -> Fix:
-    """Write the list of corrections, and the payment file with the accepted ones.
+    """Write the list of corrections, and a payment file with the accepted ones.
 
     Raises:
-        PrecheckError: nothing was written; the exit code says why.
+        PrecheckError: no file was written; the exit code says why.
     """
     time = timestamp(now)
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
@@ -98,12 +98,12 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
             decided = approvals_for(approver, reasons, what, Decision.FIX)
             record_approval(job.folder, *decided)
         elif isinstance(job.decisions, RunDecisions):
-            # All that is recorded: earlier approvals' corrections were undone.
+            # Every recorded decision counts: corrections of earlier approvals were undone.
             files.callback(delete, payment_path(run, CORRECTED))
         undue = wanted.join(corrections, on="row", how="anti")["row"]
         listed = [_listed(part, corrections, undue, rows) for part in run.each()]
         write_for_people(pl.concat(listed), run, CORRECTIONS, files)
-        files.close()  # renames each file to its final name
+        files.close()  # gives each file its final name
         made = take_into_evidence(
             run,
             f"{CORRECTED}.*",
@@ -129,7 +129,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
 
 
 def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: Approver) -> pl.DataFrame:
-    """The rows to correct, as `Decisions`, each with its reason."""
+    """Return the rows to correct as `Decisions`, each with a reason."""
     if job.decisions is not None:
         return decisions_of(job.decisions, run, approver).filter(decision=Decision.FIX)
     rows = accepted_corrections(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
@@ -142,13 +142,13 @@ def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: A
 
 
 def _corrected(job: FixJob, chosen: Corrections, part: FinishedRun) -> Write:
-    """A writer of an outcome file as a payment file with its corrections."""
+    """Return a function that writes an outcome file as a payment file with its corrections."""
     mine = chosen.join(part.outcomes, on="row", how="semi", maintain_order="left")
     return partial(payments_writer(part, job.input_file).corrected, Corrections(mine))
 
 
 def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applied: pl.Series) -> pl.DataFrame:
-    """For people: the corrections of an outcome file, and requested corrections that do not apply."""
+    """List an outcome file's corrections for people, with requested corrections that do not apply."""
     source = run.source
     mine = corrections.join(run.outcomes, on="row", how="semi", maintain_order="left")
     corrections = Corrections(
@@ -168,7 +168,7 @@ def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applie
         .then(pl.lit("yes"))
         .otherwise(pl.lit("no"))
         .alias("applied"),
-        # Keys for the user's own systems to find payment, account and payee.
+        # Keys with which the user's own systems can find payment, account and payee.
         *("payment_id", "sort_code", "account", "payee_key"),
         check_environment=pl.lit(run.summary.environment.value),
     )
@@ -187,12 +187,12 @@ def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -
 
 
 def _copy(run: FinishedRun) -> Path:
-    """A name for a copy of the workbook outside the run's folder, which is evidence."""
+    """Name a copy of the workbook outside the run's folder, because the folder is evidence."""
     return run.folder.with_name(f"{run.folder.stem}.decided.xlsx")
 
 
 def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> str:
-    """The command that checks the corrected file, or leads to one."""
+    """Return the command that checks the corrected file, or that makes one."""
     folder = run.folder
     if corrected is None:
         workbook = job.decisions if isinstance(job.decisions, Path) else _copy(run)

@@ -1,4 +1,4 @@
-"""Forecast the check of a payment file: how many questions, to which API, how long. Nothing is sent."""
+"""Forecast the check of a payment file: questions, APIs, duration. Sends nothing."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ from schemas.strict import timestamp
 
 
 def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
-    """Read, validate and plan one payment file, and forecast its check; send nothing.
+    """Read, validate and plan one payment file, and forecast its check; sends nothing.
 
     Raises:
         PrecheckError: the file or the configuration cannot be used; the exit code says why.
@@ -64,7 +64,7 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     return completed(made, chosen, prepared.refusal, prepared.compared, changed, found)
 
 
-def completed(  # noqa: PLR0913, PLR0917 (what is known before anything is sent)
+def completed(  # noqa: PLR0913, PLR0917 (everything known before anything is sent)
     made: Forecast,
     chosen: Chosen,
     refusal: Sentence | None,
@@ -72,7 +72,7 @@ def completed(  # noqa: PLR0913, PLR0917 (what is known before anything is sent)
     changed: Callable[[Changes], pl.DataFrame],
     found: dict[str, object],
 ) -> Forecast:
-    """A forecast with what else was found; the gravest of all changes have the money of their payments."""
+    """Add the other findings to a forecast; the most serious change also with the money of its payments."""
     found |= {"refusal": None if refusal is None else refusal.recorded(), "shared_ledger": ledger_url(chosen)}
     if compared is not None:
         changes = listed_changes(changed(compared.changes), compared.comparison)
@@ -81,7 +81,7 @@ def completed(  # noqa: PLR0913, PLR0917 (what is known before anything is sent)
 
 
 def _with_cells(rejects: Sequence[RejectedRow], payments: Payments) -> list[RejectedRow]:
-    """The rejects with the cells of their rows."""
+    """Return the rejects with the cells of their rows."""
     rows = payments[[one.row - 1 for one in rejects]].iter_rows(named=True)
     return [
         one.model_copy(update={"name": row["name"], "amount": row["amount"], "cell": row.get(one.field)})
@@ -90,12 +90,12 @@ def _with_cells(rejects: Sequence[RejectedRow], payments: Payments) -> list[Reje
 
 
 def under_limits_now(made: Forecast, chosen: Chosen, now: datetime) -> Forecast:
-    """The same forecast under the current use of daily caps; an embedded sandbox has none."""
+    """Update a forecast to the present use of daily caps; an embedded sandbox has none."""
     return made if chosen.profile is None else under_limits(made, limits_of(chosen.profile, now))
 
 
 def limits_of(profile: Profile, now: datetime) -> dict[ApiName, ApiLimits]:
-    """The current limits and prices of each API in a profile."""
+    """Return the present limits and prices of each API in a profile."""
     used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
     return {
         server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0), server.price)

@@ -1,4 +1,4 @@
-"""List the formats of payment files: how each is recognised, and how its payments are written again."""
+"""List the formats of payment files: how each is recognised, and how its payments are written."""
 
 from pipeline.files.compressed import Compression
 from pipeline.formats import Entry, FormatChoice, FormatEntry
@@ -9,7 +9,7 @@ from schemas.columns import KnownFormat, KnownFormats
 
 
 def known_formats(choice: FormatChoice) -> KnownFormats:
-    """Every format that a file can have, including the user's own layouts."""
+    """Return every format that a file can have, including the user's layouts."""
     return KnownFormats(
         formats=[_known(entry, choice) for entry in choice.entries],
         compressions=[compression.value for compression in Compression],

@@ -1,7 +1,7 @@
-"""Turn bank reports on a payment file into the folder of a run. Nothing is sent.
+"""Turn a bank's reports on a payment file into the folder of a run. Sends nothing.
 
-The steps are those of `jobs.check`, with an executor that reads reports instead of asking. The reports are
-copied into the folder, so every outcome can be derived again from the copies.
+The steps are those of `jobs.check`, but the executor reads reports instead of asking. The reports are copied
+into the folder, so that outcomes can be derived again from the copies.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,15 +55,15 @@ _REMARKS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class ImportJob:
-    """The arguments of `precheck import`: a payment file and the bank's reports on it."""
+    """The arguments of `precheck import`: a payment file, and the bank's reports on it."""
 
     check: CheckJob
     reports: Sequence[Path]
-    by: str | None  # who provides the reports; None if the user has no name
+    by: str | None  # the person who provides the reports; None if unknown
 
 
 def import_report(job: ImportJob, surface: Surface) -> RunResult:
-    """Join the reports with the payments, and write the folder of a run, or extend an existing one.
+    """Match the reports with the payments, and write a new run's folder or extend an existing one.
 
     Raises:
         PrecheckError: nothing was written; the exit code says why.
@@ -108,7 +108,7 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
         surface.watch.enter(Phase.WRITING)
         used = [*kept, *_copied(new, check.out, first=len(kept) + 1, by=by, now=now)]
         planned = Plan(checks, prepared.assignments)
-        reports += [report._replace(data=b"") for report in new]  # they are copied
+        reports += [report._replace(data=b"") for report in new]  # they have been copied
         del new
         found, resolved = decided_by_reports(message, prepared.findings, planned, reports)
         provided = [
@@ -142,7 +142,7 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
 
 
 def _refuse_other(folder: Path, before: Manifest, sha256: str) -> None:
-    """Refuse a folder with results of another file, or with a check that cannot be compared (UsageError)."""
+    """Refuse a folder with results of another file, or with a check that reports cannot be compared with."""
     advice = Sentence("advice.other_folder")
     if before.input.sha256 != sha256:
         raise UsageError(Sentence("jobs.import_other_file", folder=folder), advice=advice)
@@ -153,7 +153,7 @@ def _refuse_other(folder: Path, before: Manifest, sha256: str) -> None:
 def _received(
     job: ImportJob, run: EndedRun | None, message: Message
 ) -> tuple[list[ReportUsed], list[ReceivedReport], list[ReceivedReport]]:
-    """The reports on record, the same read again from their copies, and those that are given now and new."""
+    """Return the recorded reports, their contents read from the copies, and the reports that are new."""
     kept = [] if run is None else run.manifest.bank_reports
     reports = [] if run is None else kept_reports(run, message)
     given = {report.sha256: report for report in (read_report(path, message) for path in job.reports)}
@@ -166,7 +166,7 @@ def _known(folder: Path, surface: Surface) -> RunResult:
 
 
 def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface: Surface) -> RunResult:
-    """Compare the check in a folder with the reports, and keep both; its outcomes stay."""
+    """Compare the check in a folder with the reports, and keep both; outcomes stay unchanged."""
     now = surface.clock()
     kept, reports, new = _received(job, run, message)
     if not new:
@@ -179,7 +179,7 @@ def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface:
 
 
 def _next_step(found: ReportedAnswers) -> Sentence:
-    """The batches without a report, or that the bank's next report is needed."""
+    """Name the batches without a report, or say that the bank's next report is needed."""
     count = found.answers.filter(state=AnswerState.UNANSWERED).height
     if not found.unnamed_batches:
         return Sentence("jobs.import_left", count=count)
@@ -192,7 +192,7 @@ def _next_step(found: ReportedAnswers) -> Sentence:
 def _copied(
     reports: Iterable[ReceivedReport], folder: Path, *, first: int, by: str, now: str
 ) -> list[ReportUsed]:
-    """Copy reports into a folder, unchanged."""
+    """Copy reports unchanged into a folder."""
     used = []
     for number, report in enumerate(reports, start=first):
         name = bank_report_name(number, _SUFFIXES[sniff(report.data)])

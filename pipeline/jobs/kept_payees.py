@@ -1,8 +1,8 @@
-"""The payees of a finished run: which data it keeps, and which payees a later run treats as known.
+"""The payees of finished runs: what a run keeps of them, and which are known to later runs.
 
-`payees.csv` has no names; old names are shown masked, from the earlier run's outcome file if it still exists.
-If a payment contradicts keys of an earlier run, they are carried forward under that run's key, so the newest
-run has all that was last confirmed.
+`payees.csv` contains no names. Old names are shown masked, from the earlier run's outcome file if it still
+exists. If a payment contradicts keys of an earlier run, those are carried forward under that run's key, so
+that the newest run has the latest confirmation of each payee.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,15 +39,15 @@ from schemas.review import Approval, Decision
 
 
 class RunOrigin(NamedTuple):
-    """The run that keys come from."""
+    """The run from which keys of payees come."""
 
-    folder: str  # its name
+    folder: str  # its folder's name
     finished: str  # when it ended: UTC, ISO 8601 with Z
-    payee_key: bytes  # the key that hashes its payees
+    payee_key: bytes  # the key with which it hashes payees
 
 
 class KnownRun(NamedTuple):
-    """The payees of an earlier run, from its own folder or carried forward in another."""
+    """The payees of an earlier run, from its own folder or carried forward in another run's."""
 
     earlier: EarlierPayees
     origin: RunOrigin
@@ -57,7 +57,7 @@ class KnownRun(NamedTuple):
 
 
 class KeptRun(NamedTuple):
-    """The payees of a run that has ended, and of those that it carries on; they are read when asked for."""
+    """The payees of a finished run and of the runs that it carries forward, read only when needed."""
 
     origin: RunOrigin
     kept: pl.LazyFrame
@@ -66,13 +66,13 @@ class KeptRun(NamedTuple):
     names: Names
 
     def unchanged(self, keys: pl.DataFrame) -> pl.DataFrame:
-        """Those `PayeeKeys` (hashed with the key of the run) that the run knows unchanged."""
+        """Return those `PayeeKeys` (hashed with the run's key) that are unchanged since the run."""
         same = self.kept.filter(~IS_CARRIED & pl.col("account").is_in(keys["account"].unique().implode()))
         known = knowledge(_collected(same), self.decided).known
         return keys.join(known, on=KEYED, how="semi", nulls_equal=True)
 
     def known(self, keys: pl.DataFrame) -> list[KnownRun]:
-        """This run and those it carries on, with everything they record about these `PayeeKeys`."""
+        """Return this run and the runs it carries forward, with what they record about these `PayeeKeys`."""
         carried = _collected(self.kept.filter(IS_CARRIED))
         wanted = {column: keys[column].drop_nulls().unique().implode() for column in KEYED}
         of_some = pl.any_horizontal(pl.col(column).is_in(some) for column, some in wanted.items())
@@ -84,7 +84,7 @@ class KeptRun(NamedTuple):
 def kept_run(
     run: EndedRun, payee_key: bytes, *, now: datetime, spool: Path | None = None
 ) -> Iterator[KeptRun]:
-    """Open the payees of a run that has ended; keyed hashes lie in the spool folder until the block ends.
+    """Open a finished run's payees; their keyed hashes are in the spool folder during the block.
 
     Raises:
         InputError: the folder was changed since the run, or has no data left to compare with.
@@ -112,16 +112,16 @@ def kept_run(
 
 
 def _kept(run: EndedRun, copy: Path) -> pl.LazyFrame:
-    """What a run keeps, as a copy that is quick to search."""
+    """Return what a run keeps, as a copy that is quick to search."""
     try:
         pl.scan_csv(run.folder / PAYEES, schema=KEPT_PAYEES).sink_parquet(copy)
-    finally:  # it was read after it was verified
+    finally:  # it may have changed after it was verified
         run.require_unchanged(PAYEES)
     return pl.scan_parquet(copy)
 
 
 def _collected(rows: pl.LazyFrame) -> pl.DataFrame:
-    """The rows that are wanted, without all others in memory."""
+    """Collect the selected rows without loading the others into memory."""
     return rows.collect(engine="streaming")
 
 
@@ -131,7 +131,7 @@ def runs_of(
     decided: DecidedRows,
     names: Names = lambda _: None,
 ) -> list[KnownRun]:
-    """A run and those whose keys it continues: `KeptPayees` and decisions, with the names of its file."""
+    """Return a run and those it carries forward, from `KeptPayees`, decisions and names in its file."""
     found = knowledge(kept, decided)
     hashed = payee_hashes(origin.payee_key, KEYED)
     return [
@@ -141,7 +141,7 @@ def runs_of(
 
 
 def _of_outcomes(run: EndedRun, payee_key: bytes, spool: Path) -> pl.LazyFrame:
-    """The payees of a run that compared nothing, from its outcome files; of a data set by way of a folder."""
+    """Return the payees of a run that compared nothing, from its outcome files."""
     pieces: list[pl.LazyFrame] = []
     parts, hashed = run.parts(), payee_hashes(payee_key, KEYED)
     for part in parts:
@@ -168,9 +168,9 @@ def _of_outcomes(run: EndedRun, payee_key: bytes, spool: Path) -> pl.LazyFrame:
 
 
 def _decided(manifest: Manifest) -> DecidedRows:
-    """Decisions about the payments of a run, by `precheck split` and by people."""
+    """Return decisions about a run's payments, by `precheck split` and by people."""
     held = manifest.splits[-1].held_rows if manifest.splits else None
-    # After starting over, the decisions may be about another file that was checked in the same folder.
+    # After a fresh start, decisions may concern another file that was checked in the same folder.
     began = manifest.ledger.created_at
     last_words = _last_words(approval for approval in manifest.approvals if approval.time >= began)
     return DecidedRows([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
@@ -192,7 +192,7 @@ def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
 
 
 def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys]) -> pl.DataFrame:
-    """`KeptPayees` of earlier runs that payments contradict, as listed in `Differences`."""
+    """Return `KeptPayees` of earlier runs that payments contradict, as listed in `Differences`."""
     parts = [
         keys.with_columns(
             known=pl.lit(status.value),
@@ -207,7 +207,7 @@ def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys
 
 
 def own_payees(payees: pl.DataFrame, known: pl.Series, payee_key: bytes) -> pl.DataFrame:
-    """`KeptPayees` of a run's own payees."""
+    """Return `KeptPayees` for the run's own payees."""
     keys = keyed(payees, payee_hashes(payee_key, KEYED)).with_columns(known)
     absent = [pl.lit(None, kind).alias(column) for column, kind in KEPT_PAYEES.items() if column not in keys]
     return keys.with_columns(absent)

@@ -1,4 +1,4 @@
-"""The shared ledger: the commands of its owner and its operator."""
+"""Commands on the shared ledger, for its owner and its operator."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,29 +20,30 @@ from pipeline.wording import Sentence
 
 
 class LedgerJob(NamedTuple):
-    """The ledger, and the role to use in it."""
+    """A profile's ledger, and the role with which to use it."""
 
     profile: str
     config: ConfigurationFile | Path | None
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
-    role: str | None = None  # role to connect as; None: that of the profile
+    role: str | None = None  # the role to connect as; None means that of the profile
 
 
 class NamedLedger(NamedTuple):
-    """The ledger of a profile."""
+    """A profile's ledger, with its name for messages."""
 
     url: str
     key: SecretStr
 
 
 def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
-    """Create the tables of a ledger unless they exist, and grant the runs' role access.
+    """Create the tables of a ledger unless they exist, and grant access to the role of the runs.
 
-    Without `grant_to`, the role is the profile's, if that is not the owner.
+    By default, this is the profile's role, unless that is the owner.
 
     Raises:
-        ConfigurationError: the profile names no ledger, the server refuses, or the database has other tables.
+        ConfigurationError: the profile names no ledger, the server refuses access, or the database contains
+    other tables.
         IncompleteError: the server is unavailable.
     """
     with connected_ledger(job) as (named, care):
@@ -56,10 +57,10 @@ def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
 
 
 def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None) -> Sentence:
-    """Put a ledger under another key, in an environment variable or a file; return the remaining steps.
+    """Change the key of a ledger to one in an environment variable or a file; return what is left to do.
 
     Raises:
-        ConfigurationError: as `create_ledger`; or a key cannot be read, or is not the ledger's.
+        ConfigurationError: as `create_ledger`; or a key cannot be read, or the present one is wrong.
         IncompleteError: the server is unavailable.
     """
     new_key = secret(variable, path)
@@ -69,7 +70,7 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
 
 
 def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
-    """Close a run that will not be resumed, by its id in `precheck status`; its answers stay.
+    """Close a run that will not be resumed, by its id in `precheck status`; its answers are kept.
 
     Raises:
         UsageError: the ledger has no such run.
@@ -89,7 +90,7 @@ def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
 
 
 def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
-    """Check a ledger and its server, and the doubts about a restored backup; raises as `create_ledger`."""
+    """Check a ledger, its server and, after a restore, requests in doubt; raises as `create_ledger`."""
     with connected_ledger(job) as (named, care):
         found = care.findings(named.key, is_restored=is_restored)
     wrong = ConfigurationError.exit_code
@@ -98,9 +99,9 @@ def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
 
 @contextmanager
 def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
-    """The ledger of a profile (ConfigurationError: it names none), opened as its owner."""
+    """Open the ledger of a profile as its owner (ConfigurationError: the profile names none)."""
     named = _named(job)
-    clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # a user wants the result now
+    clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # the user is waiting for the result
     with cared_for(named.url, clocks, role=job.role) as care:
         yield named, care
 

@@ -1,4 +1,4 @@
-"""Notify the people named in `[notify]`, by a command or a webhook."""
+"""Notify the recipients in `[notify]`, by a command or a webhook."""
 
 import os
 from pathlib import Path
@@ -23,9 +23,9 @@ _KILL = 9
 async def notify(
     config: ConfigurationFile | Path | None, notification: Notification, wait_max_s: float = NOTIFY_MAX_S
 ) -> str | None:
-    """Send a notification if the configuration has `[notify]`, within ten seconds.
+    """Send a notification within ten seconds, if the configuration has `[notify]`.
 
-    Raises no error, so no file, status or approval depends on it.
+    Never raises, so that no file, status or approval depends on it.
 
     Returns:
         Why it could not be sent, or None.
@@ -48,7 +48,7 @@ async def notify(
 
 
 def notified_file(name: str, folder: Path, status: int | None, summary: Summary | None) -> NotifiedFile:
-    """The part of a notification about one file."""
+    """Return the part of a notification that is about one file."""
     if summary is None:
         return NotifiedFile(file=name, folder=str(folder), status=status)
     return NotifiedFile(
@@ -64,7 +64,7 @@ def notified_file(name: str, folder: Path, status: int | None, summary: Summary 
 
 
 async def _post(section: NotifySection, document: bytes) -> None:
-    from pipeline.transport.ping import post  # slow to import, and few runs send a notification
+    from pipeline.transport.ping import post  # slow to import, and few runs send notifications
 
     url = secret(section.webhook_env, section.webhook_file).get_secret_value()
     keys = Keys("webhook_env" if section.webhook_env else "webhook_file", "webhook_ca_file")
@@ -73,7 +73,7 @@ async def _post(section: NotifySection, document: bytes) -> None:
 
 
 async def _run(command: list[str], document: bytes) -> None:
-    """Run a command without our secrets, in a process group of its own, which is killed on timeout."""
+    """Run a command without our secrets, in a process group that is killed on timeout."""
     child = await anyio.open_process(
         command,
         stdin=PIPE,
@@ -88,7 +88,7 @@ async def _run(command: list[str], document: bytes) -> None:
             await child.stdin.send(document)
             await child.stdin.aclose()
         except (anyio.BrokenResourceError, OSError):
-            pass  # the command need not read it
+            pass  # the command need not read the document
         status = await child.wait()
     except BaseException:
         with anyio.CancelScope(shield=True):

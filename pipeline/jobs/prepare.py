@@ -1,4 +1,4 @@
-"""The part of a check before anything is sent: read, validate, compare, plan."""
+"""The steps of a check before anything is sent: read, validate, compare, plan."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -34,31 +34,31 @@ from schemas.summary import BankWarning, ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
 READ_AHEAD_BYTES_MAX = 8 * 1024**2
-"""Largest file that is read while another is in memory."""
+"""The largest file that may be read while another is in memory."""
 
 
 class RunTime(NamedTuple):
-    """The time of a run, and of the first run in its folder."""
+    """When this run, and the first run in its folder, began."""
 
     now: datetime
     begun: str  # UTC, ISO 8601 with Z
 
 
 class PreparedFile(NamedTuple):
-    """A file, validated and planned. Its questions are separate, to be dropped once they are asked."""
+    """A validated and planned file. Its questions are separate, so that they can be dropped once asked."""
 
     findings: Findings
     assignments: Assignments
     routes: list[RouteCount]
-    refusal: Sentence | None  # why the file is refused, unless the user allows it
-    compared: ComparedRun | None  # with earlier runs; None if that was not requested
-    modulus: ModulusUsed | None  # the tables that checked UK accounts
-    notes: tuple[Sentence, ...] = ()  # assumptions about the payments
+    refusal: Sentence | None  # why the file is refused, unless a user allows it
+    compared: ComparedRun | None  # the comparison with earlier runs; None if none was requested
+    modulus: ModulusUsed | None  # the modulus tables that were used on UK accounts
+    notes: tuple[Sentence, ...] = ()  # assumptions made about the payments
     bank_warnings: tuple[BankWarning, ...] = ()
 
 
 def _assumed(count: int, default: AccountType) -> tuple[Sentence, ...]:
-    """A note on payments with an assumed account type, if there are any."""
+    """Return a note on payments whose account type was assumed, if there are any."""
     return (Sentence("jobs.assumed_account_type", count=count, default=default),) if count else ()
 
 
@@ -69,13 +69,13 @@ def _bank_warnings(source: PaymentSource, chosen: Chosen, time: RunTime) -> tupl
 
 
 def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
-    """The job, with the configured reading options for files of this name."""
+    """Return the job, with the configured reading options for files of this name added."""
     read_as = ReadAs(job.mapping, job.encoding, job.sheet, job.input_format, job.country)
     return replace(job, **read_as.completed(job.file.name, file.inputs)._asdict())
 
 
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
-    """The payments of a job, read with the options of the job and its profile."""
+    """Read the payments of a job, with the options of the job and its profile."""
     format_choice = format_choice_of(job.input_format, file)
     try:
         return read(
@@ -96,7 +96,7 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
 
 
 def read_ahead(job: CheckJob, file: ConfigurationFile) -> PaymentSource | None:
-    """Read a file before its turn; None if it is large, or unreadable: its turn reports the error."""
+    """Read a file before its turn; None if it is large or unreadable, which its own turn will report."""
     with suppress(Exception):
         if job.file.is_file() and job.file.stat().st_size <= READ_AHEAD_BYTES_MAX:
             file, _ = file.for_profile(job.profile)
@@ -105,19 +105,19 @@ def read_ahead(job: CheckJob, file: ConfigurationFile) -> PaymentSource | None:
 
 
 def country_of(job: CheckJob, chosen: Chosen) -> str | None:
-    """The country of accounts that are not IBANs, from the job or its profile."""
+    """Return the country of accounts that are not IBANs, from the job or its profile."""
     return job.country or chosen.default_country
 
 
 def _default_country(job: CheckJob, file: ConfigurationFile) -> str | None:
-    """The country from the profile; an unusable profile is reported after the file is read."""
+    """Return the profile's country; an invalid profile is reported only after the file is read."""
     with suppress(PrecheckError):
         return choose(job.profile, file).default_country
     return None
 
 
 def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
-    """The layout with which an earlier run in this folder read its file, if it is no longer configured."""
+    """Name the layout with which an earlier run in this folder read its file, if it is not configured now."""
     try:
         before = read_summary(job.out).input
     except (InputError, UsageError):
@@ -127,12 +127,12 @@ def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
 
 
 def identity_of(input_sha256: str, chosen: Chosen) -> RunIdentity:
-    """The identity of a run: its payments, and how they are asked about."""
+    """Return the identity of a run: its payments, and how they are asked about."""
     return RunIdentity(input_sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
 def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:
-    """The earlier runs to compare with, from the job or its profile."""
+    """Return the earlier runs to compare with, as the job or its profile requests."""
     return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of, chosen.signer)
 
 

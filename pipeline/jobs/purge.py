@@ -1,4 +1,4 @@
-"""Delete the names that banks returned: in the ledgers of runs, and the files that hold them."""
+"""Delete the names that banks returned: from the ledgers of runs, and with the files that contain them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -36,33 +36,33 @@ class PurgeJob:
     """The arguments of `precheck purge`."""
 
     older_than: timedelta = timedelta()
-    """Names of younger answers are kept; 0 deletes all, even if the run has not finished."""
+    """Names in younger answers are kept; 0 deletes all names, even if the run has not finished."""
     with_files: bool = False
-    """Also delete the files that hold the names: all of them even if some names are kept, but none if no
-    answer is old enough.
+    """Also delete the files that contain the names: all of them if any answer is old enough, even if some
+    names are kept.
     """
     with_payments: bool = False
-    """With them, delete the files of `precheck split` and the keyed hashes of payees."""
+    """With `with_files`, also delete the files of `precheck split` and the keyed hashes of payees."""
     by: str | None = None
-    """Name of the user; None if there is none, as in a container."""
+    """The user's name; None if unknown, as in a container."""
     reason: str | None = None
     sign_with: Path | None = None
-    """The private key that signs the manifest; None: that of the run's profile, if any."""
+    """The private key that signs the manifest; None means that of the run's profile, if any."""
     dry_run: bool = False
 
 
 class PurgeResult(NamedTuple):
     """The result of a purge."""
 
-    name_count: int  # names deleted from the ledger
-    detail_count: int  # details of problems deleted from the ledger: the server's texts
+    name_count: int  # how many names were deleted from the ledger
+    detail_count: int  # how many details of problems, which are texts of servers, were deleted from it
     deleted: list[str]  # deleted files
-    left: list[str]  # remaining files that hold such names, or may, as their content is unknown
-    was_due: bool = True  # False if no answer was old enough, or no names were left, so nothing was changed
+    left: list[str]  # remaining files that contain such names, or may, as their content is unknown
+    was_due: bool = True  # False if nothing changed: no answer was old enough, or no names were left
 
 
 class PurgeForecast(NamedTuple):
-    """The forecast of a purge."""
+    """What a purge would delete."""
 
     name_count: int
     detail_count: int
@@ -70,7 +70,7 @@ class PurgeForecast(NamedTuple):
 
 
 def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
-    """The folders to purge, in order; True if given by name (UsageError: a pattern matches none)."""
+    """Return the folders to purge, in order; True if given by name (UsageError: a pattern matches none)."""
     folders: dict[Path, bool] = {}
     for word in words:
         if word.exists() or not _PATTERN.intersection(str(word)):
@@ -85,14 +85,14 @@ def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
 
 
 def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
-    """Delete the names that banks returned to the run in a folder, and record it.
+    """Delete the names that banks returned to a run, and record that in its folder.
 
     Raises:
         UsageError: it is not the folder of a run.
-        IncompleteError: something in it is old enough, but its run has not finished; or the ledger that it
-            shared with other machines does not answer.
+        IncompleteError: names are old enough, but the run has not finished; or its shared ledger does not
+    answer.
         LockedError: another process works in the folder.
-        InputError: it has another signer's signature.
+        InputError: another signer has signed the folder.
         ConfigurationError: the private key cannot be read.
         OutputError: the file there is not a ledger, or a file cannot be deleted.
         DiskError: the ledger is damaged or cannot be written to.
@@ -109,7 +109,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         deleted = [*_there(files), *map(str, filter(holds_only_ours, _works(folder, job)))] if is_due else []
         return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
     manifest, deleted = replaced_manifest(folder), []
-    # An unsigned or unreadable manifest is not signed; the purge continues.
+    # An unsigned or unreadable manifest is left unsigned, and the purge continues.
     signer = signer_again(folder, manifest, job.sign_with) if manifest and is_signed(folder) else None
     every = _works(folder, job)
     works = [work for work in every if holds_only_ours(work)]
@@ -119,7 +119,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         entry = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
         if manifest is not None:
             sign(folder, signer, record_purge(folder, manifest, entry))
-        _delete([*files, *map(partial_name, {*files, *_holding_names(folder)})])  # half a file is useless
+        _delete([*files, *map(partial_name, {*files, *_holding_names(folder)})])  # partial files are useless
         for work in works:
             remove_work(work.parent, UUID(work.name))
 
@@ -137,7 +137,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
 
 
 def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeForecast:
-    """Find what is old enough (IncompleteError: that includes data of an unfinished run)."""
+    """Find what is old enough to delete (IncompleteError: that includes data of an unfinished run)."""
     with opened_to_read(folder, now=now, proves=False) as record:
         finish = record.last_finish
         has_finished = finish is not None and finish.unanswered_count == 0
@@ -153,7 +153,7 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeFo
 
 
 def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
-    """Purge the run's shared ledger too, if any; first of all, as the ledger may be unavailable."""
+    """Purge the run's shared ledger, if any. This comes first, because the ledger may be unavailable."""
     if (record := read_store_record(folder)) is None:
         return
     at_once = StoreClocks(lambda: now, lambda: 0.0, wait_max_s=0.0)
@@ -171,18 +171,18 @@ def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:
 
 
 def _holding_names(folder: Path) -> list[Path]:
-    """As `files_with_names`; for a data set also the folder of its outcome files."""
+    """List the files with names, as `files_with_names`; for a data set also the folder of outcome files."""
     return [*files_with_names(folder), folder / OUTCOMES]
 
 
 def _works(folder: Path, job: PurgeJob) -> list[Path]:
-    """The work folders of the run, which exist until it has finished: they hold payees and accounts."""
+    """List the run's work folders, which exist until it finishes: they contain payees and accounts."""
     works = []
     if (job.with_files or job.with_payments) and (data_set := read_record(folder)) is not None:
         works.append(Path(data_set.work))
     if job.with_payments and (shared := read_store_record(folder)) is not None and shared.work is not None:
         works.append(work_of(Path(shared.work), shared.run))
-    # Our folders are named by the id of their run.
+    # Work folders are named by the id of their run.
     return [work for work in works if _is_id(work.name) and work.is_dir() and not work.is_symlink()]
 
 
@@ -206,7 +206,7 @@ def _delete(files: Iterable[Path]) -> None:
 
 
 def _not_ours(folder: Path) -> list[str]:
-    """Files that people have put into the folder, such as a workbook with their decisions."""
+    """List files that people have put into the folder, for example a workbook with their decisions."""
     try:
         return sorted(unrecorded(folder, read_manifest(folder)))
     except (UsageError, InputError):

@@ -1,4 +1,4 @@
-"""`precheck quota`: this user's daily caps, and how much each client has used."""
+"""Show the use of this user's daily caps, for `precheck quota`."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,16 +13,16 @@ from pipeline.wording import Sentence
 
 
 class CapUse(NamedTuple):
-    """One daily cap of one client."""
+    """One client's daily cap."""
 
-    whose: str  # server host and client: the client by its profiles if known, else by a hash
+    whose: str  # server host and client: the client by its profiles or, if unknown, by a hash
     used_count: int
     cap: int
     resets_at: datetime
 
 
 def cap_uses(now: datetime) -> tuple[list[CapUse], list[Sentence]]:
-    """The use of each daily cap of this user; a sentence for each profile with shared caps."""
+    """Return the use of each daily cap of this user, and a sentence for each profile with shared caps."""
     profiles = _profiles()
     clients = dict(_clients(profiles))
     own = [
@@ -42,7 +42,7 @@ def _whose(scope: str, client: str | None) -> str:
 
 
 def _profiles() -> dict[str, Profile]:
-    """Profiles of the usual configuration; none if it has a mistake, which `doctor` reports."""
+    """Return the profiles of the usual configuration; none if it has a mistake, which `doctor` reports."""
     path = usual()
     try:
         return {} if path is None else read(path).profiles
@@ -51,7 +51,7 @@ def _profiles() -> dict[str, Profile]:
 
 
 def _clients(profiles: dict[str, Profile]) -> Iterator[tuple[str, str]]:
-    """Scope -> its profiles, and its client."""
+    """Yield (scope, its profiles and its client)."""
     servers = [(name, server) for name, profile in profiles.items() for server in profile.servers]
     for scope in {scope_for(server) for _, server in servers}:
         mine = [(name, server) for name, server in servers if scope_for(server) == scope]
@@ -60,5 +60,5 @@ def _clients(profiles: dict[str, Profile]) -> Iterator[tuple[str, str]]:
 
 
 def quota_usage(now: datetime) -> list[QuotaUse]:
-    """The use of each daily cap of this user, by server and client."""
+    """Return the use of each daily cap of this user, by server and client."""
     return usage(quota_path(), now)

@@ -1,6 +1,6 @@
-"""Rewrite the reports of a finished run from the files in its folder. Nothing is sent.
+"""Rewrite the reports of a finished run from the files in its folder. Sends nothing.
 
-The ledger is open for reading meanwhile, which locks the folder.
+The ledger is open for reading in the meantime, which locks the folder.
 """
 
 from datetime import datetime
@@ -24,9 +24,9 @@ from schemas.summary import Summary
 
 
 class BankReport(NamedTuple):
-    """Request for the report for bank software."""
+    """Requests the report for bank software."""
 
-    input_file: Path | None  # path of the run's payment file; None: found by `input_path`
+    input_file: Path | None  # the run's payment file; None: search with `input_path`
 
 
 def report(  # noqa: PLR0913 (what is written, and how)
@@ -40,9 +40,9 @@ def report(  # noqa: PLR0913 (what is written, and how)
 ) -> tuple[Summary, str | None]:
     """Rewrite the reports of a run from the files in its folder.
 
-    Returns the summary, and the new name of a workbook that people had changed. Page and workbook keep their
-    language unless another is given, which the manifest records. An existing pain.002 is kept unless a new
-    one is requested. `adopt` is a reason to sign an unsigned folder as it is.
+    Returns the summary, and the new name of a workbook that people had changed, or None. Page and workbook
+    keep their language unless another is given, which the manifest then records. An existing pain.002 is kept
+    unless a new one is requested. `adopt` is the reason for signing an unsigned folder as it is.
 
     Raises:
         UsageError: the folder holds no finished run, the payment file is missing or not a pain.001, or
@@ -93,7 +93,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
 
 
 def _adopting_signer(run: EndedRun, key: Path | None, *, now: datetime) -> Signer:
-    """The signer of an adopted folder, which must be sound and unsigned so far."""
+    """Return the signer of an adopted folder, which must be intact and still unsigned."""
     signer, folder = named_signer(key, run.manifest.profile.name), run.folder
     require_verified(VerifyJob(folder), "jobs.not_adopted", now=now)
     if signer is None:

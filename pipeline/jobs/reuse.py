@@ -1,7 +1,7 @@
-"""Reuse answers of earlier runs, and count the saved calls.
+"""Reuse answers of earlier runs, and count the calls that this saves.
 
-Only matches are reused. Other answers may have changed since, and errors say nothing about the payee. A
-reused answer keeps its original time, so that it ages.
+Only matches are reused: other answers may have changed since, and errors say nothing about the payee. A
+reused answer keeps its original time, so it grows older.
 """
 
 import os
@@ -41,18 +41,18 @@ class EarlierAnswers(NamedTuple):
     """The answers of another run, from its folder or from a shared ledger."""
 
     question_key: Callable[[Check], bytes]
-    """Returns the key of a question there."""
+    """Returns the key of a question in that run."""
     input_sha256: str
     answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
     """Looks up the final answers to questions by their keys."""
 
 
 class KnownAnswer(NamedTuple):
-    """A question, and the match that an earlier run got."""
+    """A question, with the match that an earlier run got."""
 
     check: Check
-    answer: FinalAnswer  # as the earlier run recorded it: `question` is that run's key
-    source: int  # which of the earlier runs, counted from 0
+    answer: FinalAnswer  # as the earlier run recorded it; `question` is a key of that run
+    source: int  # index of the earlier run, from 0
 
 
 def reuse_answers(
@@ -63,12 +63,12 @@ def reuse_answers(
     *,
     now: datetime,
 ) -> None:
-    """Record in the ledger the questions that an earlier run's match answers.
+    """Record in the ledger which questions are answered by matches of earlier runs.
 
-    Questions with a final answer in the ledger are unchanged.
+    Questions that already have a final answer in the ledger stay unchanged.
 
     Raises:
-        UsageError: a folder holds no run, or its run asked another kind of server or another provider.
+        UsageError: a folder contains no run, or its run asked another kind of server or another provider.
         LockedError: a run works in one of the folders.
         DiskError: one of the ledgers is damaged.
     """
@@ -97,7 +97,7 @@ def reuse_answers(
 
 
 class OwnFolder(NamedTuple):
-    """The folder of the run itself, which may already be in use."""
+    """The run's own folder, which may already be in use."""
 
     folder: Path
     identity: RunIdentity
@@ -107,7 +107,7 @@ class OwnFolder(NamedTuple):
 def spared_checks(
     permitted: ReusePermission, own: OwnFolder, apis: Mapping[ApiName, Api], *, now: datetime
 ) -> Iterator[Callable[[pl.DataFrame], SparedChecks]]:
-    """What finds the `Checks` that a run would not ask; raises as `reuse_answers`, but records nothing."""
+    """Yield a function that finds `Checks` to skip; raises as `reuse_answers`, but records nothing."""
     refuse_own_folder(permitted.folders, own.folder)
     with ExitStack() as stack, _records(permitted, own.identity, now) as records:
         left_of, why_uncounted = _left(own, now, stack)
@@ -124,7 +124,7 @@ def spared_checks(
 def _left(
     own: OwnFolder, now: datetime, stack: ExitStack
 ) -> tuple[Callable[[pl.DataFrame], pl.DataFrame], LocalizedText | None]:
-    """What finds the checks without an answer in the run's folder, and why that cannot be read."""
+    """Return a function that keeps the unanswered checks, and why the folder cannot be read, if so."""
     folder, identity = own.folder, own.identity
     if not os.path.lexists(ledger_of(folder)):
         return _all, None
@@ -134,7 +134,7 @@ def _left(
             answered = {final.question for final in record.answers()}
             return partial(_unanswered, record=record, answered=answered), None
         if not any(record.answers()):
-            return _all, None  # another run may use it
+            return _all, None  # another run may be using it
     except (InputError, LockedError, OutputError, DiskError) as error:
         return _all, error.messages[0].recorded()
     return _all, Sentence("jobs.folder_of_another_run", folder=folder).recorded()
@@ -148,7 +148,7 @@ def _all(checks: pl.DataFrame) -> pl.DataFrame:
 def _records(
     permitted: ReusePermission, identity: RunIdentity, now: datetime
 ) -> Iterator[list[EarlierAnswers]]:
-    """The records of the earlier runs, all of the same provider, open until the block ends."""
+    """Open the records of earlier runs, all of the same provider, during the block."""
     with ExitStack() as stack:
         records = [
             stack.enter_context(opened_to_read(folder, now=timestamp(now), signer=permitted.signer))
@@ -162,7 +162,7 @@ def _records(
 def _others(
     permitted: ReusePermission, checks: pl.DataFrame, ledger: SqliteLedger | SharedRun, now: datetime
 ) -> list[EarlierAnswers]:
-    """Reusable answers of other runs in the ledger."""
+    """Return reusable answers of other runs in the same ledger."""
     if not permitted.in_ledger:
         return []
     keys = [ledger.question_key(Check(row[0], ApiName(row[1]), *row[2:])) for row in checks.iter_rows()]
@@ -188,7 +188,7 @@ def _known(
 
 
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
-    """Refuse the run's own folder as one of an earlier run: starting over would delete it (UsageError)."""
+    """Refuse the run's own folder as an earlier run: a fresh start would delete it (UsageError)."""
     if real_path(own) in {real_path(folder) for folder in folders}:
         raise UsageError(
             Sentence("jobs.folder_this_very_run", own=own),
@@ -212,7 +212,7 @@ def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
 def _unanswered(
     checks: pl.DataFrame, record: LedgerReader | SqliteLedger | SharedRun, answered: Collection[bytes]
 ) -> pl.DataFrame:
-    """The checks without a final answer in a record."""
+    """Return the checks without a final answer in a record."""
     if not answered:
         return checks
     is_open = [
@@ -230,11 +230,11 @@ def reuse(
     not_before: str,
     now: str,
 ) -> list[KnownAnswer]:
-    """The matches of earlier runs for this run's unanswered questions, in the order of the questions.
+    """Return earlier matches for this run's unanswered questions, in the order of the questions.
 
-    If several runs of the same environment and provider asked the same question, the latest answer counts, so
-    a newer answer overrides an older match. Times are UTC, ISO 8601 with Z; an answer from the future, by a
-    wrong clock, is not used.
+    If several runs of the same environment and provider asked a question, only the latest answer counts, even
+    if an older one was a match. Times are UTC, ISO 8601 with Z; answers from the future, dated by a wrong
+    clock, are ignored.
     """
     assert checks.schema == CHECKS
     every = [Check(row[0], ApiName(row[1]), *row[2:]) for row in checks.iter_rows()]

@@ -1,6 +1,6 @@
-"""A run in a ledger that processes share: begin or join it, link the folder to it, ask, finish.
+"""Run together with other processes: begin or join a run in a shared ledger, ask, and finish it.
 
-Without a shared ledger in the profile, none of this applies: the folder's own ledger is the whole record.
+Without a shared ledger in the profile, none of this applies: the folder's own ledger then has everything.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,15 +38,15 @@ _Questions = TypeVar("_Questions", bound=RunQuestions)
 
 
 class AskingPlan(NamedTuple, Generic[_Questions]):
-    """The questions of a run, and the APIs to ask."""
+    """The questions of a run, with the APIs to ask."""
 
     questions: _Questions
     chosen: Chosen
-    profile: Profile  # the chosen one, with its servers running
+    profile: Profile  # the chosen profile, with its servers running
     kept: KeptOpen | None = None  # resources that stay open for the next file
 
     def way(self, ledger: SqliteLedger, joined: "JoinedRun | None", *, asks: bool) -> Way:
-        """How to ask: this process alone, or together with others as `ask`."""
+        """Return how to ask: as a single process, or together with others as in `ask`."""
         if joined is None:
             return Alone(ledger, is_ours=self.chosen.config is None, kept=self.kept)
         from pipeline.executors.folder_copy import FolderCopy
@@ -59,21 +59,20 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
 def joined_run(
     job: CheckJob, plan: AskingPlan[_Questions], identity: RunIdentity, surface: Surface
 ) -> Iterator["JoinedRun | None"]:
-    """Begin or join the shared run of these questions; None if the profile has no shared ledger.
+    """Begin or join the shared run of these questions; yield None without a shared ledger.
 
-    The locked folder records which run it belongs to; if the job says so, the questions are stored for
-    workers.
+    The locked folder records which run it belongs to. If the job has a work folder, the questions are stored
+    there for workers.
 
-    Raises:
-        ConfigurationError: the ledger cannot be used with this profile, an active process has other limits,
-        or another version of this program planned the run differently. No run was begun.
+    Raises: ConfigurationError: the ledger cannot be used with this profile, an active process has other
+        limits, or another version of this program planned the run differently. No run was begun.
         IncompleteError: the database stayed unavailable until the timeout; no question was asked.
     """
     url = ledger_url(plan.chosen)
     if url is None:
         if job.fresh:
             forget_store_record(job.out)
-        del plan  # the largest frame; free it now
+        del plan  # free the largest frame now
         yield None
         return
     from pipeline.executors.joining import SharedAccess, join, open_store
@@ -105,13 +104,13 @@ def joined_run(
 
 
 def _end_shared(store: SharedStore, folder: Path) -> None:
-    """Stop other processes from asking for a run that starts over."""
+    """Stop other processes from asking for a run that is started afresh."""
     record = read_store_record(folder)
     if record is not None and (before := store.find(record.run)) is not None:
         store.mark_finished(before)
 
 
-def ask(  # noqa: PLR0913 (what is asked, by whom, and what becomes of it)
+def ask(  # noqa: PLR0913 (what to ask, how, and where to put the answers)
     job: CheckJob,
     plan: AskingPlan[_Questions],
     record: tuple[SqliteLedger, "JoinedRun | None"],
@@ -120,14 +119,14 @@ def ask(  # noqa: PLR0913 (what is asked, by whom, and what becomes of it)
     *,
     asks: bool,
 ) -> tuple[AskingResult, QuestionsLeft]:
-    """Ask the open questions, alone or together with the processes that share the run; return what is left.
+    """Ask the open questions, alone or with the processes that share the run; return what is left.
 
     Args:
-        job: how to check.
+        job: the arguments of the check.
         plan: the questions and APIs.
         record: the ledger of the folder, and the shared run, if any.
-        left_of: takes the answers.
-        surface: reports.
+        left_of: takes the answers, and counts what is left.
+        surface: receives notices and progress.
         asks: whether this process asks in a shared run; otherwise workers do.
 
     Raises:
@@ -145,7 +144,7 @@ def ask(  # noqa: PLR0913 (what is asked, by whom, and what becomes of it)
 
 
 def _finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
-    """Record a run as finished, as no question is left, and remove its work folder.
+    """Record a run without open questions as finished, and remove its work folder.
 
     Raises:
         IncompleteError: the database cannot be reached.
@@ -159,7 +158,7 @@ def _finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
 
 
 def _by_number(questions: RunQuestions, part: int) -> pl.DataFrame:
-    """`Checks` of a part, by their numbers."""
+    """Return a part's `Checks`, sorted by number."""
     checks = questions.checks(part)
     return checks if checks["check"].is_sorted() else checks.sort("check")
 

@@ -1,7 +1,7 @@
-"""One row's whole history, from the file to the user's next step. Nothing is sent.
+"""Tell the whole history of one row, from the file to the next step. Sends nothing.
 
-The outcome file is read again like any payment file, and its questions are planned again with the settings in
-the manifest. The ledger is opened for reading, which keeps runs out of the folder.
+The outcome file is read again as a payment file, and its questions are planned again with the settings in the
+manifest. The ledger is opened for reading, which keeps runs out of the folder.
 """
 
 import csv
@@ -70,24 +70,24 @@ _ACCOUNTS = ("account_number", "iban", "account")
 
 
 class RowContext(NamedTuple):
-    """The frames of a run, with all rows, and the facts for a row's history."""
+    """All rows of a run as frames, and further facts, for the history of a row."""
 
     file: str
     environment: Environment
     payments: pl.DataFrame  # `Payments`
     findings: tuple[pl.DataFrame, pl.DataFrame]  # `Rejects` and `Warnings`
-    accepted: pl.DataFrame  # `Accepted`, without rows that were not to be asked about
+    accepted: pl.DataFrame  # `Accepted`, without rows that must not be asked about
     planned: tuple[pl.DataFrame, pl.DataFrame]  # `Checks` and `Assignments`
     outcomes: pl.DataFrame  # `Outcomes`
-    positions: RowPositions | None = None  # positions of the rows in their file; None if it has none
-    batches: pl.Series | None = None  # batch of each row; None if the format has no batches
+    positions: RowPositions | None = None  # positions of rows in the file; None if it has no positions
+    batches: pl.Series | None = None  # each row's batch; None if the format has no batches
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
-    """All facts about one row, counted from 1.
+    """Collect all facts about one row, counted from 1.
 
     Raises:
-        UsageError: the folder holds no finished run, or the row does not exist.
+        UsageError: the folder contains no finished run, or the row does not exist.
         InputError: the outcome file was changed since the run.
         LockedError: a run works in the folder.
         DiskError: a file cannot be read.
@@ -99,7 +99,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
     with opened_to_read(folder, now=timestamp(now)) as record:
         rows, positions = _rows_with(row, run), manifest.input.positions
         validated = validate(rows.payments, routes_of(manifest.profile), positions)
-        # A damaged row was rejected; once rewritten, it looks sound.
+        # A rejected row with a damaged line looks sound in the outcome file, which rewrites it.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
         accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
         changed = [] if rows.changes is None else [warnings_of(rows.changes, with_names=True)]
@@ -131,7 +131,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
 
 
 def _rows_with(row: int, run: EndedRun) -> Rows:
-    """All rows of a file; of a data set, those that may pay the account of a row."""
+    """Return all rows of a file or, for a data set, the rows that may pay the same account."""
     parts = run.parts()
     own = next(part for part in reversed(parts) if part.first_row <= row)
     rows = run.rows(own)
@@ -151,7 +151,7 @@ _LAST_OF_ACCOUNT = (
     .str.replace_all("[^0-9A-Za-z]", "")
     .str.tail(14)
 )
-"""The same pattern for every spelling of an account."""
+"""A pattern that matches every spelling of an account."""
 
 
 def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:
@@ -163,7 +163,7 @@ def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:
 
 
 def _corrections(row: int, run: EndedRun) -> list[StoryCorrection]:
-    """The cells of a row that the corrected file changed, by a list that is as it was written."""
+    """Return a row's cells that the corrected file changed, from a list that is still as it was written."""
     try:
         text = run.content(CORRECTIONS).decode("utf-8-sig")
     except (OSError, InputError):
@@ -204,7 +204,7 @@ def _origin(row: int, manifest: Manifest) -> StoryOrigin | None:
 
 
 def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """`Rejects` by the user's modulus tables, which are not in the folder: taken from the rows' reasons."""
+    """Return `Rejects` by the user's modulus tables, from the rows' reasons: the tables are not kept."""
     rejected = outcomes.filter(pl.col("check_outcome") == Outcome.REJECTED)
     found = [
         rejected.filter(
@@ -216,7 +216,7 @@ def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _extent(file: InputFile) -> Sentence:
-    """The rows of a file, and the positions of the first and the last."""
+    """Describe how many rows a file has, and where the first and the last one are."""
     rows = Sentence("jobs.rows_of_file", file=file.name, last=str(file.row_count))
     if file.positions is None:
         return rows
@@ -227,7 +227,7 @@ def _extent(file: InputFile) -> Sentence:
 def assembled(
     row: int, context: RowContext, attempts_for: Callable[[Check], Sequence[RequestAttempt]]
 ) -> Story:
-    """Combine all facts about one existing row with every request for its question."""
+    """Combine all facts about one row, and every request for its question, into its history."""
     assert context.payments.schema == PAYMENTS
     assert context.accepted.schema == ACCEPTED
     assert context.outcomes.schema == OUTCOMES
@@ -248,7 +248,7 @@ def assembled(
         route=_route(context.accepted.filter(pl.col("row") == row)),
         question=None if check is None else _question(check, context.planned[1], context.positions),
         attempts=[StoryAttempt(**attempt._asdict()) for attempt in attempts],
-        # An id without a request of ours: another run sent it.
+        # The id belongs to no request of ours: another run sent it.
         answered_by_earlier_run=context.environment is not Environment.BANK
         and outcome["check_id"] is not None
         and outcome["check_id"] not in {attempt.request_id for attempt in attempts},
@@ -257,7 +257,7 @@ def assembled(
 
 
 def _filled(fields: dict[str, str | None]) -> dict[str, str]:
-    """The fields that are not blank, with account numbers masked."""
+    """Return the non-blank fields, with account numbers masked."""
     return {
         field: masked(value) if field in _ACCOUNTS else value
         for field, value in fields.items()
@@ -283,7 +283,7 @@ def _route(accepted: pl.DataFrame) -> StoryRoute | None:
 
 
 def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | None:
-    """The question that answers a row, or None."""
+    """Return the question that answers a row, or None."""
     checks, assignments = planned
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS

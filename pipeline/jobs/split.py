@@ -1,4 +1,4 @@
-"""Divide the payments of a run into those to pay and those to hold, with reasons."""
+"""Divide the payments of a run into payments to make and payments to hold, with reasons."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -60,24 +60,24 @@ class SplitJob(ReviewJob):
     config: Path | None = None
     hold_undecided: bool = False
     repeated_rows: Sequence[int] = ()
-    """Rows whose payment another family's file released; the policy treats them as PAYMENT_REPEATED."""
+    """Rows whose payment another family's file released; for the policy they are PAYMENT_REPEATED."""
     release_again: bool = False
-    """True if payments that were released before need not be held."""
+    """True if payments that were released before may be released again."""
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
-    """Write the payments that may be paid, those that are held, and the reasons.
+    """Write the payments that may be made, those that are held, and the reasons.
 
     Raises:
-        IncompleteError: a payment is not decided yet, and holding it was not requested.
-        PrecheckError: nothing was written; the exit code says why.
+        IncompleteError: a payment is undecided, and the job does not say to hold it.
+        PrecheckError: no file was written; the exit code says why.
     """
     time = timestamp(now)
     with finished_run(job.folder, now=time) as run, ExitStack() as alone, ExitStack() as files:
         refuse_simulated(run, allowed=job.allow_simulated or run.summary.is_rehearsal)
         if not job.hold_undecided:
             _refuse_undecided(run)
-        # The profile's current policy.
+        # The policy of the profile as it is now.
         policy = choose_again(run.summary.profile, job.config).policy
         signer = signer_again(job.folder, run.manifest, job.sign_with, job.config)
         approver = job.approver(time)
@@ -113,7 +113,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
             )
         )
         record_approval(job.folder, *approvals)
-        files.close()  # renames each file to its final name
+        files.close()  # gives each file its final name
         in_force = {**DEFAULT_POLICY, **policy}
         made = SplitMade(
             time=time,
@@ -180,13 +180,13 @@ def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> Localize
 
 
 def _refused(decisions: pl.DataFrame, placements: pl.DataFrame) -> pl.DataFrame:
-    """The `Decisions` to release that have no effect."""
+    """Return the `Decisions` to release that have no effect."""
     held = placements.filter(place=Verdict.HOLD)
     return decisions.filter(decision=Decision.RELEASE).join(held, on="row", how="semi", maintain_order="left")
 
 
 def _not_on_record(decisions: Decisions, approvals: Iterable[Approval]) -> pl.DataFrame:
-    """The decisions, without corrections that the approval of the corrected file already records."""
+    """Return the decisions without corrections already recorded when the corrected file was approved."""
     fixed = [
         (row, Decision.FIX.value, approval.by, approval.time)
         for approval in approvals
@@ -204,7 +204,7 @@ def _approvals(
     release: PaymentFile | None,
     sign: Callable[[pl.DataFrame, str, Decision | None], list[Approval]],
 ) -> list[Approval]:
-    """People's decisions, including those without effect; refused ones last."""
+    """Record people's decisions as approvals, including those without effect; refused ones last."""
     refused = _refused(decisions, placements)
     kept = decisions.join(refused, on="row", how="anti", maintain_order="left")
     counted = [
@@ -234,7 +234,7 @@ def _refuse_undecided(run: FinishedRun) -> None:
 
 
 def _note_of(decision: str, release: PaymentFile | None) -> str:
-    """The decision, and the file that gained or lost the payments."""
+    """Describe a decision, and the file into which the payments went, or from which they were left out."""
     if release is None:
         return f"{decision}: no payment was released"
     return f"{decision}: the released payments are {Path(release.path).name}, SHA-256 {release.sha256}"
@@ -244,7 +244,7 @@ ROLES: tuple[Role, Role] = (RELEASE, HOLD)
 
 
 def _placed(job: SplitJob, placements: Placements, role: Role, part: FinishedRun) -> Write | None:
-    """Writer for the payments of one destination; None without payments."""
+    """Return a function that writes the payments of one destination; None if there are none."""
     mine = placements["place"].slice(part.part.first_row - 1, part.part.row_count) == role
     return partial(payments_writer(part, job.input_file).part, mine, role) if mine.any() else None
 
@@ -252,7 +252,7 @@ def _placed(job: SplitJob, placements: Placements, role: Role, part: FinishedRun
 def _released_here(
     earlier: Sequence[SplitMade], release: PaymentFile | None, rows: pl.Series
 ) -> Iterator[LocalizedText]:
-    """The last release file that this one replaces, where both have some payment."""
+    """Yield a note for each earlier release file that has payments in common with the new one."""
     for made in reversed(earlier):
         if release is None or made.release is None or made.release.sha256 == release.sha256:
             continue
@@ -264,7 +264,7 @@ def _released_here(
 
 
 def _reasons(run: FinishedRun, placements: Placements, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Each held row of an outcome file with its reasons as sentences; users' own reasons stay verbatim."""
+    """Return each held row of an outcome file with reasons in sentences; users' own reasons stay verbatim."""
     payments, outcomes = run.source.payments, run.outcomes
     placements = Placements(placements.slice(run.part.first_row - 1, run.part.row_count))
     decided = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))

@@ -1,4 +1,4 @@
-"""The activity in the shared ledger of a profile."""
+"""The current activity in the shared ledger of a profile."""
 
 from pipeline.jobs.ledger import LedgerJob, connected_ledger
 from pipeline.stores.sharing import NOTHING, Division
@@ -6,14 +6,14 @@ from schemas.outcomes import ApiName
 from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
 SILENT_MAX_S = 15.0
-"""A live process reports every few seconds."""
+"""A process that has not reported for this long is silent; live ones report every few seconds."""
 
 
 def status_of(job: LedgerJob) -> LedgerStatus:
-    """The unfinished runs, and the processes that ask.
+    """Return the unfinished runs, and the processes that ask.
 
     Raises:
-        ConfigurationError: the profile names no ledger, or the server refuses.
+        ConfigurationError: the profile names no ledger, or the server refuses access.
         IncompleteError: the server is unavailable.
     """
     with connected_ledger(job) as (named, care):

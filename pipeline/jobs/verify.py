@@ -1,7 +1,7 @@
-"""Verify that the folder of a run is complete, consistent and unchanged. Nothing is sent.
+"""Verify that the folder of a run is complete, consistent and unchanged. Sends nothing.
 
-The questions are planned again, with the settings in the manifest, from the payment file or, without it, from
-the outcome file. Their answers in the ledger must agree with the outcome file.
+The questions are planned again with the settings in the manifest, from the payment file or, if that is
+missing, from the outcome file. Their answers in the ledger must agree with the outcome file.
 """
 
 import io
@@ -74,20 +74,20 @@ class VerifyJob:
     folder: Path
     input_file: Path | None = None
     config: Path | None = None
-    """The configuration whose profile names the ledger's key; None: the usual one."""
+    """The configuration whose profile names the ledger's key; None means the usual one."""
     signed_by: Path | None = None
-    """The public key that the manifest must be signed with; None if no signature is required."""
+    """The public key of the required signer; None if no signature is required."""
     asks_again: bool = True
-    """True if the questions are planned again; otherwise answers are found by their ids alone."""
+    """True to plan the questions again; otherwise answers are found only by their ids."""
 
 
 def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     """Check that the folder of a run is unchanged and consistent.
 
-    Returns one finding per check, in order. A difference in one does not hide another.
+    Returns one finding per check, in order. A failed check does not prevent the others.
 
     Raises:
-        UsageError: the folder holds no finished run, or contains the public key.
+        UsageError: the folder contains no finished run, or the public key itself.
         ConfigurationError: the public key cannot be used.
         InputError: the payment file cannot be read.
         LockedError: a run works in the folder.
@@ -125,7 +125,7 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
 
 
 def _others(folder: Path, manifest: Manifest) -> list[Finding]:
-    """Files in the folder that are not in the evidence."""
+    """List files in the folder that are not in the evidence."""
     others = sorted(unrecorded(folder, manifest))
     folders = [path for name in others if not (path := folder / name).is_symlink()]
     within = chain.from_iterable(path.rglob("*") for path in folders)
@@ -142,7 +142,7 @@ def _others(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def _looks_payable(path: Path, manifest: Manifest) -> bool:
-    """True if a user may take a file for checked payments; the checked file itself is excluded."""
+    """True if users may mistake a file for checked payments; the checked file itself does not count."""
     if not (looks_payable(path.name) or path.name.casefold() == manifest.input.name.casefold()):
         return False
     if path.is_symlink():
@@ -154,10 +154,10 @@ def _looks_payable(path: Path, manifest: Manifest) -> bool:
 
 
 def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
-    """Refuse a folder that was changed since the run; `refusal` is the key of the sentence.
+    """Refuse a folder that was changed since the run; `refusal` is the key of the sentence to use.
 
     Raises:
-        InputError: it was changed.
+        InputError: the folder was changed.
         PrecheckError: as `verify`.
     """
     for finding in verify(job, now=now):
@@ -166,7 +166,7 @@ def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
 
 
 def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
-    """The finding about the signature: it must be that of the required signer."""
+    """Return the finding about the signature, which must be by the required signer."""
     folder, path, what = job.folder, job.signed_by, Sentence("evidence.signature")
     if path is None:
         there = Sentence("evidence.signature_unverified", signature=SIGNATURE)
@@ -189,7 +189,7 @@ def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
 
 
 def verification(findings: Iterable[Finding]) -> Verification:
-    """Findings as a document, in English that names options of the command."""
+    """Return the findings as a document, in English and with the command's options."""
     found = [
         VerifiedItem(
             what=str(each.what), well=not each.exit_code, detail=words(each.detail, SurfaceKind.COMMAND)
@@ -200,7 +200,7 @@ def verification(findings: Iterable[Finding]) -> Verification:
 
 
 def _as_checked(path: Path, manifest: Manifest) -> Finding:
-    """True if a payment file is the one that the run checked."""
+    """Check that a payment file is the one that the run checked."""
     try:
         sha256, _ = identity_of(path)
     except OSError as error:
@@ -212,7 +212,7 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
 
 
 class _LookedAt:
-    """The folder under verification, part by part; what was read last is cached."""
+    """The folder that is being verified, part by part; caches what was read last."""
 
     def __init__(self, job: VerifyJob, run: EndedRun, *, is_input: bool) -> None:
         self.job, self.run, self.is_input = job, run, is_input
@@ -222,11 +222,11 @@ class _LookedAt:
         self.original = lru_cache(maxsize=1)(self._original)
 
     def counted(self) -> Iterator[tuple[Payments, Outcomes]]:
-        """The payments and outcomes of each part."""
+        """Yield the payments and outcomes of each part."""
         return (self.rows(part)[:2] for part in self.parts())
 
     def _original(self, part: RunPart) -> PaymentSource:
-        """The payment file, or the part of a data set, read as the run read it."""
+        """Open the payment file, or the part of a data set, as the run read it."""
         path, recorded = self.job.input_file, self.run.manifest.input
         assert path is not None
         return read(
@@ -239,7 +239,7 @@ class _LookedAt:
         )
 
     def original_table(self, part: RunPart) -> pl.DataFrame:
-        """Its columns; a data set may be one file that was divided."""
+        """Return the columns of the original; a data set may be one file that was divided."""
         table = self.original(part).original
         return table if table.height == part.row_count else table.slice(part.first_row - 1, part.row_count)
 
@@ -272,7 +272,7 @@ def _ledger_agrees(looked_at: _LookedAt, now: datetime) -> list[Finding]:
     manifest = run.manifest
 
     def planned(part: RunPart) -> tuple[Plan, Outcomes]:
-        """The questions of a part, from the payment file if it is there."""
+        """Plan the questions of a part, from the payment file if it exists."""
         is_whole = looked_at.is_input and len(looked_at.parts()) == 1
         payments = looked_at.original(part).payments if is_whole else rows(part).payments
         valid = validate(payments, routes_of(manifest.profile), manifest.input.positions)
@@ -304,7 +304,7 @@ def _known(record: LedgerReader, secret: SecretStr | None) -> LedgerAnswers:
 
 
 def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
-    """True if every outcome, or the comparison with a check, follows from the bank's reports."""
+    """Check that every outcome, or the comparison with a check, follows from the bank's reports."""
     run, manifest = looked_at.run, looked_at.run.manifest
     providers = list(dict.fromkeys(report.provided_by for report in manifest.bank_reports))
     origin = Sentence("evidence.reports_provided", count=len(manifest.bank_reports), names=providers)
@@ -332,7 +332,7 @@ def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
 
 
 def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
-    """A finding, with the note that another version may have caused the difference."""
+    """Add a note to a finding that another version may have caused the difference."""
     made_by = manifest.tool_version
     if not finding.exit_code or made_by == _VERSION:
         return finding
@@ -342,7 +342,7 @@ def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
 
 
 def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
-    """Check that the last split made the present files, and lost no payment."""
+    """Check that the existing files are those of the last split, and that it lost no payment."""
     if not manifest.splits:
         return []
     last = manifest.splits[-1]
@@ -365,7 +365,7 @@ def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def _some(rows: Sequence[int]) -> str:
-    """The first of some rows, as listed in a sentence."""
+    """Format the first of these rows, for a sentence."""
     return ", ".join(map(str, rows[:ROWS_NAMED_MAX])) + ("..." if len(rows) > ROWS_NAMED_MAX else "")
 
 
@@ -412,12 +412,12 @@ def _payments_agree(looked_at: _LookedAt) -> list[Finding]:
 
 
 def _roles(made: SplitMade) -> dict[Role, PaymentsEvidence | None]:
-    """The payment file of each role."""
+    """Return the payment file for each role."""
     return {RELEASE: made.release, HOLD: made.hold}
 
 
 def _warned_then(run: FinishedRun, made: SplitMade) -> Warned:
-    """The warnings at the time of a split: a bank's report that came later has stopped nothing."""
+    """Return the warnings at the time of a split; a bank's report that came later stopped nothing."""
     warned = run.warned()
     if all(report.provided <= made.time for report in run.manifest.bank_reports):
         return warned
@@ -425,7 +425,7 @@ def _warned_then(run: FinishedRun, made: SplitMade) -> Warned:
 
 
 def _not_to_be_paid(run: FinishedRun, made: SplitMade, warned: Warned) -> pl.DataFrame:
-    """Rows that a split released against its policy and without a recorded decision."""
+    """Return rows that a split released against its policy and without a recorded decision."""
     decided = [
         (row, each.decision, each.why, each.by, each.time, None)
         for each in run.manifest.approvals
@@ -457,7 +457,7 @@ def _shaped(one: Shaped) -> Sentence:
 
 
 def _fault_of_approvals(manifest: Manifest) -> Sentence | None:
-    """Contradictions in who decided and approved; None if there are none."""
+    """Return a contradiction in the records of decisions and approvals; None if there is none."""
     splits = {split.time: split for split in manifest.splits}
     for number, approval in enumerate(manifest.approvals, start=1):
         if any(not 1 <= row <= manifest.input.row_count for row in approval.rows):
@@ -480,7 +480,7 @@ def _fault_of_approvals(manifest: Manifest) -> Sentence | None:
 
 
 def _decided(manifest: Manifest) -> Sentence:
-    """The number of decisions, their authors, and the approver."""
+    """Describe how many decisions there are, by whom, and who approved them."""
     approvals = manifest.approvals
     deciders = _names(each.by for each in approvals if each.rows)
     alone = any(each.self_approved for each in approvals)
@@ -499,7 +499,7 @@ def _names(names: Iterable[str]) -> list[str]:
 
 
 def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
-    """The finding of a check, or why it is impossible."""
+    """Return the findings of a check, or one that says why it is impossible."""
     try:
         return look()
     except (InputError, UsageError, OutputError) as error:

@@ -1,4 +1,4 @@
-"""Check a payment file by the steps of `jobs.check`: every stage takes all of its rows at once."""
+"""Check a payment file in the steps of `jobs.check`; every stage takes all of its rows at once."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class WholeFile:
-    """A `RunInput` that frees frames early, as a file may have millions of rows."""
+    """A `RunInput` for a file; it frees frames early, as there may be millions of rows."""
 
     _prepared: PreparedFile
     _checks: Checks
@@ -59,32 +59,32 @@ class WholeFile:
         *,
         ahead: PaymentSource | None = None,
     ) -> Self:
-        """Read a file, unless it was read ahead."""
+        """Read a file, unless it was already read ahead."""
         source = read_file(job, file) if ahead is None else ahead
         if job.pain002:
             require_pain001(source.format, name=job.file.name)
         return cls(job, source)
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
-        """As `RunInput`."""
+        """See `RunInput.finished_before`."""
         source, job = self._source, self.job
         judged = LocalReferences(wanted(job, chosen).in_words, modulus_of(chosen, today=today))
         found = finished_before(job, job.format or source.outcome_format, ledger)
         return found if found is not None and is_same_reading(found, job, source, judged) else None
 
     def changes(self, summary: Summary) -> Sequence[Change]:
-        """As `RunInput`."""
+        """See `RunInput.changes`."""
         return changes_of(summary, self._source.payments, changes_in(self.job.out))
 
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:  # noqa: ARG002
-        """As `RunInput`."""
+        """See `RunInput.prepare`."""
         if self.job.work is not None and ledger_url(chosen) is None:
             raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
         self._prepared, self._checks = prepare(self.job, self._source, chosen, profile, time)
         return self._prepared.refusal
 
     def questions(self, surface: Surface) -> "FileQuestions":
-        """As `RunInput`."""
+        """See `RunInput.questions`."""
         from pipeline.executors.asking import FileQuestions
 
         foreign = self._prepared.findings.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
@@ -97,7 +97,7 @@ class WholeFile:
         return self._questions
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
-        """As `RunInput`."""
+        """See `RunInput.left`."""
         from pipeline.executors.results import questions_left
 
         checks, prepared, answers = self._checks, self._prepared, self._questions.answers()
@@ -108,7 +108,7 @@ class WholeFile:
         return questions_left(answers, self._asked.bases, asked)
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
-        """As `RunInput`."""
+        """See `RunInput.decide`."""
         from pipeline.jobs.writing import write_results
 
         source, findings, apis = self._source, self._prepared.findings, map(api_of, run.profile.servers)

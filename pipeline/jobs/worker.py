@@ -1,4 +1,4 @@
-"""A worker: it asks questions for the runs of one profile, from a work folder."""
+"""A worker: it asks the questions of one profile's runs, which it finds in a work folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +20,15 @@ class WorkerJob:
 
     profile: str
     config: Path | None
-    work: Path  # the folder of `precheck run --work`
-    until_idle: bool = False  # end when no question is left
+    work: Path  # the folder given to `precheck run --work`
+    until_idle: bool = False  # True to end when no question is left
 
 
 def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
-    """Help until a stop is requested, which is not an error, or no question is left.
+    """Help until no question is left, or until a stop is requested, which is not an error.
 
     Raises:
-        ConfigurationError: the profile has no shared ledger, or one that cannot be used.
+        ConfigurationError: the profile has no shared ledger, or its ledger cannot be used.
         OutputError: the work folder cannot be read, or other users can read it.
         IncompleteError: questions are left that this worker cannot ask now, or its ledger is unavailable.
         PrecheckError: errors that end a run of this profile, such as refused credentials.

@@ -1,4 +1,4 @@
-"""The outputs of a run, finished or not: its summary, reports and evidence."""
+"""Write the output of a run, finished or not: summary, reports and evidence."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
 
 class ReportedRun(NamedTuple):
-    """A bank's reports, which replace the asking of a run."""
+    """A bank's reports, which a run reads instead of asking."""
 
-    reports: Sequence[ReportUsed]  # their copies are in the folder
-    next_step: Sentence  # how to continue, if rows are left
+    reports: Sequence[ReportUsed]  # the reports, whose copies are in the folder
+    next_step: Sentence  # how to continue if rows are left
 
 
 class OpenRun(NamedTuple):
@@ -59,22 +59,22 @@ class OpenRun(NamedTuple):
 
     job: CheckJob
     chosen: Chosen
-    profile: Profile  # the chosen one, with its servers running
+    profile: Profile  # the chosen profile, with its servers running
     ledger: SqliteLedger
-    before: Manifest | None  # the manifest found at its start
+    before: Manifest | None  # the manifest that the run found at its start
     started: datetime
-    language: str  # language of the page and the workbook
+    language: str  # language of page and workbook
     asked: AskingResult
-    reported: ReportedRun | None = None  # None if services were asked
+    reported: ReportedRun | None = None  # None if servers were asked
 
     def next_step(self, left: QuestionsLeft) -> Sentence:
-        """The sentence about what is left: questions, or unusable parts."""
+        """Return the sentence about what is left: questions, or unusable parts."""
         if self.reported is not None:
             return self.reported.next_step
         return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_the_parts")
 
     def header(self, left: QuestionsLeft, clock: Clock, **found: Any) -> SummaryHeader:  # noqa: ANN401 (its fields)
-        """Its summary, without the fields about its input."""
+        """Return the run's summary, without the fields about its input."""
         return SummaryHeader(
             tool_version=VERSION,
             profile=self.chosen.name,
@@ -90,7 +90,7 @@ class OpenRun(NamedTuple):
 
     @property
     def bank_reports(self) -> Sequence[ReportUsed]:
-        """The bank's reports: those that answer, or those that this check was compared with."""
+        """The bank's reports that answered this run, or with which this check was compared."""
         if self.reported is not None:
             return self.reported.reports
         return (
@@ -101,19 +101,19 @@ class OpenRun(NamedTuple):
 
 
 class DecidedRun(NamedTuple):
-    """A decided run whose reports are written."""
+    """A run that is decided and reported."""
 
     summary: Summary
     written: WrittenOutcomes
-    files: Sequence[Path]  # all other files that it wrote
+    files: Sequence[Path]  # all other files that the run wrote
     question_count: int
-    changes: Sequence[Change] = ()  # changes since earlier runs, as far as people review them
-    work: Sequence[Path] = ()  # folders to remove once the run has ended
-    ended_by: PrecheckError | None = None  # why some payments are undecided, though all questions were asked
+    changes: Sequence[Change] = ()  # changes since earlier runs that people review
+    work: Sequence[Path] = ()  # folders to remove when the run ends
+    ended_by: PrecheckError | None = None  # why some payments are undecided although all questions were asked
 
 
 def leave(run: OpenRun, decided: DecidedRun, left: QuestionsLeft, clock: Clock) -> None:
-    """Record the end of a run, and write its manifest, the last of its files.
+    """Record the end of a run, and write its manifest last of all.
 
     Raises:
         OutputError: a file cannot be created.
@@ -138,7 +138,7 @@ def leave(run: OpenRun, decided: DecidedRun, left: QuestionsLeft, clock: Clock) 
         rmtree(folder, ignore_errors=True)
 
 
-def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
+def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
     run: OpenRun,
     left: QuestionsLeft,
     source: PaymentSource,
@@ -148,7 +148,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
     written: WrittenOutcomes,
     surface: Surface,
 ) -> DecidedRun:
-    """Write the summary and the reports of a file beside its outcome file; raises as `leave`."""
+    """Write the summary and reports of a file beside its outcome file; raises as `leave`."""
     job, compared, clock = run.job, prepared.compared, surface.clock
     outcomes, reasons = decided
     bank = _compared_with_bank(run, source, outcomes)
@@ -176,7 +176,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
         documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
     files = [write_summary(job.out, summary), keep_reasons(reasons, job.out), *documents]
     files += [job.out / report.name for report in header.bank_reports]
-    if compared is not None:  # the next run compares with it
+    if compared is not None:  # the next run compares with this one
         files.append(keep(compared, lambda _: outcomes, run.ledger.payee_key, job.out))
     if changes is not None:
         files.append(keep_changes(changes, job.out))
@@ -187,14 +187,14 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
 
 
 def keep_workbook(folder: Path, surface: Surface) -> None:
-    """Keep a workbook that was changed, and notify of it."""
+    """Keep a workbook that people have changed under another name, and notify of it."""
     if (kept := keep_changed_workbook(folder)) is not None:
         changed = Sentence("jobs.notice_workbook_kept")
         surface.notify(Notice(changed, {"kept_as": str(folder / kept)}, is_vital=True))
 
 
 def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes) -> "ComparedReports | None":
-    """A continued check, compared with the reports imported into its folder; None if there are none."""
+    """Compare a continued check with the reports imported into its folder; None if there are none."""
     if run.reported is not None or run.before is None or not run.bank_reports:
         return None
     from pipeline.jobs.bank_comparison import compared_again
@@ -204,7 +204,7 @@ def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes)
 
 
 def keep_reasons(reasons: Reasons, folder: Path) -> Path:
-    """Write the sentences behind the reasons of the outcome file."""
+    """Write the sentences that explain the reasons in the outcome file."""
     path = folder / REASONS
     with write_atomically(path) as file:
         reasons.write_ndjson(file)
@@ -247,7 +247,7 @@ def _of_packing(source: PaymentSource) -> dict[str, Any]:
 
 
 def _of_message(source: PaymentSource) -> dict[str, Any]:
-    """Facts of a message file besides its payments."""
+    """Return facts about a message file other than its payments."""
     message = source.message
     if message is None:
         return {}

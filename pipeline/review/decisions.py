@@ -60,7 +60,7 @@ class ReviewJob:
     by: str | None = None
     """The approver of the files, and author of all decisions but recorded ones."""
     is_identified: bool = False
-    """As `Approver.is_identified`."""
+    """See `Approver.is_identified`."""
     allow_simulated: bool = False
     sign_with: Path | None = None
     """The private key; None: that of the profile, if any."""

@@ -62,7 +62,7 @@ class FinishedRun(NamedTuple):
         return dict(headers)
 
     def warned(self) -> Warned:
-        """As `EndedRun.warned`."""
+        """See `EndedRun.warned`."""
         return EndedRun(self.folder, self.manifest).warned(self.summary)
 
 

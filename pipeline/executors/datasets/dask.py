@@ -26,7 +26,7 @@ class DaskEngine:
         self._client = client
 
     def each(self, function: Callable[[Task], Found], tasks: Sequence[Task]) -> Iterator[tuple[Task, Found]]:
-        """As `Engine.each`."""
+        """See `Engine.each`."""
         from distributed import as_completed
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker

@@ -28,7 +28,7 @@ class PoolEngine:
         self._executor = executor
 
     def each(self, function: Callable[[Task], Found], tasks: Sequence[Task]) -> Iterator[tuple[Task, Found]]:
-        """As `Engine.each`."""
+        """See `Engine.each`."""
         try:
             with _environment():
                 futures = {self._executor.submit(function, task): task for task in tasks}

@@ -44,7 +44,7 @@ class PostgresCare:
         self._database.close()
 
     def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
-        """As `StoreCare.create`.
+        """See `StoreCare.create`.
 
         Raises:
             ConfigurationError: the ledger exists with another version or key, the role is unknown, or the
@@ -68,7 +68,7 @@ class PostgresCare:
         self._database.run(lambda db: db.execute(_REKEY, wrapped))
 
     def close_run(self, run_id: UUID) -> ClosedRun:
-        """As `StoreCare.close_run`."""
+        """See `StoreCare.close_run`."""
         return self._database.run(lambda db: _closed(db, run_id, self.place))
 
     def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
@@ -81,7 +81,7 @@ class PostgresCare:
         return self._database.run(state_of)
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
-        """As `StoreCare.purge_names`.
+        """See `StoreCare.purge_names`.
 
         Erased names disappear from the tables at once, and from the database's files at the next vacuum.
         Backups and archived logs still contain them.

@@ -139,7 +139,7 @@ class PostgresRun:
         return self._keys.question(json.dumps(check[1:]).encode())
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
-        """As `Ledger.known`."""
+        """See `Ledger.known`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         return await self._known(questions)
 
@@ -170,14 +170,14 @@ class PostgresRun:
         self._in_flight[question, attempt] = _SentRequest(lease, check, request_id, time)
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """As `Ledger.fail`."""
+        """See `Ledger.fail`."""
         lease = self._lease_of_attempt(question, attempt)
         round_ = self._rounds[lease.chunk]
         await self._commits.record(self._lines.failure(lease, question, attempt, round_, code, time, detail))
         await self._pass_on(question, attempt, failed_with=code, failed_at=time, detail=detail)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """As `Ledger.settle`."""
+        """See `Ledger.settle`."""
         assert answer.state in FINAL, f"{answer.state} is not a final answer"
         lease = self._lease_of_attempt(question, answer.attempts)
         await self._commits.record(self._lines.answer(lease, question, answer, detail))
