@@ -1,1 +1,1 @@
-"""Reports: a Summary in, a document for people out."""
+"""Reports: turn a Summary into documents for people."""

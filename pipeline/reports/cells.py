@@ -1,7 +1,7 @@
 """Convert rows of a frame to the XML of worksheet rows, a column at a time.
 
-Cell by cell costs ten times as much, and the library treats text that looks like its markup as markup. Here
-all text is escaped, and every cell is text, a number or empty, so there are no formulas or links.
+Writing cell by cell takes ten times as long, and the library mistakes some text for its own markup. Here all
+text is escaped, and every cell is text, a number or empty, so there are no formulas or links.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ from pipeline.rules.selected_values import replaced
 from pipeline.rules.totals import plain
 
 DIGITS_MAX = 15
-"""Digits that a spreadsheet's numbers hold exactly; longer amounts stay text."""
+"""Number of digits that a spreadsheet holds exactly; longer amounts stay text."""
 TEXT_CHARS_MAX = 16_000
-"""A spreadsheet cell holds 32,767 UTF-16 units; a character can take two."""
+"""A spreadsheet cell holds 32,767 UTF-16 units, of which a character can take two."""
 LINE_POINTS = 15
 _ROWS_AT_ONCE = 5_000
-"""Half the cost of a thousand at a time, as each expression takes time to start; some 10 MB of XML."""
+"""Some 10 MB of XML; half the time of a thousand rows at once, as each expression takes time to start."""
 # The format's own escapes, such as _x0041_ for an A, are escaped in texts that contain them literally.
 _ESCAPES = {
     "&": "&amp;",
@@ -35,8 +35,8 @@ _ESCAPES = {
 }
 _ACTED_ON = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]"
 _TO_LOOK_AT = "[^ -%'-;=?-~]|_x|^ | $"
-"""Finds all active or escapable text, and outer spaces. Few columns have any: one look at each costs a third
-of treating them all.
+"""Finds all active or escapable text, and outer spaces. Few columns have any, and testing each takes a third
+of the time of treating them all.
 """
 
 
@@ -47,13 +47,13 @@ class Styles(NamedTuple):
     wrapped: int
     whole_number: int
     cents: int
-    mills: int  # style of an amount with three decimals
+    mills: int  # for amounts with three decimals
     long_amount: int
     to_fill_in: int
     to_fill_in_wrapped: int
 
     def of_text(self, column: SheetColumn) -> int:
-        """The style of text in a column."""
+        """Return the style of text in a column."""
         if column.is_input:
             return self.to_fill_in_wrapped if column.wraps else self.to_fill_in
         return self.wrapped if column.wraps else self.text
@@ -62,7 +62,7 @@ class Styles(NamedTuple):
 def rows_xml(
     rows: pl.DataFrame, columns: Sequence[SheetColumn], styles: Styles, *, first: int
 ) -> Iterator[str]:
-    """Write rows, some thousand at a time, with the columns of the sheet, left to right.
+    """Write rows, some thousand at a time, with the sheet's columns from left to right.
 
     A cell is text, an enum, a whole number, or an amount as `frames.MONEY`. `first` is the line of the first
     row, counted from 1.
@@ -87,18 +87,18 @@ def rows_xml(
 
 
 def amount_as_text(amount: Decimal) -> str:
-    """An amount too long for a spreadsheet number, marked as text."""
+    """Write an amount that is too long for a spreadsheet number, marked as text."""
     return f"{plain(amount):,} (as text: too long for a number)"
 
 
 def visible_texts(texts: pl.Series) -> pl.Series:
-    """Texts in which active characters are made visible, as by `visible`."""
+    """Make active characters in texts visible, like `visible`."""
     acted_on = texts.str.contains(_ACTED_ON)
     return replaced(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
 
 
 def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: bool) -> Sequence[pl.Expr]:
-    """The cells of a column after their reference, in parts; empty cells have the style of text."""
+    """Return the cells of a column after their reference, in parts; empty cells have the style of text."""
     if column.source is None:
         return [pl.lit(f'" s="{styles.of_text(column)}"/>')]
     values, value = part[column.source], pl.col(column.source)
@@ -121,7 +121,7 @@ def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: 
 
 
 def _text(value: pl.Expr, style: int, *, is_spaced: bool) -> list[pl.Expr]:
-    """Texts, escaped; outer spaces are kept."""
+    """Escape texts; outer spaces are kept."""
     space = ' xml:space="preserve"' if is_spaced else ""
     opening = pl.lit(f'" s="{style}" t="inlineStr"><is><t{space}>')
     return [opening, value, pl.lit("</t></is></c>")]
@@ -136,7 +136,7 @@ def _number(digits: pl.Expr, style: int) -> list[pl.Expr]:
 
 
 def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
-    """The amount by its decimal digits, without floats; as text if a number cannot hold it."""
+    """Write the amount by its decimal digits, without floats; as text if a number cannot hold it."""
     digits = value.cast(pl.String).str.strip_suffix("0")
     has_mills = digits.str.contains(r"\.\d{3}$")
     is_long = digits.str.count_matches(r"\d") > DIGITS_MAX
@@ -151,7 +151,7 @@ def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
 
 
 def _line_count(column: SheetColumn) -> pl.Expr:
-    """The number of lines of a wrapped text within its margins; words seldom fill a line completely."""
+    """Estimate the number of lines of a wrapped text, whose words seldom fill a line completely."""
     if column.source is None:
         return pl.lit(1)
     char_count, room = pl.col(column.source).str.len_chars(), column.width - 1

@@ -1,4 +1,4 @@
-"""Changes since an earlier run: shown first, old and new side by side, masked."""
+"""Changes since an earlier run: shown first and masked, with old and new next to each other."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningCount
 
 LISTED_MAX = 1000
-"""Changes in documents and on the page, most serious code and largest amounts first."""
+"""Most changes that documents and the page list, most serious code and largest amounts first."""
 WORDS: Mapping[WarningCode, Sentence] = {
     WarningCode.BANK_DIFFERS: Sentence("changes.bank_differs"),
     WarningCode.ACCOUNT_CHANGED: Sentence("changes.account_changed"),
@@ -28,7 +28,7 @@ WORDS: Mapping[WarningCode, Sentence] = {
 
 
 def gravest(changes: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
-    """Changes with the money of their payments, as `gravest_first`; the rows of these follow one another."""
+    """Add the payments' money to changes, then `gravest_first`; `payments` are consecutive rows."""
     assert changes.schema == CHANGES
     assert payments.schema == PAYMENTS
     money, currency = money_of(payments[changes["row"] - (payments["row"].min() or 1)])
@@ -36,7 +36,7 @@ def gravest(changes: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
 
 
 def gravest_first(changes: pl.DataFrame) -> pl.DataFrame:
-    """Accounts, names, then new payees, largest first; not more than are listed."""
+    """Sort accounts, names, then new payees, largest first; keep only those that are listed."""
     rank = pl.col("code").replace_strict(
         {code.value: rank for rank, code in enumerate(WORDS)}, return_dtype=pl.Int8
     )
@@ -47,7 +47,7 @@ def gravest_first(changes: pl.DataFrame) -> pl.DataFrame:
 def gravest_in_parts(
     changes: pl.DataFrame, parts: Iterable[tuple[int, int, Callable[[], pl.DataFrame]]]
 ) -> pl.DataFrame:
-    """`gravest` of a data set; of each part, its first row, how many it has, and what reads `Payments`."""
+    """Do as `gravest` for a data set; a part is its first row, its row count and a reader of `Payments`."""
     found = [gravest(changes.clear(), pl.DataFrame(schema=PAYMENTS))]
     for first_row, row_count, payments in parts:
         mine = changes.filter(pl.col("row").is_between(first_row, first_row + row_count - 1))
@@ -57,7 +57,7 @@ def gravest_in_parts(
 
 
 def listed_changes(changes: pl.DataFrame, comparison: Comparison | None) -> list[Change]:
-    """Changes of `gravest` for people, without new payees if every payee is new."""
+    """Return the changes of `gravest` for people, without new payees if every payee is new."""
     if comparison is not None and all_are_new(comparison):
         changes = changes.filter(pl.col("code") != WarningCode.PAYEE_NEW)
     return [
@@ -67,7 +67,7 @@ def listed_changes(changes: pl.DataFrame, comparison: Comparison | None) -> list
 
 
 def changes_of(summary: Summary, payments: pl.DataFrame, changes: pl.DataFrame | None) -> list[Change]:
-    """Changes that a person reviews; empty if they are purged or there were none."""
+    """Return the changes that a person reviews; empty if purged or none were found."""
     return [] if changes is None else listed_changes(gravest(changes, payments), summary.compared)
 
 
@@ -77,7 +77,7 @@ def all_are_new(comparison: Comparison) -> bool:
 
 
 def compared_with(comparison: Comparison) -> str:
-    """The comparison and its result, as a sentence."""
+    """Return a sentence on a comparison and its result."""
     if not comparison.runs:
         return say("changes.compared_nothing", requested=comparison.requested)
     folders = [run.folder for run in comparison.runs]
@@ -87,7 +87,7 @@ def compared_with(comparison: Comparison) -> str:
 
 
 def comparisons_in_words(found: Summary | Forecast) -> str | None:
-    """With what a file was compared, and the result; None if with nothing."""
+    """Return what a file was compared with, and the result; None if with nothing."""
     sentences = [] if found.compared is None else [compared_with(found.compared)]
     if isinstance(found, Summary) and found.bank_comparison is not None:
         sentences.append(compared_with_bank(found))
@@ -95,14 +95,14 @@ def comparisons_in_words(found: Summary | Forecast) -> str | None:
 
 
 def compared_with_bank(summary: Summary) -> str:
-    """The comparison of a check with the bank's reports, as a sentence."""
+    """Return a sentence on the comparison of a check with the bank's reports."""
     bank = summary.bank_comparison
     assert bank is not None
     return say("changes.compared_with_bank", count=len(summary.bank_reports), **bank.model_dump())
 
 
 def counts_in_words(counts: Iterable[WarningCount]) -> str:
-    """The number of changed payments by kind of change, as a sentence; empty if none has changed."""
+    """Return a sentence with the number of changed payments by kind; empty if there are none."""
     words = [
         Sentence("changes.counted", payments=counted(count.row_count, "payment"), what=WORDS[count.code])
         for count in counts
@@ -112,7 +112,7 @@ def counts_in_words(counts: Iterable[WarningCount]) -> str:
 
 
 def sides(change: Change) -> tuple[str, str]:
-    """Old and new value, to be shown side by side."""
+    """Return old and new value, to show next to each other."""
     then = "-" if change.code is WarningCode.PAYEE_NEW else change.then or say("changes.no_longer_kept")
     if change.code is WarningCode.BANK_DIFFERS:
         return _outcome_shown(then), _outcome_shown(change.now)
@@ -120,7 +120,7 @@ def sides(change: Change) -> tuple[str, str]:
 
 
 def _outcome_shown(text: str) -> str:
-    """An outcome in words, with the masked name that came with it."""
+    """Return an outcome in words, with the masked name that came with it."""
     outcome, colon, name = text.partition(":")
     return f"{say(f'outcome.{outcome}')}{colon}{visible(name)}"
 
@@ -142,7 +142,7 @@ class ChangeLine(NamedTuple):
 def lines(
     changes: Iterable[Change], rows: pl.DataFrame, positions: RowPositions | None
 ) -> Iterator[ChangeLine]:
-    """The listed changes with who is paid, from the id and name in their rows."""
+    """Yield the listed changes with the payee, from ID and name in their rows."""
     changes = list(changes)
     some = rows.filter(pl.col("row").is_in([change.row for change in changes]))
     who = {row: told for row, *told in some.select("row", "payment_id", "name").iter_rows()}
@@ -169,13 +169,13 @@ class ChangeSection(NamedTuple):
     heading: str
     compared: str
     note: str  # what to do about the changes
-    then: str  # the heading of what stood there
+    then: str  # the heading of the old values
     now: str
     lines: Sequence[ChangeLine]
 
 
 def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) -> Iterator[ChangeSection]:
-    """First what the bank's report changed, as it is newest; then what changed since earlier runs."""
+    """Yield first what the bank's report changed, as it is newest, then what changed since earlier runs."""
     of_bank, others = list[Change](), list[Change]()
     for change in changes:
         (of_bank if change.code is WarningCode.BANK_DIFFERS else others).append(change)
@@ -203,7 +203,7 @@ def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) ->
 
 
 def beside_rows(changes: Iterable[Change]) -> pl.DataFrame:
-    """Each payment's changes in one line: `row`, `changed`, `then` and `now`."""
+    """Return each payment's changes in one line: `row`, `changed`, `then` and `now`."""
     pairs = [(change.row, in_words(WORDS[change.code]), *sides(change)) for change in changes]
     columns = {"row": pl.UInt32(), **dict.fromkeys(("changed", "then", "now"), pl.String())}
     joined = [pl.col(column).str.join("; ") for column in ("changed", "then", "now")]

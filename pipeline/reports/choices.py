@@ -1,7 +1,7 @@
-"""Decide which decisions the workbook offers for each row under the policy, and why.
+"""Find the decisions that the workbook offers for each row under the policy, and why.
 
-A row can be released if the policy leaves it to a person or releases it anyway, fixed if the answer has the
-correction, and always held.
+A row can always be held. It can be released if the policy leaves that to a person or releases it anyway, and
+fixed if the answer has the correction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ _CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_AC
 IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
     pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)
 )
-"""True if `precheck fix` can make the correction, as the bank gave it."""
+"""True if `precheck fix` can make the correction that the bank gave."""
 PROFILE_CHARS_MAX = 40
-"""Characters of a profile name in a text for which a spreadsheet allows 255."""
+"""Longest profile name in a text for which a spreadsheet allows 255 characters."""
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: "sheet.no_bank_was_asked",
     Outcome.DEFERRED: "sheet.no_answer_yet",
@@ -44,22 +44,22 @@ class OfferedDecisions(NamedTuple):
     """The decisions offered for some rows."""
 
     words: tuple[Decision, ...]
-    why: str  # why release is not offered, and the setting that would offer it; empty if it is offered
-    is_final: bool  # whether no setting can offer it
+    why: str  # why release is not offered, and the setting that would allow it; empty if offered
+    is_final: bool  # true if no setting can allow it
 
 
 class Policy(NamedTuple):
     """The policy of a run."""
 
     verdicts: Mapping[str, Verdict] | None
-    """Verdicts by outcome, code or warning; None if unknown."""
+    """Outcome, code or warning -> verdict; None if unknown."""
     warned: Warned
     """`Warned`."""
     profile: str
 
 
 class RowSpan(NamedTuple):
-    """Consecutive rows with the same choice."""
+    """Consecutive rows with the same decisions."""
 
     choice: OfferedDecisions
     first: int  # counted from 0
@@ -67,20 +67,20 @@ class RowSpan(NamedTuple):
 
 
 def warned_in(summary: Summary) -> Warned:
-    """`Warned`, from the summary of a run."""
+    """Return `Warned` from the summary of a run."""
     rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
     return Warned(pl.DataFrame(rows, schema=WARNED, orient="row"))
 
 
 def and_repeated(warned: Warned, rows: Sequence[int]) -> Warned:
-    """`Warned`, with rows whose payment another file released, as found later."""
+    """Add rows to `Warned` whose payment another file released, as found later."""
     code = pl.lit(WarningCode.PAYMENT_REPEATED.value)
     more = pl.DataFrame({"row": rows}, {"row": WARNED["row"]}).select("row", code=code)
     return Warned(pl.concat([warned, more]).unique(maintain_order=True)) if rows else warned
 
 
 def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
-    """The decisions offered for rows under the policy, in row order."""
+    """Return the decisions offered for rows under the policy, in row order."""
     chosen = policy.verdicts
     judged = verdicts(Outcomes(rows), policy.warned, chosen or {})
     holding = [
@@ -124,7 +124,7 @@ class PolicyLine(NamedTuple):
 
 
 def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
-    """The policy's verdicts on the rows of a run, by key; empty if the policy is unknown."""
+    """Return the policy's verdicts on the rows of a run, by key; empty if the policy is unknown."""
     if policy.verdicts is None:
         return []
     judged = verdicts(
@@ -166,10 +166,10 @@ def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
 
 
 def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> OfferedDecisions:
-    """The decisions offered for a row under a profile.
+    """Return the decisions offered for a row under a profile.
 
     `never` is the outcome of a row that no policy releases; `held_by` has the policy keys that hold the row;
-    `can_fix` is True if `precheck fix` can correct it.
+    `can_fix` is true if `precheck fix` can correct it.
     """
     fix = (Decision.FIX,) if can_fix else ()
     if never is not None:
@@ -180,7 +180,7 @@ def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: 
 
 
 def how_to_release(held_by: Sequence[str], profile: str) -> str:
-    """What holds a row, and the setting that would let a person release it.
+    """Return what holds a row, and the setting that would let a person release it.
 
     >>> how_to_release(["no_match"], "main")
     'The policy holds no_match. To release by decision, first write no_match = "review" into \
@@ -193,11 +193,11 @@ def how_to_release(held_by: Sequence[str], profile: str) -> str:
 
 
 RANGES_MAX = 100
-"""Ranges of cells in one list; spreadsheet programs are slow with thousands."""
+"""Most ranges of cells in one list; spreadsheet programs are slow with thousands."""
 
 
 def write_lists(page: "Worksheet", column: int, runs: Sequence[RowSpan], *, first_line: int) -> None:
-    """Offer the possible decisions as lists in one column; column and first line are counted from 0."""
+    """Write the possible decisions as lists in one column; column and first line are counted from 0."""
     ranges: dict[OfferedDecisions, list[list[int]]] = {}
     for run in runs:
         ranges.setdefault(run.choice, []).append(
@@ -215,7 +215,7 @@ def _list(choice: OfferedDecisions) -> dict[str, str | list[str]]:
     shown: dict[str, str | list[str]] = {
         "validate": "list",
         "source": words,
-        # A user who has changed the policy since may enter what it allows now.
+        # A user who has changed the policy since then may enter what it now allows.
         "error_type": "stop" if choice.is_final else "warning",
         "error_title": say("sheet.decision"),
         "error_message": choice.why or say("sheet.choose_one", words=words),

@@ -1,4 +1,4 @@
-"""Print codes and file formats on a terminal: readable at 60 columns, without colour, and in a pipe."""
+"""Print codes and file formats on a terminal, readable at 60 columns, without colour and in a pipe."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ from schemas.columns import KnownFormat, KnownFormats
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
-    """Show every meaning of one code."""
+    """Print every meaning of one code."""
     console.print(Text(explanation.code, style="bold"))
     for case in explanation.cases:
         table = Table.grid(padding=(0, 2, 0, 0))
@@ -27,7 +27,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
 
 
 def print_codes(explanations: Iterable[Explanation], console: Console, *, in_full: bool) -> None:
-    """List all codes by their source; in full, each with its first meaning."""
+    """Print all codes by source; in full, each with its first meaning."""
     listed = list(explanations)
     for section in CodesSection:
         if not in_full:
@@ -35,7 +35,7 @@ def print_codes(explanations: Iterable[Explanation], console: Console, *, in_ful
             codes = (explanation.code for explanation in listed if explanation.section is section)
             console.print(Padding(Text(" ".join(codes)), (0, 0, 1, 2)))
             continue
-        table = table_of("code", "")  # its heading is the section
+        table = table_of("code", "")  # the section is its heading
         table.columns[1].header = rendered(_SECTIONS[section], SurfaceKind.COMMAND)
         for explanation in listed:
             if explanation.section is section:
@@ -66,7 +66,7 @@ def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
 
 
 def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> None:
-    """Show one format per row; in full, how each is recognised."""
+    """Print one format per row; in full, with how it is recognised."""
     table = (
         table_of("format", "written as", "known by")
         if in_full

@@ -1,4 +1,4 @@
-"""Cache compiled templates where Python keeps compiled modules; a short page is mostly compilation.
+"""Cache compiled templates next to Python's compiled modules; a short page takes mostly compilation.
 
 Without write access, each process compiles them; a stale file is compiled again.
 """
@@ -19,7 +19,7 @@ _WRITTEN_BY = f"{sys.implementation.cache_tag}.jinja-{version('jinja2')}"
 
 
 def templates(package: str, *, extensions: Sequence[str] = (), optimized: bool = True) -> Environment:
-    """The templates of a package: every text is escaped, and unknown names are errors."""
+    """Return the templates of a package; every text is escaped, and unknown names are errors."""
     return Environment(
         loader=FunctionLoader(lambda name: template_file(package, name)),
         autoescape=True,
@@ -33,12 +33,12 @@ def templates(package: str, *, extensions: Sequence[str] = (), optimized: bool =
 
 
 def template_file(package: str, name: str) -> str:
-    """The text of a file next to the templates of a package."""
+    """Read a file next to the templates of a package."""
     return files(package).joinpath("templates", name).read_text("utf-8")
 
 
 class _CompiledTemplates(BytecodeCache):
-    """Jinja's compiled templates, keyed by the text of the template, Python's version and jinja's."""
+    """Jinja's compiled templates, keyed by template text, Python version and Jinja version."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Load a template that an earlier process compiled."""
@@ -46,7 +46,7 @@ class _CompiledTemplates(BytecodeCache):
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Store a compiled template; the file appears whole or not at all."""
+        """Store a compiled template in a file that appears whole or not at all."""
         if sys.dont_write_bytecode:
             return
         unfinished = _path(bucket).with_suffix(f".{os.getpid()}")

@@ -1,7 +1,7 @@
-"""Show where a supplied name and the bank's name differ: the letters to mark, and a sentence.
+"""Show where a supplied name and the bank's name differ, by letters to mark and a sentence.
 
-The responder has decided already. The marks show a person where to look, and sentences state the same for
-readers who do not see them. No name is cached here; callers may cache results while they hold the names.
+The responder has already decided. The marks show a person where to look, and sentences say the same for
+readers who cannot see them. No name is cached here; callers may cache results while they hold the names.
 """
 
 import re
@@ -15,11 +15,11 @@ from typing import NamedTuple
 from pipeline.wording import Sentence
 
 ALIKE_MIN = 0.6
-"""Two words at least this alike are one word in two spellings."""
+"""Words at least this similar (0 to 1) count as spellings of one word."""
 QUOTED_MAX = 3
-"""The number of word pairs that a sentence quotes."""
+"""Most word pairs that a sentence quotes."""
 COMPARED_MAX = 8
-"""The number of words compared for other spellings: each with each."""
+"""Most words that are compared, each with each, for other spellings."""
 
 TITLES = frozenset({
     "mr", "mrs", "ms", "miss", "mx", "dr", "prof", "professor", "sir", "dame", "lord", "lady", "rev",
@@ -32,14 +32,14 @@ COMPANY_SUFFIXES = frozenset({
 
 
 class Piece(NamedTuple):
-    """Part of a name, and whether it is marked."""
+    """A part of a name, marked or not."""
 
     text: str
     marked: bool
 
 
 class Difference(NamedTuple):
-    """Two names, side by side."""
+    """Two compared names."""
 
     supplied: tuple[Piece, ...]  # joined, the pieces are the supplied name
     matched: tuple[Piece, ...]  # joined, the pieces are the bank's name
@@ -59,7 +59,7 @@ class _Word(NamedTuple):
     start: int
     end: int
     text: str
-    key: str  # the word without case, accents and punctuation: equal keys are the same word
+    key: str  # without case, accents and punctuation; equal keys are the same word
     kind: _Kind
 
 
@@ -69,7 +69,7 @@ class _Pair(NamedTuple):
 
 
 _Span = tuple[int, int]
-"""A stretch of letters in a name: the first, and the one after the last."""
+"""A stretch of letters in a name: the first, and the one past the last."""
 
 _Letters = tuple[str, ...]
 _SameLetters = Callable[[_Letters, _Letters], Sequence[Match]]
@@ -77,13 +77,13 @@ _SameLetters = Callable[[_Letters, _Letters], Sequence[Match]]
 
 
 def difference(supplied: str, matched: str) -> Difference:
-    """Compare two names, word by word and then letter by letter.
+    """Compare two names word by word, then letter by letter.
 
     >>> [str(sentence) for sentence in difference("Averi Thornwood", "Mr Avery Thornwood").sentence]
     ['The bank has “Avery” for “Averi”.', 'The title “Mr” is missing.']
     """
     theirs, ours = _words(matched), _words(supplied)
-    same_letters = cache(_same_letters)  # each pair is compared twice: for likeness and differences
+    same_letters = cache(_same_letters)  # each pair is compared twice, for similarity and differences
     pairs, extra, missing = _paired(ours, theirs, same_letters)
     moved = _moved(pairs)
     marks_ours = [*map(_span, extra), *(_span(pair.supplied) for pair in moved)]
@@ -127,7 +127,7 @@ def _key(word: str) -> str:
 def _paired(
     ours: Sequence[_Word], theirs: Sequence[_Word], same_letters: _SameLetters
 ) -> tuple[list[_Pair], list[_Word], list[_Word]]:
-    """Pair the words: equal ones first, then the most alike, then the last remaining two."""
+    """Pair the words: first equal ones, then the most similar, then the last remaining two."""
     extra, missing, pairs = list(ours), list(theirs), []
 
     def take(supplied: _Word, matched: _Word) -> None:
@@ -155,13 +155,13 @@ def _paired(
 def _likeness(word: _Word, other: _Word, same_letters: _SameLetters) -> float:
     shorter, longer = sorted((word.key, other.key), key=len)
     if word.kind is _Kind.SUFFIX or (len(shorter) == 1 and longer.startswith(shorter)):
-        return 1.0  # one suffix for another, or an initial for a name
+        return 1.0  # two suffixes, or an initial and a name
     same = same_letters(tuple(word.key), tuple(other.key))
     return 2 * sum(stretch.size for stretch in same) / (len(word.key) + len(other.key))
 
 
 def _moved(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """The pairs whose position among the shared words is different at the bank."""
+    """Return the pairs whose position among the shared words differs at the bank."""
     at_bank = sorted(pairs, key=lambda pair: pair.matched.start)
     return [pair for pair, other in zip(pairs, at_bank, strict=True) if pair != other]
 
@@ -175,7 +175,7 @@ def _differing_letters(pair: _Pair, same_letters: _SameLetters) -> tuple[list[_S
     if ours.text == theirs.text:
         return [], []  # the usual case
     if ours.kind is not _Kind.WORD and ours.key != theirs.key:
-        return [_span(ours)], [_span(theirs)]  # Ltd and LLP share a letter only by chance
+        return [_span(ours)], [_span(theirs)]  # letters that Ltd and LLP share are chance
     in_ours, in_theirs = [], []
     our_at, their_at = ours.start, theirs.start
     letters = (tuple(map(str.casefold, word.text)) for word in pair)
@@ -187,13 +187,13 @@ def _differing_letters(pair: _Pair, same_letters: _SameLetters) -> tuple[list[_S
 
 
 def _same_letters(ours: _Letters, theirs: _Letters) -> Sequence[Match]:
-    """The stretches of letters that two words share, left to right; the last one is empty, at their ends."""
+    """Return the stretches that two words share, left to right; the last is empty, at their ends."""
     return SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
 
 
 def _pieces(name: str, marks: Iterable[_Span]) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
-    position = 0  # start of the letters that are not in a piece yet
+    position = 0  # start of the letters not yet in a piece
     for start, end in _joined(name, marks):
         pieces += (Piece(name[position:start], marked=False), Piece(name[start:end], marked=True))
         position = end
@@ -202,7 +202,7 @@ def _pieces(name: str, marks: Iterable[_Span]) -> tuple[Piece, ...]:
 
 
 def _joined(name: str, marks: Iterable[_Span]) -> list[_Span]:
-    """The marks from left to right; adjacent marks, or those with only a gap between them, are joined."""
+    """Sort marks from left to right; join adjacent ones, and those with only a gap between them."""
     joined: list[_Span] = []
     for start, end in sorted(mark for mark in marks if mark[0] < mark[1]):
         if joined and name[joined[-1][1] : start] in {"", " "}:
@@ -250,7 +250,7 @@ def _texts(words: Sequence[_Word]) -> str:
 
 
 def _written(supplied: str, matched: str) -> Sentence:
-    """The sentence if every word is the same."""
+    """Return the sentence for names with the same words."""
     if supplied == matched:
         return Sentence("names.same")
     if supplied.casefold() == matched.casefold():

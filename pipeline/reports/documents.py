@@ -1,4 +1,4 @@
-"""Write the report files of a run, all in one call, at its end or any time later."""
+"""Write all report files of a run, at its end or any time later."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -34,13 +34,13 @@ from schemas.summary import Summary
 
 NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 ATTENTION_MAX = 100_000
-"""Payments in the attention file of a data set, the largest: what a spreadsheet opens at once."""
+"""Most payments in the attention file of a data set (the largest ones), as spreadsheets can open these."""
 ROW, SIZE = PLACE_COLUMNS[0], "check_size"
-"""Columns beside those of a file, which has none of these names: earlier `check_` columns are left out."""
+"""Columns added to a file's own, which never have these names, as earlier `check_` columns are left out."""
 
 
 class Rows(NamedTuple):
-    """Every payment of a file, in order; three frames of the same height."""
+    """Every payment of a file, in order, as three frames of the same height."""
 
     payments: Payments
     """`frames.PAYMENTS`: the fields as read."""
@@ -51,26 +51,26 @@ class Rows(NamedTuple):
     changes: Changes | None = None
     """`frames.CHANGES`; None if there are none, or they were deleted."""
     reasons: SaidReasons = MappingProxyType({})
-    """The sentences of the outcomes' reasons; empty if an earlier version decided them."""
+    """The sentences of the outcomes' reasons; empty if an earlier version made the outcomes."""
 
 
 class PartReport(NamedTuple):
-    """What the reports of a data set need of one part, or of several."""
+    """What the reports of a data set need from one or more parts."""
 
     attention: pl.DataFrame
-    """The payments that a person must look at, the largest, as text; with their size."""
+    """The largest payments that a person must review, as text, with their size."""
     shown: pl.DataFrame
-    """The payments that may be on the page and in the workbook."""
+    """Payments that may be on the page and in the workbook."""
     sums: pl.DataFrame
-    """Rows and money by what a person does next, as `groups.sums_of`."""
+    """Rows and money by next step, as from `groups.sums_of`."""
     changed: pl.DataFrame
-    """The gravest changes, as `changes.gravest` gives them."""
+    """The gravest changes, as from `changes.gravest`."""
 
 
 def part_report(
     original: Original, payments: Payments, outcomes: Outcomes, changes: Changes | None
 ) -> PartReport:
-    """The report of one part, by the rows of the data set."""
+    """Return the report of one part, with row numbers of the data set."""
     size, _ = money_of(payments)
     attention = _largest(_for_a_person(original.with_columns(size.alias(SIZE)), outcomes))
     rows = payments.hstack(outcomes.drop("row").get_columns())
@@ -80,7 +80,7 @@ def part_report(
 
 
 def of_all(parts: Iterable[PartReport]) -> PartReport:
-    """The report of all parts together, with as little as possible in memory."""
+    """Join the reports of all parts, with as little as possible in memory."""
     return reduce(_of_both, parts)
 
 
@@ -95,7 +95,7 @@ def _of_both(some: PartReport, part: PartReport) -> PartReport:
 
 
 def _for_a_person(original: pl.DataFrame, outcomes: Outcomes) -> pl.DataFrame:
-    """The payments that a person must look at: their own columns, `ROW` and `COLUMNS`."""
+    """Return the payments that a person must review: the file's columns, `ROW` and `COLUMNS`."""
     ours = outcomes.select(pl.col("row").alias(ROW), *COLUMNS).get_columns()
     return original.hstack(ours).filter(pl.col("check_outcome").is_in(NEEDS_A_PERSON))
 
@@ -112,9 +112,9 @@ def reports(
     outcome_name: str,
     policy: Mapping[str, Verdict] | None = None,
 ) -> list[Path]:
-    """Write every report of a run, one file for each of `schemas.folder.REPORTS`, into a folder that exists.
+    """Write every report of a run, the files in `schemas.folder.REPORTS`, into an existing folder.
 
-    The policy, if known, decides what may be paid.
+    The policy, if known, decides which payments may be released.
 
     Raises:
         OutputError: a file cannot be created.
@@ -129,7 +129,7 @@ def reports(
     ]
 
 
-def data_set_reports(  # noqa: PLR0913 (what is known of a data set)
+def data_set_reports(  # noqa: PLR0913 (all facts about a data set)
     folder: Path,
     summary: Summary,
     parts: Iterable[PartReport],
@@ -138,7 +138,7 @@ def data_set_reports(  # noqa: PLR0913 (what is known of a data set)
     *,
     policy: Mapping[str, Verdict] | None = None,
 ) -> tuple[list[Change], list[Path]]:
-    """The same of a data set, made of what each of its parts gives, and the changes; raises as `reports`."""
+    """Write a data set's reports from its parts' reports; also return the changes. Raises as `reports`."""
     every = of_all(parts)
     changes = listed_changes(every.changed, summary.compared)
     listed = ListedRows(every.shown, changes, policy, warned, every.sums)
@@ -146,7 +146,7 @@ def data_set_reports(  # noqa: PLR0913 (what is known of a data set)
     return changes, _written(folder, summary, listed, attention, reasons, outcome_name=OUTCOMES)
 
 
-def _written(  # noqa: PLR0913 (what is written)
+def _written(  # noqa: PLR0913 (the parts of the reports)
     folder: Path,
     summary: Summary,
     listed: ListedRows,
@@ -171,7 +171,7 @@ def _written(  # noqa: PLR0913 (what is written)
 def reasons_in_words(
     summary: Summary, rows: pl.DataFrame, reasons: SaidReasons
 ) -> tuple[Summary, pl.DataFrame]:
-    """The rows with reasons in the current language; a reason without a recorded sentence stays English."""
+    """Translate reasons to the current language; a reason without a recorded sentence stays English."""
     if language() == ENGLISH or not reasons:
         return summary, rows
     positions = summary.input.positions
@@ -184,7 +184,7 @@ def reasons_in_words(
 
 
 def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:
-    """The column `batch` as shown to people; none if the payment format has no batches."""
+    """Return the `batch` column as shown to people; none if the payment format has no batches."""
     if not summary.batches:
         return []
     are_ids = summary.input.format == pain001.NAME
@@ -194,7 +194,7 @@ def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:
 def bank_report(
     folder: Path, summary: Summary, message: Message, outcomes: Outcomes, *, now: datetime
 ) -> Path:
-    """Write the pain.002 report for bank software; its id comes from the run and the time."""
+    """Write the pain.002 report for bank software; its ID is made from the run and the time."""
     from pipeline.reports.pain002 import ID_CHARS_MAX, ReportHeading, report
 
     unique = sha256(f"{summary.run_id} {now.isoformat()}".encode()).hexdigest()
@@ -220,7 +220,7 @@ def _attention(path: Path, summary: Summary, table: pl.DataFrame) -> Path:
 
 
 def _other_names(path: Path, summary: Summary, rows: Rows) -> list[Path]:
-    """Write the required changes to a list of payees: the names that differ at the bank."""
+    """Write the changes that a list of payees needs, where the bank has other names."""
     if not is_list_of_payees(rows.payments, rows.original):
         return []
     names = rows.payments.select(

@@ -1,7 +1,7 @@
-"""Every code that a row can have, in plain words: what it means, what it does not mean, and what to do.
+"""Explain every code that a row can have: what it means, what it does not mean, and what to do.
 
-Taken from the tables that the program uses. `precheck explain` prints it, and docs/outcomes.md has its
-tables.
+The explanations come from the tables that the program uses. `precheck explain` prints them, and
+docs/outcomes.md has them as tables.
 """
 
 import re
@@ -23,13 +23,13 @@ from pipeline.wording import Sentence
 from schemas.outcomes import Action, Outcome, WarningCode
 
 HTTP_STATUS = "HTTP_STATUS"
-"""In place of HTTP_ and three digits."""
+"""Stands for HTTP_ and three digits."""
 
 STEPS: Mapping[Action, Sentence] = {
     action: Sentence(f"explain.step_{action}", here=RETRY_HERE, elsewhere=RETRY_ELSEWHERE)
     for action in Action
 }
-"""The next step, at length."""
+"""Action -> the next step in full."""
 
 _OF_A_RULE = Sentence("explain.no_bank_was_asked")
 _RULES_NOT_SAID: Mapping[str, Sentence] = {
@@ -47,7 +47,7 @@ _RULES_NOT_SAID: Mapping[str, Sentence] = {
 
 
 class CodesSection(StrEnum):
-    """The sources of codes: the headings of the page."""
+    """The sources of codes, which are headings of the page."""
 
     ANSWERS = "Answers of banks"
     NO_ANSWER = "No answer"
@@ -58,8 +58,8 @@ class CodesSection(StrEnum):
 class Case(NamedTuple):
     """One meaning of a code."""
 
-    where: Sentence  # the API or the fields that the code belongs to
-    outcome: Outcome | None  # None for a warning, which changes no outcome
+    where: Sentence  # the API or the fields with this code
+    outcome: Outcome | None  # None for a warning, which does not change the outcome
     action: Action | None
     says: Sentence
     not_said: Sentence
@@ -97,7 +97,7 @@ def explain(code: str) -> Explanation:
 
 @cache
 def explanations() -> Mapping[str, Explanation]:
-    """All explanations by code, by section, and within it in the order of the source table."""
+    """Return all explanations by code, sorted by section and then as in the source table."""
     cases: dict[tuple[CodesSection, str], list[Case]] = {}
     for section, gathered in (
         (CodesSection.ANSWERS, _of_answers()),
@@ -140,7 +140,7 @@ def _of_no_answer() -> Iterator[tuple[str, Case]]:
 
 
 def _of_rules() -> Iterator[tuple[str, Case]]:
-    """One case for each code and sentence, with all its fields."""
+    """Yield one case for each code and sentence, with all its fields."""
     fields: dict[tuple[str, Sentence], list[str]] = {}
     for rule in RULES:
         fields.setdefault((rule.code, rule.sentence), []).append(rule.field)
@@ -166,7 +166,7 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
 
 
 def whole(text: str) -> str:
-    """A text as a sentence of its own, with a capital letter."""
+    """Return a text as a separate sentence, with a capital letter."""
     return f"{text[0].upper()}{text[1:]}"
 
 

@@ -1,7 +1,7 @@
 """Group the payments that are not a match by next step: the body of the report page.
 
-Text from the file and from banks leaves this module as harmless text of limited length, without anything that
-a browser or terminal would act on.
+Text from the file and from banks leaves this module harmless and with limited length, without anything that a
+browser or terminal would act on.
 """
 
 import unicodedata
@@ -29,20 +29,20 @@ COLUMNS = (
     "amount", "currency", "check_outcome", "check_code", "check_reason", "check_action",
     "check_matched_name",
 )  # fmt: skip
-"""Columns of each payment from `frames.PAYMENTS` and `frames.OUTCOMES`, and `batch` in some formats."""
+"""Columns of each payment, from `frames.PAYMENTS` and `frames.OUTCOMES`; some formats add `batch`."""
 LISTED = tuple(dict.fromkeys((*COLUMNS, *MONEY_FIELDS, "account_type", "sort_code")))
-"""The columns of a data set's listed payments; the workbook shows more columns."""
+"""Columns of a data set's listed payments; the workbook shows more."""
 
 TEXT_CHARS_MAX = 160
-"""Longest shown name; longer ones than 140 are never checked."""
+"""Longest name shown; names of more than 140 characters are never checked."""
 REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
 WORD_CHARS_MAX = 40
-"""Longest shown id, code, or unreadable amount."""
+"""Longest ID, code or unreadable amount shown."""
 PARTS_ROWS_MAX = 5_000
-"""Payments of a data set that are listed, over all parts."""
+"""Most payments of a data set that are listed, in all parts together."""
 CURRENCIES_MAX = 200
-"""Currencies shown for a group: a hostile file can have one in every row."""
+"""Most currencies shown for a group; a hostile file can have one in every row."""
 
 _HAS_ADVICE = pl.col("check_code").is_in(list(ADVICE_BY_CODE))
 _GROUP = pl.concat_str(
@@ -51,37 +51,37 @@ _GROUP = pl.concat_str(
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 
 _Compared = Callable[[str, str], Difference]
-"""`difference`, cached for the present payments."""
+"""`difference`, cached for the payments at hand."""
 
 
 class ListedRows(NamedTuple):
-    """The payments that the page and the workbook are made of."""
+    """The payments for the page and the workbook."""
 
     rows: pl.DataFrame
-    """`Payments` joined with `Outcomes` on `row`, in row order: all, or of a data set those that may be
-    listed; where there is a `decision` and a `reason` already, with those."""
+    """`Payments` joined with `Outcomes` on `row`, in row order: all, or those of a data set that may be
+    listed; with `decision` and `reason` if there are decisions."""
     changes: Sequence[Change]
-    """Differences from an earlier run, as `changes.listed` gives them."""
+    """Differences from an earlier run, as from `changes.listed_changes`."""
     policy: Mapping[str, Verdict] | None
-    """Policy of the profile, which decides the actions offered for a row; None if unknown."""
+    """The profile's policy, which decides the actions offered for a row; None if unknown."""
     warned: Warned
-    """Which rows have which warning."""
+    """The warnings of each row."""
     sums: pl.DataFrame | None = None
-    """For a data set, the sums of all rows, from `groups.added_sums`; None if `rows` are all rows."""
+    """For a data set, the sums of all rows, from `groups.added_sums`; None if `rows` has all rows."""
 
 
 class Row(NamedTuple):
-    """One payment, as text to be shown."""
+    """One payment as text to show."""
 
     number: int
     place: str  # its position in the file; empty if the format has none
-    batch: str  # the batch that books it; empty if the format has none
+    batch: str  # its batch; empty if the format has none
     payment_id: str
     names: Difference
     account: str
     amount: str
     currency: str
-    amount_rank: int  # its position among the listed rows by amount, smallest first; 0 without an amount
+    amount_rank: int  # rank among the listed rows by amount, smallest first; 0 without an amount
     outcome: Outcome
     code: str
     reason: str
@@ -90,11 +90,11 @@ class Row(NamedTuple):
 class ActionGroup(NamedTuple):
     """The payments with the same next step."""
 
-    key: str  # its id on the page: the action, and the code if that has its own advice
+    key: str  # its ID on the page: the action, and the code if that has its own advice
     action: Action
     advice: Sentence  # the next step
     row_count: int
-    money: tuple[Money, ...]  # totals per currency, largest first, of the rows with a readable amount
+    money: tuple[Money, ...]  # totals of readable amounts per currency, largest first
     more_currency_count: int  # number of currencies not in `money`
     rows: tuple[Row, ...]  # largest amounts first; fewer than `row_count` if the page is full
 
@@ -103,11 +103,11 @@ class Pending(NamedTuple):
     """All payments that are not a match."""
 
     groups: tuple[ActionGroup, ...]
-    """Most money first; rows that are left for a later run come last."""
+    """Most money first; rows left for a later run come last."""
     row_count: int
     listed_count: int
     matches: ActionGroup | None
-    """The payments that are a match, for the search; None if the file has too many rows."""
+    """The matches, for the search; None if the file has too many rows."""
 
 
 def pending(
@@ -122,7 +122,7 @@ def pending(
 
     `rows` has one row per payment, with `COLUMNS` as in `frames.PAYMENTS` and `frames.OUTCOMES`. Decided rows
     are listed before those left for a later run, and large amounts before small ones, whatever the currency.
-    If `rows` are only those that may be listed, `sums` are those of all rows, from `sums_of`.
+    If `rows` has only payments that may be listed, `sums` covers all rows, from `sums_of`.
     """
     # For all payments, which may be millions, only the columns that decide the order are read.
     deciding = ("position", "check_outcome", "check_action", "group", *MONEY_FIELDS)
@@ -159,7 +159,7 @@ def pending(
 
 
 def groups_of(rows: pl.DataFrame) -> tuple[ActionGroup, ...]:
-    """The groups of rows in the order of `in_line`, with counts and money, without listed rows."""
+    """Return the groups of rows in the order of `in_line`, with counts and money, without listed rows."""
     return _groups(_sums(rows), lambda _: ())
 
 
@@ -178,20 +178,20 @@ def _groups(sums: pl.DataFrame, rows_of: Callable[[str], tuple[Row, ...]]) -> tu
 
 
 def sums_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows and money of non-matches for `pending`, by next step and currency."""
+    """Sum rows and money of non-matches for `pending`, by next step and currency."""
     open_rows = rows.lazy().filter(pl.col("check_outcome") != Outcome.MATCH).with_columns(group=_GROUP)
     return _sums(_with_money(open_rows.select("group", "check_action", *MONEY_FIELDS).collect()))
 
 
 def added_sums(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The combined sums of several sets of payments."""
+    """Return the combined sums of several sets of payments."""
     by = ("group", "check_action", "currency")
     added = pl.concat(parts).group_by(by).agg(pl.col("row_count", "summed_count", "decimal").sum())
     return added.sort("group", "currency")
 
 
 def listable(rows: pl.DataFrame, rows_max: int, also: pl.Series) -> pl.DataFrame:
-    """The payments that `pending` lists first, up to a number, and some others, with the columns `LISTED`."""
+    """Return at most `rows_max` payments that `pending` lists first, and the rows `also`, as `LISTED`."""
     some = rows.lazy().with_row_index("position").filter(pl.col("check_outcome") != Outcome.MATCH)
     deciding = _with_money(some.select("position", "check_outcome", *MONEY_FIELDS).collect())
     others = rows["row"].is_in(also.implode()).arg_true()
@@ -206,7 +206,7 @@ def _with_money(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums(rows: pl.DataFrame) -> pl.DataFrame:
-    """Sums of rows with `group`, `check_action`, `decimal` and `currency`."""
+    """Sum rows with `group`, `check_action`, `decimal` and `currency`."""
     readable = pl.col("decimal").filter(pl.col("decimal") >= 0)
     return rows.group_by("group", "check_action", "currency").agg(
         row_count=pl.len(), summed_count=readable.len(), decimal=readable.sum()
@@ -214,7 +214,7 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_line(rows: pl.DataFrame) -> pl.DataFrame:
-    """All rows in the order of review: row, group, outcome, action, `decimal` and `currency`."""
+    """Return all rows in review order: row, group, outcome, action, `decimal` and `currency`."""
     money, currency = money_of(rows)
     found = rows.select("row", "check_outcome", "check_action", group=_GROUP, position=pl.col("row"))
     found = found.with_columns(money.alias("decimal"), currency)
@@ -222,7 +222,7 @@ def in_line(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def numbered(rows: pl.DataFrame, numbers: Sequence[int], positions: RowPositions | None = None) -> list[Row]:
-    """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
+    """Return the payments with these row numbers, in this order; `rows` as for `pending`."""
     found = rows.select(*_columns_of(rows), "sort_code")[[number - 1 for number in numbers]]
     assert found["row"].to_list() == list(numbers)
     money, currency = money_of(found)
@@ -235,13 +235,13 @@ def _columns_of(rows: pl.DataFrame) -> list[str]:
 
 
 def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
-    """Decided rows first, then the others; large amounts before small ones."""
+    """Sort decided rows first, then the others; large amounts before small ones."""
     undecided = pl.col("check_outcome").is_in(list(UNDECIDED))
     return rows.sort(undecided, "decimal", "position", descending=[False, True, False], nulls_last=True)
 
 
 def _in_order(sums: pl.DataFrame) -> pl.DataFrame:
-    """The next steps, with their rows counted: most money first, rows that only time can change last."""
+    """Count the rows of each next step: most money first, rows that only time can change last."""
     return (
         sums.group_by("group", "check_action")
         .agg(pl.col("row_count").sum(), money=pl.col("decimal").sum())
@@ -294,7 +294,7 @@ def _names(row: dict[str, Any], compared: _Compared) -> Difference:
 
 
 def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
-    r"""Outside text, normalised, harmless and of limited length; absent text is empty.
+    r"""Return outside text normalised, harmless and of limited length; absent text is empty.
 
     >>> shown("Acme\u202e Ltd"), shown("x" * 9, 4)
     ('Acme\\u202e Ltd', 'xxxx… (9 characters)')
@@ -309,12 +309,12 @@ def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
 
 
 def money_texts(totals: Iterable[Money]) -> list[str]:
-    """Totals in the format of the current language."""
+    """Return totals in the format of the current language."""
     return [f"{amount_text(money.amount)} {currency_text(money.currency)}" for money in totals]
 
 
 def amount_text(amount: Decimal) -> str:
-    """An amount with grouped thousands, and a third decimal if it is not zero.
+    """Return an amount with grouped thousands, and a third decimal if it is not zero.
 
     >>> amount_text(Decimal("1234.500")), amount_text(Decimal("1.234"))
     ('1,234.50', '1.234')
@@ -323,5 +323,5 @@ def amount_text(amount: Decimal) -> str:
 
 
 def currency_text(code: str | None) -> str:
-    """A currency as in the file, shortened; a phrase if the file has none."""
+    """Return a currency as in the file, shortened; a phrase if the file has none."""
     return shown(code, CURRENCY_CHARS_MAX) or say("page.no_currency")

@@ -1,4 +1,4 @@
-"""Print the smaller tables on a terminal: plan, columns, caps, findings of the doctor."""
+"""Print the smaller tables on a terminal: plan, columns, caps and `doctor` tests."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -87,7 +87,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
 def _apis(forecast: Forecast) -> Table:
     cost = [">cost"] if forecast.costs else []
     apis = table_of("API", ">rows", ">calls", *cost, "at most", "about")
-    if cost:  # a wider last column must not cut off a figure
+    if cost:  # a wider last column must not cut off numbers
         apis.columns[-2].no_wrap, apis.columns[-2].overflow = False, "fold"
     for api in forecast.apis:
         apis.add_row(
@@ -108,7 +108,7 @@ def _apis(forecast: Forecast) -> Table:
 
 
 def _spared(forecast: Forecast) -> Iterator[Sentence]:
-    """Questions that need not be asked, and why the number may be too high."""
+    """Yield sentences on questions that need not be asked, and why their number may be too high."""
     if before := sum(api.answered_before_count for api in forecast.apis):
         yield Sentence("terminal.saved_by_answers", count=before)
     if reused := sum(api.reused_count for api in forecast.apis):
@@ -120,7 +120,7 @@ def _spared(forecast: Forecast) -> Iterator[Sentence]:
 
 
 def _costs(forecast: Forecast) -> Iterator[Sentence]:
-    """Cost of the calls and exclusions; nothing if no price is known."""
+    """Yield the cost of the calls and what it excludes; nothing if no price is known."""
     if not forecast.costs:
         return
     prices = [
@@ -134,10 +134,10 @@ def _costs(forecast: Forecast) -> Iterator[Sentence]:
 
 
 def _rejects(forecast: Forecast, width: int) -> Table:
-    """Broken rules: one line per row and rule if they are few, by kind if they are many."""
+    """List broken rules: one line per row and rule if few, by kind if many."""
     if sum(kind.row_count for kind in forecast.broken_rules) <= REJECTS_SHOWN_MAX:
         texts = {kind.message: _rule_text(kind, forecast.positions) for kind in forecast.broken_rules}
-        is_path = not position_pattern(forecast.positions)  # too long for a column of its own
+        is_path = not position_pattern(forecast.positions)  # too long for its own column
         each = []
         for reject in forecast.rejects:
             place = positions_in_words([reject.row], forecast.positions)
@@ -178,10 +178,10 @@ def print_columns(read: ColumnsRead, console: Console) -> None:
 
 
 def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
-    """Four columns if there is room; otherwise the field of a column is above its values."""
+    """Lay out four columns if there is room; otherwise put the field of a column above its values."""
     table = table_of("header", "field", "why", "values") if has_room else table_of("header", "read as")
     for shown in table.columns:
-        shown.no_wrap, shown.overflow = False, "fold"  # a header can be a sentence; an IBAN stays whole
+        shown.no_wrap, shown.overflow = False, "fold"  # headers can be sentences; IBANs stay whole
     if has_room:
         table.columns[1].no_wrap = True
     else:
@@ -199,7 +199,7 @@ def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
 
 
 def _why(column: Column) -> str:
-    """The rule of a column, the rejected candidates, and the `--map` that sets it."""
+    """Return the rule of a column, the rejected candidates and the `--map` that sets it."""
     values = {"rule": in_words(column.rule), "others": column.others}
     if column.disputed:
         why = Sentence("column.candidate_or" if column.others else "column.candidate", **values)
@@ -213,7 +213,7 @@ def _why(column: Column) -> str:
 def print_quota(
     uses: Sequence[tuple[str, int, int, datetime]], console: Console, *, shared: Sequence[Sentence] = ()
 ) -> None:
-    """Show (scope, used, cap, next day) of each cap, and sentences about caps counted elsewhere."""
+    """Print (scope, used, cap, next day) of each cap, and sentences about caps counted elsewhere."""
     for line in shared:
         console.print(text_line(line), soft_wrap=True)
     if not uses and shared:
@@ -230,7 +230,7 @@ def print_quota(
 def print_findings(
     findings: Iterable[tuple[Sentence | str, Sentence, bool | None]], console: Console
 ) -> None:
-    """Show (what, finding, passed or None) of each test, one line each."""
+    """Print (what, finding, passed or None) of each test, one line each."""
     table = Table.grid(padding=(0, 1, 0, 0))
     for what, detail, well in findings:
         mark, text = _mark(well), Text(f"{in_words(what)}: {visible(in_words(detail))}")
@@ -265,7 +265,7 @@ def _duration(api: ApiForecast) -> str:
 
 
 def print_changes(result: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
-    """Show the gravest of the listed changes on a console, if a run or a plan compared the file."""
+    """Print the gravest changes, if a run or a plan compared the file."""
     if (compared := comparisons_in_words(result)) is None:
         return
     nothing = say("changes.nothing") if result.compared is not None and result.compared.runs else ""
@@ -295,7 +295,7 @@ class FileEnd(NamedTuple):
 
 
 def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:
-    """The rows and amounts of several files, added up by outcome and currency."""
+    """Add up the rows and amounts of several files by outcome and currency."""
     every = [total for file in outcomes for total in file]
     by_outcome = {outcome: [total for total in every if total.outcome is outcome] for outcome in Outcome}
     return [
@@ -309,7 +309,7 @@ def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:
 
 
 def print_files(ends: Collection[FileEnd], console: Console) -> None:
-    """Print a line for each file, and the outcomes of all rows; nothing if no file has ended."""
+    """Print a line for each file and the outcomes of all rows; nothing if no file has ended."""
     if all(end.exit_code is None for end in ends):
         return
     console.print(Text(f"\n{say('terminal.files', files=counted(len(ends), 'file'))}", style="bold"))

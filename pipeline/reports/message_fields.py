@@ -1,4 +1,4 @@
-"""Print a payment format's fields on a terminal: their positions, and what the file states."""
+"""Print a payment file's fields on a terminal: their positions, and the file's own facts and totals."""
 
 from collections.abc import Iterator, Mapping
 
@@ -22,14 +22,14 @@ from schemas.columns import Column, ColumnsRead
 from schemas.summary import StatedControl
 
 COLUMNS_WIDTH_MIN = 110
-"""Terminal width with room for header, field, sentence and IBAN side by side."""
+"""Terminal width with room for header, field, sentence and IBAN next to each other."""
 VALUE_CHARS_MAX = 34
-"""The longest IBAN."""
+"""Length of the longest IBAN."""
 CONTROLS_LISTED_MAX = 20
 
 
 def print_fields(read: ColumnsRead, console: Console) -> None:
-    """Show the position of each field, the facts about the file, and whether its totals agree."""
+    """Print the position of each field, the facts about the file, and whether its totals agree."""
     payments, spoken = counted(read.row_count or 0, "payment"), in_words(read.format or "")
     title = say("terminal.fields_title", file=read.file, format=spoken, payments=payments)
     console.print(Text(visible(title), style="bold"))
@@ -49,7 +49,7 @@ def print_fields(read: ColumnsRead, console: Console) -> None:
 
 
 def values_in_short(column: Column) -> str:
-    """The shown values of a column, each no longer than an IBAN."""
+    """Return the shown values of a column, each no longer than an IBAN."""
     return "; ".join(
         value if len(value) <= VALUE_CHARS_MAX else f"{value[: VALUE_CHARS_MAX - 1]}…"
         for value in column.values
@@ -57,7 +57,7 @@ def values_in_short(column: Column) -> str:
 
 
 def _fields(columns: list[Column], *, has_room: bool) -> Table:
-    """Four columns if there is room; otherwise the values are below the position."""
+    """Lay out four columns if there is room; otherwise put the values below the position."""
     table = (
         table_of("field", "stands in", ">rows", "values")
         if has_room
@@ -83,7 +83,7 @@ def _facts(facts: Mapping[str, str]) -> Table:
 
 
 def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
-    """The totals that the file states, next to the actual ones; those that differ come first."""
+    """Yield the stated totals next to the actual ones; differing ones come first."""
     all_agree = all(control.agrees for control in read.controls)
     yield Text(
         controls_in_words(read.controls, read.control_count), style="green" if all_agree else "bold yellow"

@@ -1,7 +1,7 @@
-"""The figures of a run in the Prometheus text format, for a textfile collector.
+"""Write the figures of a run in the Prometheus text format, for a textfile collector.
 
 One file describes the last run of a job: it is a snapshot, so everything in it is a gauge. It has no payees'
-names and no accounts, and all users may read it, as the collector is another user. Source: Prometheus
+names or accounts, and all users may read it, as the collector runs as another user. Source: Prometheus
 documentation, "Exposition formats", text-based format 0.0.4.
 """
 
@@ -20,20 +20,20 @@ from schemas.summary import Summary
 class QuotaFigures:
     """The use of one daily cap."""
 
-    scope: str  # the server and the client
+    scope: str  # server and client
     used_count: int
     cap: int
 
 
 @dataclass(slots=True)
 class RunFigures:
-    """The figures of a command at its end, however it ends."""
+    """The figures of a command at its end, whatever ended it."""
 
     version: str
     started: datetime
     finished: datetime
     exit_status: int
-    summaries: Sequence[Summary] = ()  # summaries of the files that have an outcome file
+    summaries: Sequence[Summary] = ()  # of the files that have an outcome file
     quotas: Sequence[QuotaFigures] = field(default=())
 
 
@@ -44,14 +44,14 @@ def write_metrics(path: Path, text: bytes) -> None:
     """Replace a metrics file atomically; all users may read it.
 
     Raises:
-        OutputError, DiskError: it cannot be written.
+        OutputError, DiskError: the file cannot be written.
     """
     with write_atomically(path, readable_by_all=True) as file:
         file.write(text)
 
 
 def metrics_text(figures: RunFigures) -> str:
-    """The figures as text."""
+    """Return the figures as text."""
     return "".join(_family(name, meaning, samples) for name, meaning, samples in _families(figures))
 
 

@@ -11,42 +11,42 @@ from schemas.summary import OutcomeTotal
 
 CURRENCIES_DRAWN_MAX = 3
 DRAWN_CHARS_MAX = 36
-"""Total length of the drawn totals: they must fit side by side on half a screen."""
+"""Total length of the totals with bars, which must fit next to each other on half a screen."""
 CURRENCIES_NAMED_MAX = 200
-"""More currencies than exist; a hostile file can have one in every row."""
+"""More than all currencies that exist; a hostile file can have one in every row."""
 
 
 class Bar(NamedTuple):
-    """A number, and the bar next to it."""
+    """A number and its bar."""
 
     text: str
     """The number as text; empty if zero."""
     share: int
-    """Percentage of the whole file's rows, or of its money in that currency; at least 1 unless zero."""
+    """Percentage of the file's rows, or of its money in this currency; at least 1 unless zero."""
 
 
 class OutcomeLine(NamedTuple):
-    """One outcome."""
+    """The row of one outcome in the chart."""
 
     outcome: Outcome
     bars: tuple[Bar, ...]  # one for each header
 
 
 class Total(NamedTuple):
-    """The totals of a currency that is shown as text, without bars."""
+    """The totals of a currency, shown as text without bars."""
 
     currency: str
-    whole: str  # of the whole file
-    open: str  # of the rows that are not a match; empty if there are none
+    whole: str  # the file's total
+    open: str  # total of rows that are not a match; empty without any
 
 
 class Overview(NamedTuple):
     """The contents of the chart."""
 
     headers: tuple[str, ...]
-    """Rows first, then as many currencies as fit, by their number of rows."""
+    """Rows first, then as many currencies as fit, most rows first."""
     lines: tuple[OutcomeLine, ...]
-    """The outcomes that have rows."""
+    """Outcomes that have rows."""
     totals: tuple[str, ...]
     """Totals of the whole file, one for each header."""
     more: tuple[Total, ...]
@@ -58,7 +58,7 @@ class Overview(NamedTuple):
 
 
 def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
-    """Lay out the totals of a summary: a bar is a share of the whole, so all bars are comparable."""
+    """Lay out the totals of a summary; each bar is a share of the whole, so that all are comparable."""
     found = [total for total in outcomes if total.row_count]
     row_counts: dict[str | None, int] = {}
     for money in (money for total in found for money in total.totals):
@@ -102,7 +102,7 @@ def _text_of(amount: Decimal) -> str:
 
 
 def _drawn_count(totals: Sequence[str]) -> int:
-    """How many of the currencies with these totals fit: at least one."""
+    """Return how many currencies with these totals fit; at least one."""
     room = DRAWN_CHARS_MAX
     for count, total in enumerate(totals[:CURRENCIES_DRAWN_MAX]):
         room -= len(total)

@@ -1,6 +1,6 @@
-"""The report as one HTML page, without network access or active data, limited in size.
+"""Render the report as one HTML page of limited size, without network access or active data.
 
-The page has its own style and script, and a content-security policy that allows only these two, by their
+The page has its own style and script, and a content security policy that allows only these two, by their
 hashes (RELIABILITY, table E). The template or `payment_lines` escapes every text.
 """
 
@@ -48,23 +48,23 @@ from schemas.summary import Summary, WarningRow
 
 _PACKAGE = "pipeline.reports"
 ROWS_MAX = 20_000
-"""Maximum of payments listed on the page."""
+"""Most payments that the page lists."""
 ROWS_SEARCHED_MAX = 5_000
-"""Files with at most this many rows also have their matches on the page, for its search."""
+"""Most rows of a file whose matches are also on the page, for its search."""
 MONEY_AT_ONCE = 3
-"""Currencies next to a step; the others are above its rows."""
+"""Most currencies next to a step; others are above its rows."""
 BANKS_AT_ONCE = 12
-"""Rows of the table of banks; the workbook has a thousand."""
+"""Most rows of the table of banks; the workbook has a thousand."""
 BATCHES_AT_ONCE = 100
-"""Rows of the table of batches; the workbook has a thousand."""
+"""Most rows of the table of batches; the workbook has a thousand."""
 PARTS_AT_ONCE = 1_000
-"""Rows of the table of a data set's parts."""
+"""Most rows of the table of a data set's parts."""
 CHANGES_AT_ONCE = 20
-"""Changes shown at first; the others can be expanded."""
+"""Changes shown at first; a reader can expand the others."""
 ROWS_AT_ONCE = 500
-"""Payments in the document at a time."""
+"""Most payments in the browser's document at a time."""
 ROWS_ON_PAPER = 2_000
-"""Payments that are printed: those selected on the screen, in their order."""
+"""Most payments that are printed: those selected on the screen, in their order."""
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
 _TOLD_APART = (_REPEATED, *WORDS)
@@ -73,11 +73,11 @@ _TOLD_APART = (_REPEATED, *WORDS)
 def page(
     summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = (), *, sums: pl.DataFrame | None = None
 ) -> str:
-    """Render the report of one run, a whole HTML document.
+    """Render the report of one run as a whole HTML document.
 
-    It names payees and masks accounts. It lists at most `ROWS_MAX` payments that are not a match, and says if
-    there are more. `rows` has one row per payment of the file, with `groups.COLUMNS` of `Payments` and
-    `Outcomes`; for a data set, only those that may be listed, with `sums` from `groups.added_sums`.
+    The page names payees and masks accounts. It lists at most `ROWS_MAX` payments that are not a match, and
+    says if there are more. `rows` has one row per payment of the file, with `groups.COLUMNS` of `Payments`
+    and `Outcomes`; for a data set, only those that may be listed, with `sums` from `groups.added_sums`.
     """
     assert sums is not None or rows.height == summary.input.row_count
     rows_max, searched_max = (ROWS_MAX, ROWS_SEARCHED_MAX) if sums is None else (PARTS_ROWS_MAX, 0)
@@ -133,7 +133,7 @@ def template() -> Template:
         "capital": lambda text: text[:1].upper() + text[1:],
         "script_words": _script_words,
         "style": Markup(style),  # noqa: S704 (our own file, without placeholders)
-        "script": Markup(script),  # noqa: S704 (the same)
+        "script": Markup(script),  # noqa: S704 (our own file too)
         "policy": _policy(style, script),
         "counted": counted,
         "shown": shown,
@@ -152,7 +152,7 @@ def template() -> Template:
 
 
 def _markup(key: str, **values: Value) -> Markup:
-    """One of our sentences as markup, with escaped values."""
+    """Return one of our sentences as markup, with escaped values."""
     escaped = {name: escape(value) if isinstance(value, str) else value for name, value in values.items()}
     return Markup(say(key, **escaped))  # noqa: S704 (the words are ours, and the values escaped)
 
@@ -178,12 +178,12 @@ _PLACEHOLDERS = {name: f"{{{name}}}" for name in ("shown", "all", "first", "last
 
 
 def _script_words() -> dict[str, str]:
-    """The script's sentences, with values still in braces."""
+    """Return the script's sentences, with values still in braces."""
     return {name: say(key, **_PLACEHOLDERS) for name, key in _OF_SCRIPT.items()}
 
 
 def _policy(style: str, script: str) -> str:
-    """Content policy of the page: only this style and this script."""
+    """Return the content security policy of the page: only this style and script."""
     return (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'"
@@ -201,14 +201,14 @@ class WarningLine(NamedTuple):
     """A warning about some rows."""
 
     message: str
-    rows: str  # the rows: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"
+    rows: str  # all or the first rows: "row 2 (line 3)", "rows 2, 5 (lines 3, 6)"
 
 
 def warning_lines(warnings: Iterable[WarningRow], positions: RowPositions | None) -> list[WarningLine]:
-    """Each distinct warning with its rows and their positions; limited in number."""
+    """Return each distinct warning with its rows and their positions, up to a limit."""
     rows: dict[str, list[int]] = {}
     for warning in warnings:
-        # Other languages show the sentence of the code; details about the row are English.
+        # Other languages show the sentence of the code, as details about the row are English.
         text = warning.message if language() == ENGLISH else say(f"warned.{warning.code}")
         rows.setdefault(text, []).append(warning.row)
     return [
@@ -221,14 +221,14 @@ PAIRS_MAX = 50
 
 
 class Pair(NamedTuple):
-    """Two payments that are equal."""
+    """Two equal payments."""
 
     earlier: Row
     again: Row
 
 
 def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
-    """The repeated payments, in row order, each with the first equal one; at most `PAIRS_MAX`."""
+    """Return at most `PAIRS_MAX` repeated payments, in row order, each with the first equal one."""
     found = [
         (earlier, warning.row)
         for warning in summary.warnings
@@ -240,7 +240,7 @@ def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
 
 
 def repeated_count(summary: Summary) -> int:
-    """Payments that repeat an earlier one and may be paid twice."""
+    """Count the payments that repeat an earlier one and may be paid twice."""
     return sum(
         count.row_count for count in summary.warning_codes if count.code is WarningCode.PAYMENT_REPEATED
     )

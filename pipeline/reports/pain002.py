@@ -2,8 +2,8 @@
 
 It is what a bank would send after a verification of payees, in ISO's external codes: for each payment RCVC
 (match), RVMC (close match), RVNM (no match), RVNA (not possible) or RVNC (not yet answered), and for the
-message and each batch RCVC, RVCM (with mismatches) or RVNC. Payments to UK accounts have the same codes; this
-is our own convention, and the report says so. Values that the schema does not allow are left out.
+message and each batch RCVC, RVCM (with mismatches) or RVNC. Payments to UK accounts have the same codes, a
+convention of ours that the report states. Values that the schema does not allow are left out.
 """
 
 from collections.abc import Iterator
@@ -43,12 +43,12 @@ class ReportHeading(NamedTuple):
     """The header data of the report."""
 
     message_id: str  # at most 35 characters, and unique to each report
-    created: str  # time of writing: UTC, `2026-11-22T02:40:00Z`
-    simulated: bool  # whether a sandbox answered
+    created: str  # time of writing in UTC, `2026-11-22T02:40:00Z`
+    simulated: bool  # true if a sandbox answered
 
 
 def report(message: Message, outcomes: pl.DataFrame, heading: ReportHeading) -> Iterator[bytes]:
-    """Write a report about a payment file, piece by piece, in UTF-8.
+    """Yield the pieces of a report on a payment file, in UTF-8.
 
     `outcomes` has one row per payment, in file order: `check_outcome`, `check_code`, `check_matched_name`,
     `check_api`.
@@ -67,7 +67,7 @@ def report(message: Message, outcomes: pl.DataFrame, heading: ReportHeading) -> 
 
 
 def pieces(name: str) -> list[str]:
-    """A name in short lines that lose nothing if a reader trims them.
+    """Split a name into short lines that lose nothing if a reader trims them.
 
     >>> [len(piece) for piece in pieces("x" * 104 + " " + "y" * 35)]
     [103, 37]
@@ -82,7 +82,7 @@ def pieces(name: str) -> list[str]:
 
 
 def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The report on each payment."""
+    """Return the report on each payment."""
     batch = message.locations["level"].alias("batch")
     return pl.concat(
         [
@@ -106,7 +106,7 @@ def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matched_names(outcomes: pl.DataFrame) -> pl.Series:
-    """The account holder's name, for a close match, as lines of additional information."""
+    """Return the account holder's name for close matches, as lines of additional information."""
     is_close = pl.col("check_outcome").cast(pl.String) == Outcome.CLOSE_MATCH.value
     name = pl.col("check_matched_name").str.replace_all(_NO_XML, "\ufffd")
     names = outcomes.select(pl.when(is_close & (name != "")).then(name)).to_series()
@@ -123,7 +123,7 @@ def _lines(text: str) -> str:
 
 
 def _levels(message: Message, rows: pl.DataFrame, notes: str) -> pl.DataFrame:
-    """The message (first row) and each batch: its opening `text` and its statuses."""
+    """Return the opening `text` and the statuses of the message (first row) and each batch."""
     is_status = [(pl.col("status") == status.value).sum().alias(status) for status in Status]
     whole = rows.select(pl.lit(0, pl.Int64).alias("batch"), *is_status)
     counted = pl.concat([whole, rows.group_by("batch", maintain_order=True).agg(is_status)])
@@ -134,7 +134,7 @@ def _levels(message: Message, rows: pl.DataFrame, notes: str) -> pl.DataFrame:
 
 
 def _level(message: Message, notes: str) -> pl.Expr:
-    """The status of the message or a batch, before its payments."""
+    """Return the status of the message or a batch, which precedes its payments."""
     is_message = pl.col("batch") == 0
     every = pl.sum_horizontal(*Status)
     status = (
@@ -165,7 +165,7 @@ def _level(message: Message, notes: str) -> pl.Expr:
 
 
 def _counted(status: Status) -> pl.Expr:
-    """The number of payments with a status, even 0, except for unfinished payments."""
+    """Return the number of payments with a status, even 0, except for unfinished payments."""
     count = pl.col(status)
     if status is Status.NOT_COMPLETED:
         count = pl.when(count > 0).then(count)
@@ -176,14 +176,14 @@ def _counted(status: Status) -> pl.Expr:
 
 
 def _notes(outcomes: pl.DataFrame, heading: ReportHeading) -> str:
-    """Notes about the whole report for its reader."""
+    """Return notes for the reader on the whole report."""
     is_uk = outcomes["check_api"].cast(pl.String).is_in(UK_APIS).any()
     notes = [note for note, holds in ((SIMULATED, heading.simulated), (SAME_CODES, is_uk)) if holds]
     return f"<StsRsnInf>{''.join(map(_lines, notes))}</StsRsnInf>" if notes else ""
 
 
 def _opening(heading: ReportHeading, level: str) -> str:
-    """Everything before the first batch."""
+    """Return everything before the first batch."""
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="{NAMESPACE}">\n<CstmrPmtStsRpt>\n'
         f"<GrpHdr><MsgId>{escape(heading.message_id)}</MsgId><CreDtTm>{heading.created}</CreDtTm></GrpHdr>\n"
@@ -192,7 +192,7 @@ def _opening(heading: ReportHeading, level: str) -> str:
 
 
 def _batch_opening() -> pl.Expr:
-    """The text before the first payment of a batch: the end of the previous batch, and this one's start."""
+    """Return the text before a batch's first payment: the previous batch's end and this one's start."""
     closing = pl.when("is_very_first").then(pl.lit("")).otherwise(pl.lit("</OrgnlPmtInfAndSts>\n"))
     return (
         pl.when("is_first")
@@ -247,16 +247,16 @@ def _account() -> pl.Expr:
 
 
 def _fitting(column: str, pattern: str) -> pl.Expr:
-    """The texts that the schema allows; null for others."""
+    """Return the texts that the schema allows; null for others."""
     text = pl.col(column)
     return pl.when(text.str.contains(pattern) & ~text.str.contains(_NO_XML)).then(text)
 
 
 def _element(tag: str, text: pl.Expr) -> pl.Expr:
-    """An element with a text; nothing without one."""
+    """Return an element with a text; nothing without a text."""
     return pl.format(f"<{tag}>{{}}</{tag}>", text.str.replace_many(_MARKUP)).fill_null("")
 
 
 def _around(tag: str, inside: pl.Expr) -> pl.Expr:
-    """An element with others in it; nothing if it would be empty."""
+    """Return an element around others; nothing if it would be empty."""
     return pl.when(inside != "").then(pl.format(f"<{tag}>{{}}</{tag}>", inside)).otherwise(pl.lit(""))

@@ -1,6 +1,6 @@
-"""Payments as lines of the page's table, which may have thousands; a template would take five times as long.
+"""Write payments as lines of the page's table. It may have thousands; a template takes five times as long.
 
-All texts of a line are escaped together, before markup is added, so none can be forgotten.
+All texts of a line are escaped together before markup is added, so that none can be forgotten.
 """
 
 import re
@@ -13,24 +13,24 @@ from pipeline.reports.groups import Row
 from pipeline.reports.wording import in_words, say
 
 ID_CHARS_MAX = 35
-"""Longest id that stays on one line: the maximum in payment messages."""
+"""Longest ID that stays on one line: the maximum in payment messages."""
 AMOUNT_CHARS_MAX = 20
 """Longest amount that stays on one line: hundreds of billions with three decimals."""
 
-# Texts never contain these, as `groups.shown` removes control characters.
+# Never in texts, as `groups.shown` removes control characters.
 _BETWEEN, _MARK, _MARK_END = "\0", "\1", "\2"
 _WORD_END = re.compile("[_/.:-]")
 _AFTER_A_SIGN = re.compile("(?<=[_/.:])")
-"""A sign in an id after which to break; browsers break after hyphens anyway."""
+"""The position after a sign at which an ID may break; browsers break after hyphens anyway."""
 
 
 def payment_lines(rows: Iterable[Row]) -> Markup:
-    """The lines of the table on the page, in the order of the rows."""
+    """Return the lines of the table on the page, in row order."""
     return Markup("".join(map(_line, rows)))  # noqa: S704 (each line escapes its texts)
 
 
 def breakable(text: str) -> Markup:
-    """A code or id as text that may break across lines only after a sign."""
+    """Return a code or ID as text that may break across lines only after a sign."""
     return Markup(_breakable(str(escape(text))))  # noqa: S704 (escaped here)
 
 
@@ -82,7 +82,7 @@ def _line(row: Row) -> str:
 
 
 def _escaped(*texts: str) -> list[str]:
-    """The texts as markup, with their differences highlighted."""
+    """Return the texts as markup, with their differences highlighted."""
     escaped = str(escape(_BETWEEN.join(texts)))
     return escaped.replace(_MARK, "<mark>").replace(_MARK_END, "</mark>").split(_BETWEEN)
 
@@ -92,7 +92,7 @@ def _marked(pieces: Sequence[Piece]) -> str:
 
 
 def _endless(text: str, chars_max: int) -> bool:
-    """True if a word of an id or an amount is too long to be shown in one piece.
+    """True if a word of an ID or an amount is too long to show in one piece.
 
     >>> _endless("PAYROLL-2026/0001", 8), _endless("PAYROLLS2026", 8)
     (False, True)

@@ -1,4 +1,4 @@
-"""The sentences behind the reasons of outcomes, for pages in languages other than the outcome file's.
+"""The sentences behind outcomes' reasons, for pages in languages other than the outcome file's.
 
 A run stores them next to its outcome file, each reason once. Earlier versions stored none; their reasons stay
 English.
@@ -18,18 +18,18 @@ SaidReasons = Mapping[str, str]
 
 
 def said_reasons(reasons: Reasons) -> SaidReasons:
-    """The frame as a mapping."""
+    """Return the frame as a mapping."""
     return dict(reasons.iter_rows())
 
 
 def sentences_of(reason: str, reasons: SaidReasons, positions: RowPositions | None) -> list[Sentence | str]:
-    """The sentences of a `check_reason`, which may name positions of rows; itself if they are unknown."""
+    """Return the sentences of a `check_reason`, with positions of rows; its text if they are unknown."""
     recorded = reasons.get(reason)
     return [reason] if recorded is None else [sentence_of(one, positions) for one in json.loads(recorded)]
 
 
 def sentence_of(data: list[Any], positions: RowPositions | None) -> Sentence:
-    """A sentence of `frames.FINDINGS`; row numbers get their positions."""
+    """Return a sentence of `frames.FINDINGS`, with positions for row numbers."""
     return _located(Sentence.of_data(data), positions)
 
 

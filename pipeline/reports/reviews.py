@@ -23,7 +23,7 @@ from schemas.review import ControlTotal, Fix, Split
 
 
 def print_fix(done: Fix, console: Console) -> None:
-    """Print the required and the written corrections, and how to continue."""
+    """Print the required and written corrections, and how to continue."""
     if done.simulated:
         console.print(text_line(SIMULATED, "bold reverse yellow"))
     for line in _to_correct(done):
@@ -45,7 +45,7 @@ def print_fix(done: Fix, console: Console) -> None:
 
 
 def _to_correct(done: Fix) -> Iterator[Sentence]:
-    """The number of rows to correct, and whether a payment file was written."""
+    """Yield the number of rows to correct, and whether a payment file was written."""
     if not done.row_count:
         yield Sentence("review.nothing_to_correct", corrections=done.corrections)
         return
@@ -62,7 +62,7 @@ def _to_correct(done: Fix) -> Iterator[Sentence]:
 
 
 def print_split(done: Split, console: Console) -> None:
-    """Show the control totals, and why rows are held."""
+    """Print the control totals, and why rows are held."""
     if done.simulated:
         console.print(text_line(SIMULATED, "bold reverse yellow"))
     totals = table_of("file", ">rows", ">amount")

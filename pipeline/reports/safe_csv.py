@@ -1,4 +1,4 @@
-"""CSV for people who open it in a spreadsheet: no cell is run.
+"""Write CSV for people who open it in a spreadsheet: no cell is run.
 
 A spreadsheet runs a cell that starts like a formula, and the names in a payment file are untrusted. Such
 cells get a leading apostrophe. The file is for reading only: a program that processed it would keep the
@@ -14,13 +14,12 @@ import polars as pl
 from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect, as_text
 
-# White space and invisible characters before the sign do not stop a spreadsheet, nor does the
-# full-width form of the sign.
+# Spreadsheets also obey a sign after white space or invisible characters, and full-width signs.
 _RUNS = r"^(?:[\t\r\n\x00]|[\s\p{Cc}\p{Cf}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, delimiter: str | None) -> None:
-    """Write a table with every cell quoted, escaped and marked as UTF-8; no delimiter means a comma.
+    """Write a table as UTF-8 with a mark, every cell quoted and escaped; None means a comma.
 
     Raises:
         OSError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""The activity in a shared ledger, printed for an operator."""
+"""Print the activity in a shared ledger for an operator."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, Ru
 
 
 def print_status(status: LedgerStatus, console: Console) -> None:
-    """Show the open runs, the asking processes, and the limits of each."""
+    """Print the open runs, the asking processes and the limits of each."""
     title = Sentence("status.title", ledger=status.ledger, time=Moment(status.time))
     console.print(text_line(title, "bold"), soft_wrap=True)
     for line in _lines(status):

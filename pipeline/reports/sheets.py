@@ -1,4 +1,4 @@
-"""The contents of each sheet of the workbook: rows, headers, widths."""
+"""The sheets of the workbook: their rows, headers and widths."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -16,29 +16,29 @@ class SheetColumn(NamedTuple):
     """A column of a sheet."""
 
     header: str
-    """English; people see `in_words` of it."""
+    """In English; people see it translated by `header_in_words`."""
     source: str | None
-    """The column of the rows; None if people fill it in."""
+    """The source column in the rows; None if people fill it in."""
     width: int
-    """The maximum width in characters; the minimum for an amount, as numbers must never be cut."""
+    """Maximum width in characters; for amounts the minimum, as numbers must never be cut."""
     wraps: bool = False
     is_printed: bool = True
     is_input: bool = False
-    """True if people write into it; it is then present even if no row has a value."""
+    """True if people write into it; it is then there even if no row has a value."""
 
 
 class ReportSheet(NamedTuple):
     """A sheet of rows."""
 
-    name: str  # English, as a column's header
-    title: str  # the key of its sentence
+    name: str  # in English, like a column's header
+    title: str  # key of its sentence
     which: pl.Expr
     columns: Sequence[SheetColumn]
-    colour: str  # colour of the sheet's tab
+    colour: str  # of the sheet's tab
 
 
 def header_in_words(header: str) -> str:
-    """A header or sheet name in the current language; its key is made from the English words."""
+    """Return a header or sheet name in the current language; its key is made from the English words."""
     return say(key_of(header))
 
 
@@ -158,7 +158,7 @@ ALL = ReportSheet(
 
 
 def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColumn]:
-    """The columns that the rows have, as wide as their contents up to a limit, for screen and paper."""
+    """Return the columns that the rows have, as wide as their contents but no wider than screen and paper."""
     there = {None, *rows.columns}
     columns = [
         column if column.source in there else column._replace(source=None)
@@ -177,12 +177,12 @@ def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColu
 
 
 def _char_count(text: pl.Expr) -> pl.Expr:
-    """Width of a text in characters: a column is measured in digits, and capitals are wider."""
+    """Return the width of a text in characters: a column is measured in digits, and capitals are wider."""
     return text.str.len_chars() + text.str.count_matches(r"\p{Lu}") // 4
 
 
 def _header_width(header: str) -> int:
-    """Width of a header in two lines, with the filter button."""
+    """Return the width of a header in two lines, with the filter button."""
     words = header.split()
     cuts = ((" ".join(words[:index]), " ".join(words[index:])) for index in range(1, len(words) + 1))
     return min(max(map(len, lines)) for lines in cuts) + _FILTER_CHARS
@@ -190,7 +190,7 @@ def _header_width(header: str) -> int:
 
 def _width(column: SheetColumn, char_count: int, kind: pl.DataType) -> int:
     if kind == pl.Decimal:
-        comma_count = max(char_count - 4, 0) // 3  # a comma for each three digits before the point
+        comma_count = max(char_count - 4, 0) // 3  # one for every three digits before the point
         return max(column.width, char_count + comma_count + _MARGIN_CHARS)
     return min(column.width, max(_header_width(header_in_words(column.header)), char_count + _MARGIN_CHARS))
 
@@ -201,7 +201,7 @@ _FILTER_CHARS = 4
 
 
 def shown(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows as the sheets show them: exact amounts, the account as one text, enums as words."""
+    """Return the rows as the sheets show them: exact amounts, the account as one text, enums as words."""
     return with_money(rows).with_columns(
         account=pl.concat_str("sort_code", "account_number", "iban", separator=" ", ignore_nulls=True),
         account_type_found=pl.col("check_code")

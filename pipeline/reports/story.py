@@ -1,4 +1,4 @@
-"""Print one row's history on a terminal: readable at 60 columns, without colour, and in a pipe."""
+"""Print one row's history on a terminal, readable at 60 columns, without colour and in a pipe."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
@@ -33,12 +33,12 @@ _WORDS = {
     "line": "places.lines",
     "sheet row": "places.sheet_rows",
 }
-"""English words in the document -> the keys of their sentences."""
+"""English words in the document -> keys of their sentences."""
 _APPROVED = {True: "story.approved_self", False: "story.approved_other"}
 
 
 def print_story(story: Story, console: Console, reasons: SaidReasons = _NONE) -> None:
-    """Print a history. Text from the file or the server is shown as text; `reasons` serve other languages."""
+    """Print a history. Text from the file or server is shown as is; `reasons` has sentences to translate."""
     key = "story.title" if story.place is None else "story.title_at"
     heading = Sentence(
         key,
@@ -123,7 +123,7 @@ def _word(word: str) -> str:
 
 
 def _place(text: str) -> str:
-    """The position of a row, such as `line 2`, in the language of the terminal."""
+    """Return the position of a row, such as `line 2`, in the terminal's language."""
     unit, _, number = text.rpartition(" ")
     if unit in _WORDS:
         return say(_WORDS[unit], count=1, places=number)
@@ -149,7 +149,7 @@ def _lines_of(attempt: StoryAttempt) -> Iterable[tuple[str, str]]:
 
 
 def _request(attempt: StoryAttempt) -> str:
-    """A request in one or two lines: when it was sent, its correlation id, its result."""
+    """Return a request in one or two lines: when it was sent, its correlation ID and its result."""
     ended = " ".join(filter(None, (_word(attempt.ended), attempt.code)))
     sent = attempt.sent[:23].replace("T", " ")
     if not attempt.ended_at:
@@ -178,12 +178,12 @@ def _lines_of_payment(placed: StoryPayment) -> Iterable[tuple[str, str]]:
 
 
 def _moment(time: str) -> str:
-    """A time; a bank may have stated one without a zone."""
+    """Return a time in words; a bank may have stated one without a zone."""
     return f"{time[:19].replace('T', ' ')}{' UTC' if time.endswith('Z') else ''}"
 
 
 def _to_do(outcome: OutcomeColumns) -> str:
-    """The next step: that of the code if there was no usable reply, else that of the action."""
+    """Return the next step: by the code if there was no usable reply, else by the action."""
     of_code = MEANINGS.get((AnswerState.UNANSWERED, outcome.check_code))
     if outcome.check_outcome is Outcome.UNANSWERED and of_code is not None and of_code.advice:
         return in_words(of_code.advice)

@@ -1,4 +1,4 @@
-"""Print the summary on a terminal: readable at 80 columns, without colour, and in a pipe."""
+"""Print the summary on a terminal, readable at 80 columns, without colour and in a pipe."""
 
 import errno
 import os
@@ -38,7 +38,7 @@ ROWS_SHOWN_MAX = 10
 _LINES_BELOW = 4
 """Lines kept free below a summary for the paths of files and the prompt."""
 LEFT_OUT_MAX = 2
-"""The levels to which `render` can shorten a summary."""
+"""The number of levels by which `render` can shorten a summary."""
 _NONE: SaidReasons = {}
 ROOMY_WIDTH = 72
 """Terminal width at which a table of four columns leaves room for a sentence."""
@@ -77,18 +77,18 @@ def render(
 
 
 def console() -> Console:
-    """The console for progress: standard error. Text from files is shown as text."""
+    """Return the console for progress, on standard error. It does not interpret markup in text from files."""
     return _Console(stderr=True, markup=False, highlight=False, emoji=False)
 
 
 def answers() -> Console:
-    """The console for the answer of a command: standard output. If the reader closes it, printing ends."""
+    """Return the console for a command's answer: standard output. If the reader closes it, printing ends."""
     file = sys.stdout if sys.stdout.isatty() else cast(TextIO, _Unpadded())
     return _Answers(file=file, markup=False, highlight=False, emoji=False)
 
 
 def text_line(text: Sentence | str, style: str = "") -> Text:
-    """A line of a terminal, without control characters."""
+    """Return a line for a terminal, without control characters."""
     return Text(visible(in_words(text)), style=style)
 
 
@@ -96,7 +96,7 @@ class _Console(Console):
     """A console that reports a closed pipe like any other failed output."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the error; Rich would end the process with 1, which is the status of --fail-on."""
+        """Raise the error; Rich would end the process with 1, the status of --fail-on."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
@@ -104,7 +104,7 @@ class _Unpadded:
     """Standard output for files and pipes, without padding after a table's last column."""
 
     def __getattr__(self, name: str) -> object:
-        """Everything else is that of the stream."""
+        """Return any other attribute of the stream."""
         return getattr(sys.stdout, name)
 
     def write(self, text: str) -> int:
@@ -113,14 +113,14 @@ class _Unpadded:
 
 
 class _Answers(Console):
-    """A console whose reader, such as `head`, may close the pipe: then only the printing ends."""
+    """A console whose reader, such as `head`, may close the pipe, which ends only the printing."""
 
     def on_broken_pipe(self) -> None:
         """Stop printing."""
         self.quiet = True
 
 
-def print_summary(  # noqa: PLR0913 (what a run came to, and how it is said)
+def print_summary(  # noqa: PLR0913 (the result of a run, and how to print it)
     summary: Summary,
     folder: Path,
     console: Console,
@@ -129,7 +129,7 @@ def print_summary(  # noqa: PLR0913 (what a run came to, and how it is said)
     next_step: Sentence | None = None,
     reasons: SaidReasons = _NONE,
 ) -> None:
-    """Print a summary, and the paths of the files; `reasons` translate it."""
+    """Print a summary and the paths of the files; `reasons` has sentences to translate."""
     if already_finished:
         console.print(text_line(Sentence("terminal.finished_already", time=summary.finished), "bold"))
     layouts = (render(summary, next_step, reasons, left_out=number) for number in range(LEFT_OUT_MAX + 1))
@@ -157,7 +157,7 @@ def _title(summary: Summary) -> RenderableType:
 
 
 def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
-    """Rows and amounts by outcome, without outcomes that have no rows; `between` separates currencies."""
+    """Return rows and amounts by outcome, without empty outcomes; `between` separates currencies."""
     table = table_of("outcome", ">rows", ">amount")
     for total in totals:
         if total.row_count == 0:
@@ -169,7 +169,7 @@ def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
 
 
 def _codes_alone(summary: Summary) -> Text:
-    """The codes and their rows, if their meanings would not fit on the screen."""
+    """List the codes and their rows, for screens on which their meanings do not fit."""
     counts = (
         f"{one.code} {number(one.row_count)}" for one in summary.codes if one.outcome is not Outcome.MATCH
     )
@@ -177,7 +177,7 @@ def _codes_alone(summary: Summary) -> Text:
 
 
 def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
-    """The explanation of every outcome but a match."""
+    """Explain every outcome except a match."""
     order = list(Outcome)
     table = table_of(">rows", "code", "what it means, and what to do")
     for count in sorted(summary.codes, key=lambda count: order.index(count.outcome)):
@@ -194,7 +194,7 @@ def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
 
 
 def _attention(summary: Summary, *, is_listed: bool) -> RenderableType:
-    """The number of rows to review before payment, and the worst of them, largest first."""
+    """Return the number of rows to review before payment, and the worst of them, largest first."""
     count, row_count = summary.to_look_at_count, summary.input.row_count
     key = "terminal.nothing_asked" if summary.is_unasked else "terminal.need_a_look"
     title = text_line(Sentence(key, count=count, row_count=row_count), "bold")
@@ -215,7 +215,7 @@ def _attention(summary: Summary, *, is_listed: bool) -> RenderableType:
 
 
 def header_of(text: str) -> Sentence:
-    """The sentence of a header; its key is made from the English words.
+    """Return the sentence of a header; its key is made from the English words.
 
     >>> header_of("payment id").key
     'header.payment_id'
@@ -224,9 +224,9 @@ def header_of(text: str) -> Sentence:
 
 
 def table_of(*headers: str) -> Table:
-    """A plain table; a header that starts with > marks a column of numbers. Only the last column wraps.
+    """Return a plain table; a header that starts with > marks numbers. Only the last column wraps.
 
-    The headers are given in English, and shown in the language of the terminal.
+    Headers are given in English and shown in the terminal's language.
     """
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for header in headers:
@@ -238,7 +238,7 @@ def table_of(*headers: str) -> Table:
 
 
 def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: int) -> Table:
-    """Broken rules in columns, or stacked on narrow terminals: first cell, field, code, sentence."""
+    """Lay out broken rules in columns, stacked on narrow terminals: first cell, field, code, sentence."""
     heading = "what is wrong, and what to do"
     table = table_of(first, "field", "code", heading) if width >= ROOMY_WIDTH else table_of(first, heading)
     for row, name, code, sentence in rows:
@@ -255,7 +255,7 @@ def _code(code: str, outcome: Outcome) -> Text:
 
 
 def _asked(summary: Summary) -> Sentence:
-    """What was asked, or that the bank's reports answer."""
+    """Say what was asked, or that the bank's reports answer."""
     if summary.is_bank_answered:
         return Sentence("terminal.by_bank_reports", count=len(summary.bank_reports))
     sent = sum(call.request_count for call in summary.calls)

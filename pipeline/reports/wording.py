@@ -1,4 +1,4 @@
-"""The result of a run in words: sentences shared by page, workbook and terminal."""
+"""The result of a run in words, for page, workbook and terminal."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ from schemas.summary import CurrencySources, Money, NotPayment, StatedControl, W
 SIMULATED = Sentence("terminal.simulated")
 ROWS_NAMED_MAX = 10
 BY_POLICY = "policy"
-"""In place of a warning's code: a match that the policy does not release."""
+"""Replaces a warning's code for a match that the policy does not release."""
 ADVICE = {
     Action.PAY: Sentence("todo.pay"),
     Action.FIX_NAME: Sentence("todo.fix_name"),
@@ -38,21 +38,21 @@ ADVICE_BY_CODE: Mapping[str, Sentence] = {
     "NO_API": Sentence("todo.add_section"),  # the row may be correct
     "RESPONDER_BIC_UNKNOWN": Sentence("todo.give_bic"),
     "FOURHUN": Sentence("todo.check_details_or_ask_provider"),
-    "HTTPERR": RETRY_ELSEWHERE,  # it is an answer, unlike other codes worth retrying
+    "HTTPERR": RETRY_ELSEWHERE,  # this is an answer, unlike other codes worth retrying
     TOO_LARGE: _ASK_PROVIDER,
     WRONG_FORM: _ASK_PROVIDER,
     BY_POLICY: Sentence("todo.policy_wants_look"),
     **{code: Sentence(f"warning.{code}") for code in ABOUT_THE_PAYEE},
     **{code: meaning.advice for code, meaning in OF_REPORTS.items() if meaning.advice is not None},
 }
-"""The same for codes whose next step differs from that of their action, and for a match that needs review."""
+"""The next step for codes that differ from their action's, and for a match that needs review."""
 _OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')
 _BLANK_KEPT = "\0"
-"""A blank at which no line breaks; `visible` removes it from all sentences."""
+"""Marks a blank at which lines do not break; `visible` removes it from all sentences."""
 
 
 def between_words(sentence: str, width: int) -> str:
-    """A sentence wrapped for a terminal; an option and its value stay together.
+    """Wrap a sentence for a terminal; an option and its value stay together.
 
     >>> print(between_words('say which with --map name=Tenant or --map "name=The owner"', 33))
     say which with --map name=Tenant
@@ -63,22 +63,22 @@ def between_words(sentence: str, width: int) -> str:
 
 
 def advice(action: Action, code: str) -> Sentence:
-    """The next step for a row."""
+    """Return the next step for a row."""
     return ADVICE_BY_CODE.get(code) or ADVICE[action]
 
 
 def say(key: str, /, **values: Value) -> str:
-    """A sentence of the catalogues in the current language, for any surface."""
+    """Return a sentence of the catalogues in the current language, for any surface."""
     return rendered(Sentence(key, **values), SurfaceKind.ANY)
 
 
 def number(count: float | Decimal, style: str = ",") -> str:
-    """A number in the format of the current language."""
+    """Return a number in the format of the current language."""
     return format(Number.of(count, language()), style)
 
 
 def counted(count: int, thing: str) -> str:
-    """A count with its noun.
+    """Return a count with its noun.
 
     >>> counted(1, "row"), counted(1200, "row")
     ('1 row', '1,200 rows')
@@ -89,7 +89,7 @@ def counted(count: int, thing: str) -> str:
 def which_rows(
     rows: Sequence[int], row_count: int | None = None, *, positions: RowPositions | None = None
 ) -> str:
-    """Row numbers, only the first ones if there are many; `row_count` is their total.
+    """List row numbers, only the first if there are many; `row_count` is the total.
 
     Row numbers have no thousands separators, which would look like commas in a list.
 
@@ -101,12 +101,12 @@ def which_rows(
 
 
 def positions_in_words(rows: Sequence[int], positions: RowPositions | None) -> str:
-    """Positions of rows, such as `lines 24, 25`; empty if the format has none, or there is no row."""
+    """List positions of rows, such as `lines 24, 25`; empty without rows, or if the format has none."""
     return say("places.at", places=positions_named(rows, positions)) if positions is not None and rows else ""
 
 
 def position_pattern(positions: RowPositions | None) -> str:
-    """The pattern for `position_texts`, if positions have words; paths have none."""
+    """Return the pattern for `position_texts`; empty for paths, which have no words."""
     match None if positions is None else positions.unit:
         case "line":
             return say("places.lines", count=1, places="{}")
@@ -117,13 +117,13 @@ def position_pattern(positions: RowPositions | None) -> str:
 
 
 def in_brackets(rows: Sequence[int], positions: RowPositions | None) -> str:
-    """The positions in brackets, to follow the numbers of the rows."""
+    """Return the positions in brackets, to follow the row numbers."""
     where = positions_in_words(rows, positions)
     return f" ({where})" if where else ""
 
 
 def visible(text: str) -> str:
-    r"""Text in which characters that a terminal would act on are made visible.
+    r"""Make characters visible that a terminal would act on.
 
     >>> visible("Acme [bold]\x1b[31m")
     'Acme [bold]\\x1b[31m'
@@ -139,12 +139,12 @@ def visible(text: str) -> str:
 
 
 def money_text(money: Money) -> str:
-    """A total with its currency: `1,234.56 GBP`."""
+    """Return a total with its currency: `1,234.56 GBP`."""
     return f"{number(money.amount)} {visible(money.currency or say('page.no_currency'))}"
 
 
 def price_text(price: Price) -> str:
-    """A price with as many decimals as it needs, at least two.
+    """Return a price with as many decimals as it needs, at least two.
 
     >>> from decimal import Decimal
     >>> price_text(Price(amount=Decimal("1234.5"), currency="GBP"))
@@ -157,7 +157,7 @@ def price_text(price: Price) -> str:
 
 
 def money_lines(row_count: int, totals: Sequence[Money]) -> str:
-    """Totals, one per line, and the number of rows in no total."""
+    """Return totals, one per line, and the number of rows that no total includes."""
     lines = [money_text(money) for money in totals]
     if without_count := row_count - sum(money.row_count for money in totals):
         lines.append(say("terminal.rows_without_amount", rows=counted(without_count, "row")))
@@ -165,7 +165,7 @@ def money_lines(row_count: int, totals: Sequence[Money]) -> str:
 
 
 def warning_text(count: WarningCount, positions: RowPositions | None = None) -> str:
-    """A warning, and its rows with their positions in the file."""
+    """Return a warning, and its rows with their positions in the file."""
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
     where = f"; {positions_in_words(count.rows, positions)}{more}" if positions is not None else ""
@@ -175,17 +175,17 @@ def warning_text(count: WarningCount, positions: RowPositions | None = None) -> 
 
 
 def note_sentences(notes: Iterable[str]) -> list[str]:
-    """A line for each note on the choice of columns."""
+    """Return a line for each note on the choice of columns."""
     return [in_words(Sentence("terminal.note", note=in_words(note))) for note in notes]
 
 
 def not_payment_sentences(rows: Iterable[NotPayment]) -> list[str]:
-    """A line for each row that is not a payment; differing figures are warnings."""
+    """Return a line for each row that is not a payment; differing figures are warnings."""
     return [_warning(row.sentence) if row.agrees is False else in_words(row.sentence) for row in rows]
 
 
 def in_words(sentence: Sentence | str) -> str:
-    """A sentence in the words of a terminal; a text unchanged."""
+    """Return a sentence in the words of a terminal; text is unchanged."""
     return rendered(sentence, SurfaceKind.COMMAND)
 
 
@@ -194,7 +194,7 @@ def _warning(text: str) -> str:
 
 
 def currency_sentences(sources: CurrencySources) -> list[str]:
-    """The source of the currencies, if the file does not state all of them."""
+    """Return the source of the currencies, if the file does not state all of them."""
     ways = [
         (sources.given, Sentence("terminal.by_currency_column")),
         (sources.beside_amount, Sentence("terminal.beside_amount")),
@@ -208,7 +208,7 @@ def currency_sentences(sources: CurrencySources) -> list[str]:
 
 
 CONTROLS_SHOWN_MAX = 5
-"""Differing control totals that are shown; a file cut off within one batch has two or three."""
+"""Most differing control totals shown; a file cut off within one batch has two or three."""
 _SAID_OTHERWISE = {
     "name_chars_max": "fact.at_most_chars",
     "sealed": "fact.signed",
@@ -218,7 +218,7 @@ _SAID_OTHERWISE = {
 
 
 def facts_in_words(facts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Facts about the whole file: name and value."""
+    """Return name and value of facts about the whole file."""
     otherwise = {
         name: _SAID_OTHERWISE.get(name, _SAID_OTHERWISE.get(f"{name} {fact}")) for name, fact in facts.items()
     }
@@ -230,7 +230,7 @@ def facts_in_words(facts: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
-    """The number of totals that the file states, and of those that differ from its payments."""
+    """Return how many totals the file states, and how many differ from its payments."""
     differing_count = sum(not control.agrees for control in controls)
     if not differing_count:
         return say("controls.agree", count=count)
@@ -240,7 +240,7 @@ def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
 
 
 def difference_sentences(controls: Sequence[StatedControl]) -> list[str]:
-    """A warning for each stated control total that differs from the payments; only the first ones if many."""
+    """Warn of each control total that differs from the payments; only of the first if there are many."""
     sentences = [control.difference for control in controls if control.difference]
     lines = [_warning(sentence) for sentence in sentences[:CONTROLS_SHOWN_MAX]]
     more_count = len(sentences) - len(lines)

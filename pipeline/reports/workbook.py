@@ -1,8 +1,8 @@
-"""The workbook: the results of a run, for people who decide in a spreadsheet.
+"""Write the workbook: the results of a run for people who decide in a spreadsheet.
 
-Text is always written as text, so nothing from a payment file becomes a formula, link or number: an account
-number keeps its zeros, and a name that starts like a formula stays a name. `pipeline.formats.excel.decisions`
-reads the columns Decision and Reason back.
+Text is always written as text, so that nothing from a payment file becomes a formula, link or number: account
+numbers keep their zeros, and a name that starts like a formula stays a name.
+`pipeline.formats.excel.decisions` reads the columns Decision and Reason back.
 
 The library writes sheets, styles and headers; `cells` writes the rows.
 """
@@ -53,22 +53,22 @@ from schemas.folder import REPORT_XLSX
 from schemas.summary import Money, Summary
 
 ALL_ROWS_MAX = 50_000
-"""With more rows, the sheet All only points to the outcome file: a spreadsheet would be slow."""
+"""With more rows, the sheet All only points to the outcome file, as a spreadsheet would be slow."""
 REVIEW_ROWS_MAX = 10_000
-"""Rows of each other sheet, the largest amounts; readers need no more."""
+"""Most rows of every other sheet, largest amounts first; readers need no more."""
 
 BANK_HEADERS = ("Bank", "Answers", "Match", "Close", "No match", "Not possible", "Matches, %")
 LAST_RUN = "Last run, %"
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 4
 _MEANING_WIDTH, _MEANING_CHARS = 70, 74
-"""Width of the column of sentences in Summary: in digits, which are wider than letters, and in letters."""
+"""Width of the sentence column in Summary, in digits and in letters, which are narrower."""
 _NUMBERS = (ROW, "Amount", "Rows", "To look at")
 _DIMENSION = re.compile(rb"<dimension [^>]*>")
-"""The size that the library declares for a sheet; programs do not need it."""
+"""The size that the library declares for a sheet, which programs do not need."""
 _COMPRESSION = 1
-"""Compression level, 1 to 9. It takes a third of the processor time of the usual 6, for a quarter more bytes,
-at 20,000 rows.
+"""Compression level, 1 to 9. At 20,000 rows it takes a third of the processor time of the usual 6, for a
+quarter more bytes.
 """
 _OPTIONS = {
     "in_memory": True,
@@ -79,7 +79,7 @@ _OPTIONS = {
 
 
 def write_workbook(summary: Summary, listed: ListedRows, folder: Path, *, outcome_name: str) -> Path:
-    """Write `report.xlsx`, which appears whole or not at all; the outcome file has rows too many for a sheet.
+    """Write `report.xlsx`, which appears whole or not at all; rows beyond its limits are in the outcome file.
 
     Raises:
         OutputError, DiskError: as `write_atomically`.
@@ -96,13 +96,13 @@ def write_workbook(summary: Summary, listed: ListedRows, folder: Path, *, outcom
         rows = listed.rows.with_columns(position_texts(listed.rows["row"], places, position_pattern(places)))
         writer.write(shown(rows), listed.changes, outcome_name, is_all=is_all)
     with write_atomically(path) as file:
-        # Through memory: closing a ZIP that a full disk cut short would raise another error.
+        # Through memory: closing a ZIP that a full disk cut off would raise another error.
         file.write(_filled(empty, writer.rows).getbuffer())
     return path
 
 
 def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
-    """The workbook with the rows of its sheets, in order, below their existing rows."""
+    """Insert the rows of the sheets, in order, below their existing rows."""
     filled = io.BytesIO()
     parts = {f"xl/worksheets/sheet{number}.xml": lines for number, lines in enumerate(rows, start=1)}
     with ZipFile(empty) as source, ZipFile(filled, "w", ZIP_DEFLATED, compresslevel=_COMPRESSION) as target:
@@ -118,10 +118,10 @@ def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
 
 
 class _Writer:
-    """A workbook being written: its styles, and the sheets in order.
+    """A workbook being written: its styles and its sheets in order.
 
     Attributes:
-        rows: the rows of each sheet, inserted when the library has finished.
+        rows: rows of each sheet, inserted when the library has finished.
     """
 
     def __init__(self, book: xlsxwriter.Workbook, summary: Summary, policy: Policy) -> None:
@@ -166,7 +166,7 @@ class _Writer:
     def write(
         self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str, *, is_all: bool
     ) -> None:
-        """Write every sheet; the sheet of rows may only point to the outcome file."""
+        """Write every sheet; unless `is_all`, the sheet All only points to the outcome file."""
         self._write_summary()
         if len(self._summary.batches) > 1:
             self._write_batches()
@@ -204,10 +204,10 @@ class _Writer:
             self.rows[-1] = rows_xml(rows, columns, self._styles(), first=_HEADER_LINE + 2)
 
     def _styles(self) -> Styles:
-        """The style numbers for rows."""
+        """Return the style numbers for rows."""
         return Styles(
             *(
-                style._get_xf_index()  # noqa: SLF001 (the library has no other way to ask)
+                style._get_xf_index()  # noqa: SLF001 (the library offers no other way)
                 for style in (
                     self._text,
                     self._wrapped,
@@ -222,7 +222,7 @@ class _Writer:
         )
 
     def _write_amount(self, page: Worksheet, line: int, column: int, amount: Decimal) -> None:
-        """Write the amount as a number from its decimal text, or as text if a number cannot hold it."""
+        """Write an amount as a number from its decimal text, or as text if a number cannot hold it."""
         shortest = plain(amount)
         if len(shortest.as_tuple().digits) > DIGITS_MAX:
             page.write_string(line, column, amount_as_text(shortest), self._long_amount)
@@ -238,7 +238,7 @@ class _Writer:
             page.write_string(line, column, header_in_words(header), style)
 
     def _page(self, name: str, title: str, widths: Sequence[int]) -> Worksheet:
-        """A new sheet with its title, and the notice if answers are simulated."""
+        """Add a sheet with its title, and a notice if answers are simulated."""
         page = self._book.add_worksheet(name)
         self.rows.append(())
         for column, width in enumerate(widths):
@@ -304,7 +304,7 @@ class _Writer:
         self._write_policy(page, line + 2)
 
     def _write_outcomes(self, page: Worksheet, line: int) -> int:
-        """A line for each outcome and currency, and for the whole file; the number of the last line."""
+        """Write a line for each outcome and currency, and for the file; return the last line's number."""
         self._write_headers(page, line, ["Outcome", "Rows", "Amount", "Currency"])
         outcomes = self._summary.outcomes
         of_outcomes = [
@@ -397,19 +397,19 @@ class _Writer:
 
 
 def _count_of(sheet: ReportSheet, summary: Summary) -> int:
-    """How many rows of a run are for a sheet, by their codes."""
+    """Return how many rows of a run belong to a sheet, by their codes."""
     codes = [(code.outcome.value, code.action.value, code.row_count) for code in summary.codes]
     columns = {"check_outcome": pl.String, "check_action": pl.String, "count": pl.Int64}
     return int(pl.DataFrame(codes, columns, orient="row").filter(sheet.which)["count"].sum())
 
 
 def _titled(sheet: ReportSheet, count: int, shown_count: int | None = None) -> str:
-    """The first line of a sheet: its number of rows, and how many it shows if fewer."""
+    """Return the first line of a sheet: its number of rows, and how many it shows if fewer."""
     name, title = header_in_words(sheet.name), say(sheet.title)
     key = "sheet.titled" if shown_count in (None, count) else "sheet.titled_largest"
     return say(key, sheet=name, count=count, title=title, shown=shown_count)
 
 
 def _printable(text: str) -> str:
-    """Outside text, made harmless: the library would treat `<r>` to `</r>` as its own markup."""
+    """Make outside text harmless: the library would treat `<r>` to `</r>` as its own markup."""
     return visible(text) + (" " if text.endswith("</r>") else "")

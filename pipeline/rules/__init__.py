@@ -1,1 +1,1 @@
-"""The local rules: errors and warnings about a payment before a bank is asked."""
+"""Local rules: errors and warnings about payments before a bank is asked."""

@@ -1,10 +1,10 @@
-"""The country of a domestic account; it is a UK account only if something shows it.
+"""Find the country of a domestic account, which counts as a UK account only if a sign shows it.
 
 A dozen countries have accounts of fourteen digits, and as many have bank codes of six. The order of signs is
-the same for every format: the user's word; then signs against the UK (the bank's BIC or country, another
+the same for every format: the user's choice; then signs against the UK (the bank's BIC or country, another
 clearing system's code, a currency rare in UK accounts); then signs for it (a header or clearing system of
-sort codes, a UK bank, pounds). Sources: ISO 9362, ISO 4217, the SWIFT IBAN registry; the bank codes of each
-country as their clearing systems publish them.
+sort codes, a UK bank, pounds). Sources: ISO 9362, ISO 4217, the SWIFT IBAN registry, and the bank codes that
+each country's clearing systems publish.
 """
 
 from typing import NamedTuple
@@ -20,13 +20,13 @@ from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, COUN
 UK = ("GB", "JE", "GG", "IM")
 """The United Kingdom and the islands whose banks have UK sort codes."""
 _UK_CURRENCIES = ("GBP", "EUR", "USD")
-"""The currencies of UK accounts with a sort code; any other is a sign against the UK."""
+"""Currencies of UK accounts with a sort code; any other is a sign against the UK."""
 _SEPARATORS = rf"[\s.{HYPHENS}]"
 _BOTH = r"^[0-9]{6}/?[0-9]{8}$"
 _BOTH_WRITTEN = rf"^\s*[0-9]{{2}}[{HYPHENS}][0-9]{{2}}[{HYPHENS}][0-9]{{2}}[\s{HYPHENS}/]*[0-9]{{8}}\s*$"
 """A sort code as written in the UK, followed by its account number."""
 _REVERSED = rf"^\s*([0-9]{{8}})[\s{HYPHENS}/]+([0-9]{{2}}[{HYPHENS}]?[0-9]{{2}}[{HYPHENS}]?[0-9]{{2}})\s*$"
-"""The account number first, then the sort code."""
+"""An account number followed by its sort code."""
 _IRISH_CODE = r"^9[0-9]{5}"
 _SHAPES = {
     "PL": r"^[0-9]{26}$",
@@ -34,16 +34,16 @@ _SHAPES = {
     "CZ": r"^([0-9]{1,6})?[0-9]{2,10}/[0-9]{4}$",
     "NO": r"^[0-9]{11}$",
 }
-"""Country -> the look of its domestic accounts, if no other country's accounts look similar."""
+"""Country -> pattern of its domestic accounts, if no other country's accounts look similar."""
 _NUMBER_LENGTHS = (6, 7, 8, 10, 12, 13, 14)
-"""Digits of a UK account number, and of one with its sort code, with leading zeros lost."""
+"""Number of digits in UK account numbers, with or without sort code, even if leading zeros are lost."""
 
 
 class AccountSigns(NamedTuple):
-    """Signs of the country of accounts, besides digits, BIC and currency: a cell for each account."""
+    """Signs of each account's country, other than digits, BIC and currency."""
 
     bank_country: pl.Series
-    """Country of the bank, two letters: by its address, its clearing system or a code of that."""
+    """Two-letter country of the bank, by its address, its clearing system or a clearing code."""
     says_sort_code: pl.Series
     """True if the code next to the number, or before it, is called a sort code."""
     is_stated: pl.Series
@@ -52,7 +52,7 @@ class AccountSigns(NamedTuple):
     """Country of all accounts without an IBAN, as stated by the user."""
 
     def of_rows(self, rows: pl.Series) -> "AccountSigns":
-        """The signs of some of the accounts."""
+        """Return the signs of some accounts."""
         return AccountSigns(
             self.bank_country.gather(rows),
             self.says_sort_code.gather(rows),
@@ -68,19 +68,19 @@ class Located(NamedTuple):
     defects: pl.Series
     """A key of `unasked.SENTENCES`; null if the account may be a UK one, or is an IBAN."""
     is_open: bool
-    """True if there are domestic accounts other than IBANs, and no sign shows that any is a UK one."""
+    """True if there are accounts other than IBANs and no sign shows that any is a UK account."""
 
 
 _OPEN = "?"
-"""Instead of a country: unknown."""
+"""Stands for an unknown country."""
 
 
 def located(payments: pl.DataFrame, signs: AccountSigns) -> Located:
-    """Find the accounts that are in another country, or may be.
+    """Find the accounts that are, or may be, in another country.
 
     Args:
         payments: The canonical fields as text, each account in the field that it looks like.
-        signs: Further signs of the country; the same height.
+        signs: Further signs of the country; same height.
 
     Returns:
         The same rows in the same order.
@@ -107,14 +107,14 @@ def located(payments: pl.DataFrame, signs: AccountSigns) -> Located:
 
 
 def _are_plainly_british(payments: pl.DataFrame, signs: AccountSigns) -> pl.Series:
-    """Accounts with a sort code of their own, paid in pounds, without any sign against them."""
+    """True for accounts with their own sort code, paid in pounds, without any sign against the UK."""
     no_bank = payments["bic"].is_null() & signs.bank_country.is_null()
     is_plain = no_bank & payments["sort_code"].is_not_null() & (payments["currency"] == "GBP")
     return is_plain.fill_null(value=False) & (signs.country is None)
 
 
 def _judged(some: pl.DataFrame, signs: AccountSigns) -> pl.DataFrame:
-    """`digits` of domestic accounts, whether they are sort code and number (`is_both`), and their `country`.
+    """Return `digits` of domestic accounts, `is_both` (sort code and number) and `country`.
 
     The country is null if the account may be a UK one, `?` without any sign, and empty if it is unknown but
     not the UK.
@@ -143,7 +143,7 @@ def _judged(some: pl.DataFrame, signs: AccountSigns) -> pl.DataFrame:
 
 
 def _country() -> pl.Expr:
-    """The country of an account, by the signs against the UK, then by those for it."""
+    """Return the country of an account, by signs against the UK, then by signs for it."""
     digits = pl.col("digits")
     is_uk_bank = pl.coalesce("bic_country", "bank_country").is_in(UK)
     says_uk = pl.col("says_sort_code") | (pl.col("is_both") & pl.col("written").str.contains(_BOTH_WRITTEN))
@@ -167,7 +167,7 @@ def _country() -> pl.Expr:
 
 
 def _defect(verdict: str) -> str:
-    """The key of the sentence about an account in a country; `?`: no sign, empty: unknown."""
+    """Return the key of the sentence about an account in a country; `?` means no sign, empty unknown."""
     if verdict == ACCOUNT_SIGNS_DIFFER:
         return verdict
     if verdict in COUNTRIES_KNOWN:
@@ -178,7 +178,7 @@ def _defect(verdict: str) -> str:
 
 
 def _bic_countries(bics: pl.Series) -> pl.Series:
-    """The countries of the banks, by possible BICs."""
+    """Return the countries of the banks, by possible BICs."""
     if not bics.count():
         return bics
     codes = without_words(bic11(compact(bics)))
@@ -186,13 +186,13 @@ def _bic_countries(bics: pl.Series) -> pl.Series:
 
 
 def _currencies(some: pl.DataFrame) -> pl.Series:
-    """The currency of each amount, by its column or the adjacent mark; null if unknown."""
+    """Return the currency of each amount, by its column or the mark next to it; null if unknown."""
     given = read_currencies(some["currency"])
     if given.null_count():
         nowhere = pl.Series([False]).new_from_index(0, some.height)
         marks = read_amounts(some["amount"]).mark
         given = completed(given, marks, nowhere)
-        # A sign for kronor or rupees does not show which currency, but it is not the UK's.
+        # A sign for kronor or rupees does not show which currency it is, but it is not the UK's.
         given = given.zip_with(given.is_not_null() | marks.ne_missing(OF_SEVERAL), marks)
     if given.is_in(_UK_CURRENCIES).all():
         return given
@@ -200,7 +200,7 @@ def _currencies(some: pl.DataFrame) -> pl.Series:
 
 
 def _apart(payments: pl.DataFrame, rows: pl.Series, digits: pl.Series) -> pl.DataFrame:
-    """Payments with these rows' sort code and account number in separate fields."""
+    """Split sort code and account number of these rows into separate fields."""
     if rows.is_empty():
         return payments
     return payments.with_columns(

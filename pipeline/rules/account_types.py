@@ -1,4 +1,4 @@
-"""What payment files call the two account types of Confirmation of Payee, in the languages of headers."""
+"""Read the words of payment files for Confirmation of Payee's two account types, in all header languages."""
 
 import re
 import tomllib
@@ -13,12 +13,12 @@ from schemas.cop import AccountType
 
 
 def _tokens(text: str) -> tuple[str, ...]:
-    """The words of a text without case and punctuation."""
+    """Return the words of a text without case and punctuation."""
     return tuple(_WORD.findall(unicodedata.normalize("NFKC", text.casefold())))
 
 
 def _spellings(text: str) -> set[tuple[str, ...]]:
-    """The words of a text with and without accents and umlauts."""
+    """Return the words of a text with and without accents and umlauts."""
     text = text.casefold()
     bare = unicodedata.normalize("NFKD", text.translate(_LETTERS))
     plain = "".join(letter for letter in bare if not unicodedata.combining(letter))
@@ -47,7 +47,7 @@ _LEGEND = re.compile(r"\b([0-9A-Za-z]{1,2})\s*[=:]\s*([A-Za-z]+)")
 
 
 def account_type_in(cell: str) -> AccountType | None:
-    """The account type that a whole cell means; None for none, or for both.
+    """Return the account type that a whole cell means; None if it means none or both.
 
     >>> [account_type_in(cell) for cell in ("Business Current", "Privat", "Savings", "Private Limited")]
     [<AccountType.BUSINESS: 'Business'>, <AccountType.PERSONAL: 'Personal'>, None, None]
@@ -77,7 +77,7 @@ def tells_no_holder(cell: str) -> bool:
 
 
 def read_account_types(written: pl.Series) -> pl.Series:
-    """The account types of cells; null if a cell shows no kind of holder; unknown words unchanged."""
+    """Return the account types of cells, null if a cell shows no kind of holder; unknown words stay."""
     return replaced(written, where=~written.is_in(list(AccountType)), by=_read)
 
 
@@ -91,7 +91,7 @@ def _read(written: pl.Series) -> pl.Series:
 
 
 def by_legend(written: pl.Series, header: str) -> pl.Series:
-    """Account types by a header such as `Account type (1=Personal, 2=Business)`; other cells as usual."""
+    """Read account types by a header such as `Account type (1=Personal, 2=Business)`, others as usual."""
     legend = {
         code.lower(): kind.value
         for code, word in _LEGEND.findall(header)

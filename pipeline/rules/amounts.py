@@ -1,6 +1,6 @@
 """Read amounts and currencies as people write them, without guessing.
 
-Currencies and their decimals: ISO 4217; the list is pycountry's, which lacks the decimals.
+Source of currencies and their decimals: ISO 4217; the list is pycountry's, which lacks the decimals.
 """
 
 from typing import NamedTuple
@@ -11,14 +11,14 @@ from pipeline.frames import MONEY
 from pipeline.rules.selected_values import noted, replaced
 
 AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
-"""More than three decimals are unreadable, except zeros, which databases like to add."""
+"""More than three decimals are unreadable, except zeros, which databases often add."""
 MANY_DECIMALS = r"^-?[0-9]{1,18}\.[0-9]{4,}$"
 """More decimals than any currency has, unless the last ones are zeros."""
 AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
 """One separator before exactly three digits: it may group thousands or begin decimals."""
 
 _PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
-"""The form of most amounts, which has only one meaning."""
+"""The form of most amounts, which is never ambiguous."""
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
 _GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
@@ -26,9 +26,9 @@ _GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
 _GAP = "[\\s'\u2019]"
 ZERO = r"^-?0+(\.0+)?$"
 OF_SEVERAL = "¤"
-"""In place of a word that several currencies share, such as kr."""
+"""Replaces a word that several currencies share, such as kr."""
 _MARK = f"[£€${OF_SEVERAL}]|[A-Za-z]{{3}}"
-"""A sign or code next to an amount that gives its currency."""
+"""A sign or code for the currency next to an amount."""
 _WORDS = {
     r"(?:euros?|eur\.)": "EUR",
     r"(?:zł|zl)\.?": "PLN",
@@ -39,10 +39,10 @@ _WORDS = {
     "(?:лв|lv)\\.?": "BGN",
     r"(?:kr|rs|₹)\.?": OF_SEVERAL,
 }
-"""How people write a currency next to an amount -> its code."""
+"""Currency as people write it next to an amount -> its code."""
 _HAS_WORD = r"[^\x00-\x7f£€]|[A-Za-z]"
 _NO_DECIMALS = r"([.,])\s*[-\x{2012}-\x{2015}]{1,2}(\s*[£€$\p{L}]*\.?\s*)$"
-"""How people write zero decimals: `1.250,-`."""
+"""A dash in place of zero decimals: `1.250,-`."""
 _LESS_THAN_ONE = r"^(-?)[.,]([0-9]{1,3})$"
 _MARK_FIRST = rf"^(-?)\s*(?:{_MARK})\s*([-(]?[.,]?[0-9].*)$"
 _MARK_LAST = rf"^(.*[0-9)-])\s*(?:{_MARK})$"
@@ -60,11 +60,11 @@ class Amounts(NamedTuple):
     """A column of amounts after reading."""
 
     text: pl.Series
-    """With a decimal point and no grouping; ambiguous texts are unchanged."""
+    """The amount with a decimal point and no grouping; ambiguous texts are unchanged."""
     money: pl.Series
     """`frames.MONEY`: the exact amount; null if the text is not exactly one amount."""
     mark: pl.Series
-    """The sign or code next to it: £, €, $ or a code; null if there is none."""
+    """The sign or code next to it: £, €, $ or a code; null without one."""
 
 
 def read_amounts(written: pl.Series) -> Amounts:
@@ -77,7 +77,7 @@ def read_amounts(written: pl.Series) -> Amounts:
 
 
 def _with_codes(amounts: pl.Series) -> pl.Series:
-    """Amounts with a currency code instead of its word, and with decimals instead of a dash."""
+    """Replace currency words by codes, and a dash by decimals."""
     amounts = amounts.str.replace(_NO_DECIMALS, "${1}00$2")
     return replaced(amounts, where=amounts.str.contains(_HAS_WORD), by=_with_words_as_codes)
 
@@ -92,7 +92,7 @@ def _with_words_as_codes(amounts: pl.Series) -> pl.Series:
 
 
 def exact_text(numbers: pl.Series) -> pl.Series:
-    """Numbers with a known decimal point as text; 1.500 becomes 1.5000, which cannot mean thousands."""
+    """Write numbers with a known decimal point as text; 1.500 becomes 1.5000, which cannot mean thousands."""
     return replaced(numbers, where=numbers.str.contains(AMBIGUOUS), by=lambda some: some + "0")
 
 
@@ -139,7 +139,7 @@ def _without_mark(amounts: pl.Series) -> pl.Series:
 
 
 def _minus_first(amounts: pl.Series) -> pl.Series:
-    """Amounts with a leading minus, whether written after the amount, as a longer dash, or as brackets."""
+    """Put a minus in front, whether written after the amount, as a longer dash or as brackets."""
     return replaced(amounts, where=amounts.str.contains(_MINUS), by=_with_minus_first)
 
 

@@ -1,4 +1,4 @@
-"""Cleaning: normalise different spellings of the same value."""
+"""Clean payments: normalise different spellings of the same value."""
 
 import polars as pl
 
@@ -32,7 +32,7 @@ _CODES = ("bic", "organisation_bic", "organisation_id_scheme")
 
 
 def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
-    """Every field of `Payments` in the form that rules and APIs expect; other values unchanged."""
+    """Put fields of `Payments` into the form that rules and APIs expect; other values are unchanged."""
     amounts = read_amounts(payments["amount"])
     names = clean_names(payments["name"])
     account_types = read_account_types(payments["account_type"])
@@ -63,7 +63,7 @@ def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _currencies(payments: pl.DataFrame, amounts: Amounts) -> tuple[pl.Series, ...]:
-    """The currency of every payment, and the fault of it or of its amount."""
+    """Return the currency of every payment, and its fault or its amount's."""
     given = clean_currencies(payments["currency"])
     currency = completed(given, amounts.mark, of_uk_accounts(payments))
     faults = amount_faults(amounts.money, amounts.mark, given, currency)
@@ -71,10 +71,10 @@ def _currencies(payments: pl.DataFrame, amounts: Amounts) -> tuple[pl.Series, ..
 
 
 def normalized(texts: pl.Series) -> pl.Series:
-    """Unicode in one form (NFC), so that what looks the same is the same question; null if blank."""
+    """Normalise Unicode (NFC), so that what looks the same is the same question; null if blank."""
     if not texts.count():
         return texts
-    # As many bytes as characters after stripping: ASCII only, and without surrounding white space.
+    # As many bytes as characters of the stripped text: ASCII only, without surrounding white space.
     is_tidy = (texts.str.len_bytes() == texts.str.strip_chars().str.len_chars()) & (texts != "")
     return replaced(
         texts, where=~is_tidy, by=lambda some: some.str.normalize("NFC").str.strip_chars().replace("", None)

@@ -1,6 +1,6 @@
-"""Currencies: that of each amount, how it is known, and codes that no payment can have.
+"""Find the currency of each amount, how it is known, and codes that no payment can have.
 
-Sources: ISO 4217; its codes are from pycountry, its decimals are here, as no library in use has them. A UK
+Source: ISO 4217; the codes are from pycountry, the decimals are here, as none of our libraries has them. A UK
 account without a stated currency is in pounds.
 """
 
@@ -16,12 +16,12 @@ from schemas.summary import CurrencySources
 
 CURRENCY = "^[A-Z]{3}$"
 USUAL_CURRENCIES = ["EUR", "GBP"]
-"""Currencies that the APIs are for."""
+"""The currencies of the APIs."""
 UNKNOWN, OTHER, DECIMALS = "UNKNOWN", "OTHER", "DECIMALS"
-"""The faults: not a payment currency; differs from the mark next to the amount; too many decimals."""
+"""Faults: not a payment currency; differs from the mark next to the amount; too many decimals."""
 
 _OF_SIGNS = {"£": "GBP", "€": "EUR"}
-"""Dollars and pesos share a sign: the file does not show which is meant."""
+"""Without the sign that dollars and pesos share: the file does not show which is meant."""
 _POUNDS = ["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]
 """Dollars and pesos share a sign, and have too many codes to list."""
 WHOLE = [
@@ -44,40 +44,40 @@ def currencies() -> frozenset[str]:
 
 
 def _are_usual(codes: _Codes) -> _Codes:
-    """Finding two codes takes a tenth of the time of `is_in`, and half of that of a pattern."""
+    """True for usual codes; comparing twice takes a tenth of the time of `is_in`, half that of a pattern."""
     return (codes == "EUR") | (codes == "GBP")
 
 
 def read_currencies(written: pl.Series) -> pl.Series:
-    """Codes of three capital letters; null for any other cell content."""
+    """Read codes of three capital letters; null for other cells."""
     return replaced(written, where=~_are_usual(written), by=_codes_only)
 
 
 def clean_currencies(written: pl.Series) -> pl.Series:
-    """Compact codes, and codes of unambiguous signs; anything else unchanged."""
+    """Compact codes and replace unambiguous signs by codes; other texts are unchanged."""
     return replaced(written, where=~_are_usual(written), by=_codes)
 
 
 def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series:
-    """The currency of every amount: the given one, else by the mark next to it, else that of a UK account.
+    """Return the currency of every amount: given, else by the mark next to it, else by the UK account.
 
     Args:
-        given: from the file, cleaned.
-        marks: as `Amounts` has them.
-        is_uk: whether the account is a UK sort code and account number.
+        given: cleaned, from the file.
+        marks: as in `Amounts`.
+        is_uk: true if the account is a UK sort code and account number.
 
     Returns:
         Null if unknown: the currency of a payment to an IBAN is never guessed.
     """
     if not given.null_count():
         return given
-    # A sign of several currencies, such as $, shows only that it is not the pound.
+    # A sign that currencies share, such as $, shows only that it is not the pound.
     of_uk = pl.when(is_uk & marks.is_null()).then(pl.lit("GBP"))
     return pl.select(pl.coalesce(given, _said_by(marks), of_uk).alias(given.name)).to_series()
 
 
 def of_uk_accounts(payments: pl.DataFrame) -> pl.Series:
-    """True if a payment goes to a UK sort code, and not to an IBAN."""
+    """True if a payment goes to a UK sort code and not to an IBAN."""
     is_uk = pl.col("iban").is_null() & pl.col("sort_code").is_not_null()
     return payments.select(is_uk).to_series()
 
@@ -87,7 +87,7 @@ _AFTER_GROUP = r"[0-9]\.[0-9]{3},[0-9]"
 
 
 def with_three_decimals(amounts: pl.Series, codes: pl.Series | None) -> pl.Series:
-    """Amounts as written, with a fourth decimal if the currency shows that `87.400` is below a hundred."""
+    """Add a fourth decimal if the currency shows that `87.400` is below a hundred."""
     where = amounts.str.contains(_BEFORE_THREE).fill_null(value=False)
     if not where.any() or amounts.str.contains(_AFTER_GROUP).any():
         return amounts
@@ -99,13 +99,13 @@ def with_three_decimals(amounts: pl.Series, codes: pl.Series | None) -> pl.Serie
 
 
 def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency: pl.Series) -> pl.Series:
-    """The faults of amounts in their currency.
+    """Find the faults of amounts in their currency.
 
     Args:
         money: `frames.MONEY`.
-        marks: as `Amounts` has them.
-        given: the currency in the file, cleaned.
-        currency: the same, `completed`.
+        marks: as in `Amounts`.
+        given: the cleaned currency in the file.
+        currency: the result of `completed`.
 
     Returns:
         `OTHER`, `DECIMALS`, or null if they agree.
@@ -119,7 +119,7 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
 
 
 def currency_faults(codes: pl.Series) -> pl.Series:
-    """`UNKNOWN` if a three-letter code is no payment currency; else null."""
+    """Return `UNKNOWN` for three-letter codes that are not payment currencies; else null."""
     is_unusual = ~_are_usual(codes)
     return noted(codes, where=is_unusual, by=_unusual_faults).alias("currency_fault")
 
@@ -130,7 +130,7 @@ def _unusual_faults(codes: pl.Series) -> pl.Series:
 
 
 def currency_sources(payments: pl.DataFrame) -> CurrencySources:
-    """How the currencies of the amounts in `Payments` are known."""
+    """Return how the currencies of the amounts in `Payments` are known."""
     paid = payments.select("amount", "currency", "iban", "sort_code").filter(pl.col("amount").is_not_null())
     unsaid = paid.filter(pl.col("currency").is_null())
     if unsaid.is_empty():
@@ -155,7 +155,7 @@ def _codes_only(written: pl.Series) -> pl.Series:
 
 
 def _said_by(marks: pl.Series) -> pl.Series:
-    """The code of a currency sign; null if unknown or ambiguous."""
+    """Return the code of a currency sign; null if unknown or ambiguous."""
     if not marks.count():
         return marks
     codes = marks.replace(_OF_SIGNS)

@@ -1,7 +1,7 @@
-"""Signs of abuse: checks that try to find out who holds an account, or which accounts exist.
+"""Detect signs of abuse: checks that probe who holds an account, or which accounts exist.
 
 A client can try names until one fits, or account numbers until one exists. Neither looks like a payment file.
-The thresholds are our judgement; there are no published ones.
+The thresholds are our own; none are published.
 """
 
 from typing import NamedTuple
@@ -27,31 +27,31 @@ from schemas.outcomes import WarningCode
 from schemas.row_positions import RowPositions
 
 PAYEES_MAX = 3
-"""Different names or identifications for one account in a run: one person has fewer spellings."""
+"""Most names or identifications of one account in a run; one person's name has fewer spellings."""
 UNKNOWN_SHARE_MAX = 0.01
-"""Share of checked UK accounts that are unknown, with numbers in sequence."""
+"""Largest share of checked UK accounts that may be unknown with numbers in sequence."""
 UNKNOWN_MIN = 5
-"""Fewer accounts are chance, however small the file."""
+"""Fewer such accounts are chance, however small the file."""
 ROWS_NAMED_MAX = 10
 
 _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
 _ACCOUNT = ("api", "account", "secondary_reference")
-"""Some UK account numbers hold many accounts, distinguished by the secondary reference."""
+"""The columns of an account; behind some UK numbers are many, told apart by the secondary reference."""
 
 
 def same_name(name: pl.Expr) -> pl.Expr:
-    """A name normalised for case and white space."""
+    """Normalise case and white space of a name."""
     return name.str.to_lowercase().str.replace_all(r"\s+", " ")
 
 
 def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
-    """The payments to accounts with too many names or identifications.
+    """Find the payments to accounts with too many names or identifications.
 
     Names that differ only in case or white space count as one. `accepted` may omit accounts that are paid
     once.
 
     Returns:
-        row, and payee_count: the number of payees of its account.
+        `row`, and `payee_count`, the number of its account's payees.
     """
     assert accepted.schema == ACCEPTED
     name = same_name(pl.col("name"))
@@ -66,15 +66,15 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 
 
 class ManyNames(NamedTuple):
-    """The payments of a file, or of a part of one, that try many names on an account."""
+    """The payments of a file, or part of one, that try many names on an account."""
 
-    rows: list[int]  # the first ten
+    rows: list[int]  # only the first ten
     row_count: int
     account_count: int
 
 
 def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
-    """The payments to accounts with too many names each, by warnings that include `many_payees`."""
+    """Find the payments to accounts with too many names, by warnings that include `many_payees`."""
     rows = warnings.filter(pl.col("code") == WarningCode.MANY_NAMES)["row"]
     if rows.is_empty():
         return ManyNames([], 0, 0)
@@ -83,7 +83,7 @@ def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
 
 
 def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None = None) -> Sentence | None:
-    """Why a file that tries many names on accounts is refused, with rows but no payees; else None."""
+    """Return why a file that tries many names is refused, with rows but no payees; else None."""
     if not found.rows:
         return None
     return Sentence(
@@ -101,10 +101,10 @@ def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: 
     Args:
         asked: `check` and `account` of the questions about UK accounts.
         assignments: `Assignments`.
-        answers: `Answers`, of a run or of all runs so far.
+        answers: `Answers` of a run or of all runs so far.
 
     Returns:
-        `Warnings`: one for each payment to such an account; none if they are few.
+        `Warnings`, one for each payment to such an account; none if such accounts are few.
     """
     assert (assignments.schema, answers.schema) == (ASSIGNMENTS, ANSWERS)
     unknown = unknown_accounts(asked, answers)
@@ -114,7 +114,7 @@ def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: 
 
 
 def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """The `check` and `account` of questions about UK accounts that no bank knows.
+    """Return `check` and `account` of questions about UK accounts that no bank knows.
 
     Args:
         asked: `check` and `account` of such questions.
@@ -125,8 +125,8 @@ def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame
 
 
 def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
-    """The accounts that no bank knows and that have consecutive numbers; none if few are checked."""
-    # Of fourteen digits: neighbours share the sort code, except at its ends.
+    """Return the unknown accounts with consecutive numbers; none if they are few."""
+    # Fourteen digits: neighbours share the sort code, except at its ends.
     accounts = unknown.unique().sort()
     step = accounts.cast(pl.Int64).diff()
     found = accounts.filter((step == 1).fill_null(value=False) | (step.shift(-1) == 1).fill_null(value=False))
@@ -135,7 +135,7 @@ def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
 
 
 def sequence_warnings(rows: pl.Series) -> Warnings:
-    """`Warnings` about payments to such accounts, from their rows in any order."""
+    """Return `Warnings` about payments to such accounts, from their rows in any order."""
     return Warnings(
         rows.sort()
         .to_frame()

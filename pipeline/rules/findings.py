@@ -1,4 +1,4 @@
-"""Findings about rows, as columns: English for documents, key and values for pages in any language."""
+"""Findings about rows as columns: English for documents, key and values for pages in any language."""
 
 from collections.abc import Mapping
 
@@ -8,19 +8,19 @@ from pipeline.wording import Sentence
 
 
 def finding_columns(sentence: Sentence) -> Mapping[str, pl.Expr]:
-    """The columns `message` and `sentence` of `FINDINGS`, the same in each row."""
+    """Return the columns `message` and `sentence` of `FINDINGS`, the same in each row."""
     return {"message": pl.lit(str(sentence)), "sentence": pl.lit(sentence.as_text())}
 
 
 def row_finding_columns(
     key: str, *, in_english: Mapping[str, pl.Expr] | None = None, **values: pl.Expr
 ) -> Mapping[str, pl.Expr]:
-    """The columns `message` and `sentence` of `FINDINGS`, for a sentence whose values differ by row.
+    """Return the columns `message` and `sentence` of `FINDINGS` for values that differ by row.
 
     Args:
-        key: of the sentence.
-        in_english: values that are other words in the message; none is null.
-        values: those of each row, in the order of the English words.
+        key: the key of the sentence.
+        in_english: values with other words in the English message; never null.
+        values: the values of each row, in the order of the English words.
     """
     english = str(Sentence(key, **dict.fromkeys(values, "{}")))
     shown = {**values, **(in_english or {})}

@@ -1,7 +1,7 @@
-"""The identifiers that the APIs accept: cleaning and faults.
+"""Clean the identifiers that the APIs accept, and find their faults.
 
 All functions take whole columns. A *fault* is the code of the first rule that a value breaks, or null; the
-sentences of the codes belong to the validate stage.
+validate stage has the sentences for these codes.
 
 Sources: ISO 13616 (IBAN; country structures from schwifty's copy of the SWIFT registry), ISO 9362
 (BIC), ISO 3166 (its countries, from pycountry), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
@@ -17,17 +17,17 @@ import polars as pl
 from pipeline.rules.selected_values import replaced
 
 SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
-"""A long number in a spreadsheet's scientific notation: its digits are lost."""
+"""A long number in a spreadsheet's scientific notation, whose digits are lost."""
 
 MASKED_FROM_CHARS = 8
-"""Shorter accounts are masked completely: the end would be most of them."""
+"""Shorter accounts are masked completely, as the visible end would be most of them."""
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
 HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"
 """All hyphens that people and programs use, as part of a character class."""
 _IBAN_LABEL = rf"^(?i:IBAN)[:./{HYPHENS}]*([A-Za-z]{{2}}[0-9])"
 _IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{HYPHENS}]"
 _KOSOVO = "XK"
-"""Used for a country that ISO 3166 has no code for."""
+"""A code in use for a country that has none in ISO 3166."""
 _WITHIN = {
     "FI": ["AX"],
     "FR": ["BL", "GF", "GP", "MF", "MQ", "NC", "PF", "PM", "RE", "TF", "WF", "YT"],
@@ -35,14 +35,14 @@ _WITHIN = {
 }
 """Countries whose IBANs are also used by territories with their own BICs (SWIFT IBAN registry)."""
 _NEVER_ISSUED = ["00", "01", "99"]
-"""Check digits are 98 minus a remainder; these leave the same remainder as 97, 98 and 02."""
+"""Check digits are 98 minus a remainder; these would leave the same remainder as 97, 98 and 02."""
 _LETTERS = list(ascii_uppercase)
 _LETTER_VALUES = [str(10 + position) for position in range(26)]
 _HALF_DIGITS = 36  # the largest half for which remainder * 10**half still fits 128 bits
 
 
 def compact(codes: pl.Series) -> pl.Series:
-    """Codes without white space, in upper case; only ASCII letters are raised."""
+    """Remove white space from codes and raise ASCII letters to upper case."""
     return replaced(codes, where=codes.str.contains("[^A-Z0-9]"), by=_compact)
 
 
@@ -53,12 +53,12 @@ def _compact(codes: pl.Series) -> pl.Series:
 
 
 def compact_ibans(ibans: pl.Series) -> pl.Series:
-    """IBANs as `compact`, without label and punctuation; dots only after letters, so that numbers show."""
+    """Compact IBANs and remove label and punctuation; dots only after letters, so that numbers show."""
     return replaced(ibans, where=ibans.str.contains("[^A-Z0-9]|^IBAN"), by=_compact_ibans)
 
 
 def compact_leis(leis: pl.Series) -> pl.Series:
-    """LEIs as `compact`, without the hyphens that people write."""
+    """Compact LEIs and remove the hyphens that people write."""
     return compact(replaced(leis, where=leis.str.contains(f"[{HYPHENS}]"), by=_without_hyphens))
 
 
@@ -77,20 +77,20 @@ def _compact_ibans(ibans: pl.Series) -> pl.Series:
 
 
 def bic11(bics: pl.Series) -> pl.Series:
-    """BICs of eleven characters; one of eight gets XXX, the branch code of the head office."""
+    """Return BICs of eleven characters; one of eight gets XXX, the head office's branch code."""
     return replaced(bics, where=bics.str.len_chars() == 8, by=lambda short: short + "XXX")
 
 
 @cache
 def countries() -> frozenset[str]:
-    """The countries that a BIC can have, as two letters."""
+    """Return the two-letter countries that a BIC can have."""
     import pycountry
 
     return frozenset(country.alpha_2 for country in pycountry.countries) | {_KOSOVO}
 
 
 def bic_faults(bics: pl.Series) -> pl.Series:
-    """The fault of every compact BIC: `bic_fault`, which is FORMAT, COUNTRY or null."""
+    """Find the fault of every compact BIC: `bic_fault`, which is FORMAT, COUNTRY or null."""
     return _faults(bics, _bic_faults).alias("bic_fault")
 
 
@@ -103,7 +103,7 @@ def _bic_faults(bics: pl.Series) -> pl.Series:
 
 
 def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
-    """True if a BIC and the IBAN next to it are of different countries; false if either is missing."""
+    """True if a BIC and the IBAN next to it have different countries; false if either is missing."""
     if not bics.count():
         return pl.repeat(False, bics.len(), dtype=pl.Boolean, eager=True)
     ours, theirs = ibans.str.slice(0, 2), bics.str.slice(4, 2)
@@ -114,8 +114,8 @@ def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
 
 
 def remainder_97(texts: pl.Series) -> pl.Series:
-    """Codes modulo 97, A as 10 to Z as 35; 72 digits are read in two halves that fit an integer."""
-    # In its own column: polars would compute the digits again at each use.
+    """Return codes modulo 97, with A as 10 to Z as 35; 72 digits are read in halves that fit an integer."""
+    # As a column of its own: polars would compute the digits again at each use.
     digits = texts.str.replace_many(_LETTERS, _LETTER_VALUES)
     halves = pl.DataFrame({"high": digits.str.head(-_HALF_DIGITS), "low": digits.str.tail(_HALF_DIGITS)})
     high = pl.col("high").replace("", "0").cast(pl.Int128, strict=False)
@@ -124,7 +124,7 @@ def remainder_97(texts: pl.Series) -> pl.Series:
 
 
 def iban_faults(ibans: pl.Series) -> pl.Series:
-    """The fault of every compact IBAN; a null has none.
+    """Find the fault of every compact IBAN; null has none.
 
     Returns:
         `iban_fault`: SCIENTIFIC, FORMAT, COUNTRY, LENGTH, STRUCTURE, CHECKSUM or null.
@@ -133,7 +133,7 @@ def iban_faults(ibans: pl.Series) -> pl.Series:
 
 
 def _iban_faults(ibans: pl.Series) -> pl.Series:
-    # A country's structure gives length and characters, which are checked separately only if it does not fit.
+    # A country's structure covers length and characters, which are checked singly only if it does not fit.
     structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
     is_structured = ibans.str.contains(f"^(?:{structure})$")
     is_checked = _check_digits_fit(ibans.str.slice(4) + ibans.str.slice(0, 4), ibans.str.slice(2, 2))
@@ -144,7 +144,7 @@ def _iban_faults(ibans: pl.Series) -> pl.Series:
 
 
 def _structure_faults(ibans: pl.Series) -> pl.Series:
-    """Faults of IBANs that fit no country's structure."""
+    """Find the faults of IBANs that fit no country's structure."""
     iban = pl.col("iban")
     lengths = {country: length for country, (length, _) in iban_structures().items()}
     length = iban.str.slice(0, 2).replace_strict(lengths, default=None, return_dtype=pl.UInt32)
@@ -163,7 +163,7 @@ def _structure_faults(ibans: pl.Series) -> pl.Series:
 
 
 def lei_faults(leis: pl.Series) -> pl.Series:
-    """The fault of every compact LEI: `lei_fault`, which is FORMAT, CHECKSUM or null."""
+    """Find the fault of every compact LEI: `lei_fault`, which is FORMAT, CHECKSUM or null."""
     return _faults(leis, _lei_faults).alias("lei_fault")
 
 
@@ -174,7 +174,7 @@ def _lei_faults(leis: pl.Series) -> pl.Series:
 
 
 def _faults(codes: pl.Series, faults_of: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """The faults of non-null codes; most columns of most files are empty."""
+    """Find faults only among non-null codes, as most columns of most files are empty."""
     return replaced(codes, where=codes.is_not_null(), by=faults_of)
 
 
@@ -188,7 +188,7 @@ def _check_digits_fit(texts: pl.Series, check_digits: pl.Series) -> pl.Series:
 
 @cache
 def iban_structures() -> dict[str, tuple[int, str]]:
-    """Per country: the length of its IBANs, and the pattern after the check digits."""
+    """Return country -> length of its IBANs, and the pattern after the check digits."""
     from schwifty import registry
     from schwifty.exceptions import SchwiftyException
 
@@ -210,7 +210,7 @@ def _is_plain(letter: str) -> bool:
 
 
 def masked(account: str | None) -> str:
-    """An account masked but for its end, an IBAN also but for its country; a short one completely.
+    """Mask an account except its end (and an IBAN's country); a short account is masked completely.
 
     >>> masked("12345678"), masked("DE35 3704 0044 0084 2100 77"), masked("1234567"), masked(None)
     ('**5678', 'DE**0077', '** (7)', '')
@@ -232,11 +232,11 @@ _HEAD_OFFICE = 8
 def bic_column_is_none(written: pl.Series) -> bool:
     """True if no value of the column can be a BIC.
 
-    That is, if no value has the form of a BIC, or a single unknown word has it that is repeated or mixed with
+    That is, if no value has the form of a BIC, or only one unknown word does and it is repeated or mixed with
     other words: BUSINESS has the form of a bank in Niger.
 
     Args:
-        written: the cells of the column; nulls do not count.
+        written: cells of the column; nulls do not count.
     """
     codes = bic11(compact(written.drop_nulls()))
     possible = codes.filter(bic_faults(codes).is_null()).unique()
@@ -251,7 +251,7 @@ def _is_only_a_word(bic: str) -> bool:
 
 
 def _banks() -> frozenset[str]:
-    """The banks of schwifty's registry, without branches; read at most once per file."""
+    """Return the banks in schwifty's registry, without branches; read at most once per file."""
     from schwifty import registry
 
     return frozenset(bank.bic[:_HEAD_OFFICE] for bank in registry.get_all_banks() if bank.bic)

@@ -1,7 +1,7 @@
-"""Decide which payments make their payee's account known to the next run: those that were good to go.
+"""Decide which payments make their payee's account known to the next run: those that were safe to pay.
 
-A payment was good to go if the last `precheck split` released it or, without a split, if a bank answered with
-a match. A changed account also needs a person's release. Known accounts stay known.
+A payment was safe to pay if the last `precheck split` released it or, without a split, if a bank answered
+with a match. A changed account also needs a person's release. Known accounts stay known.
 """
 
 from collections.abc import Collection
@@ -16,13 +16,13 @@ from schemas.outcomes import Outcome, WarningCode
 
 
 class PayeeStatus(StrEnum):
-    """What a run knew of a payee and its account when it ended, so that later decisions can be applied."""
+    """What a run knew about a payee and its account when it ended; later decisions are applied to it."""
 
     BEFORE = "before"  # unchanged since an earlier run
     MATCH = "match"  # new, and a bank confirmed it
     UNMATCHED = "unmatched"  # new, and no bank confirmed it
     CHANGED = "changed"  # another account than before
-    CARRIED = "carried"  # known from an earlier run, contradicted by this payment
+    CARRIED = "carried"  # known from an earlier run, but contradicted by this payment
     CARRIED_UNSURE = "carried unsure"  # the same, but the earlier run was unsure
 
 
@@ -31,17 +31,17 @@ IS_CARRIED = pl.col("known").is_in(list(CARRIED))
 
 
 class DecidedRows(NamedTuple):
-    """The decisions on a run's payments after its end, by row."""
+    """Rows that were released or held after a run's end."""
 
     released: Collection[int] = ()  # by a person
     held: Collection[int] | None = None  # by the last `precheck split`; None if there was none
 
 
 def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
-    """The `PayeeStatus` of payments, as `known`.
+    """Return the `PayeeStatus` of payments, as column `known`.
 
     Args:
-        rows: of the payments.
+        rows: the rows of the payments.
         outcomes: with `row` and `check_outcome` of `Outcomes`.
         changes: `Changes`; None if there was nothing to compare with.
     """
@@ -64,7 +64,7 @@ def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFram
 
 
 class Knowledge(NamedTuple):
-    """Payees that a run knows, once everything is decided."""
+    """The payees that a run knows after all decisions."""
 
     known: pl.DataFrame  # `PayeeKeys`
     unsure: pl.DataFrame  # `PayeeKeys` of payments that contradict nothing
@@ -72,7 +72,7 @@ class Knowledge(NamedTuple):
 
 
 def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
-    """What a run knows after all decisions, what is unsure, and what it carries from other runs."""
+    """Return what a run knows after all decisions, what is unsure, and what other runs knew."""
     assert kept.schema == KEPT_PAYEES
     known = pl.col("known")
     if decided.held is None:
@@ -91,12 +91,12 @@ def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
 
 
 def keys_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """`PayeeKeys` of `KeptPayees`, without those that a later row repeats."""
+    """Return `PayeeKeys` of `KeptPayees`, without those that a later row repeats."""
     return kept.select(list(PAYEE_KEYS)).unique(KEYED, keep="last", maintain_order=True)
 
 
 def kept_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """`KeptPayees` without those that a later row repeats, whatever is decided about them."""
+    """Drop `KeptPayees` that a later row repeats, whatever the decisions about them."""
     assert kept.schema == KEPT_PAYEES
     is_settled = pl.col("known") == PayeeStatus.BEFORE
     settled = kept.filter(is_settled).unique(KEYED, keep="last", maintain_order=True)

@@ -1,4 +1,4 @@
-"""The UK modulus check: whether an account number is possible for its sort code, by its digits.
+"""The UK modulus check: do the digits of an account number fit its sort code?
 
 An account that fails cannot exist; one that passes may.
 
@@ -21,11 +21,11 @@ from schemas.summary import ModulusUsed
 
 
 class ModulusState(StrEnum):
-    """The result of the tables for an account."""
+    """The result of the check for an account."""
 
     PASSES = "passes"
     FAILS = "fails"
-    NOT_COVERED = "not_covered"  # no range has its sort code
+    NOT_COVERED = "not_covered"  # no range of the tables has its sort code
 
 
 MODULUS = pl.Enum(ModulusState)
@@ -35,11 +35,11 @@ class Modulus(NamedTuple):
     """The tables that a run uses."""
 
     tables: ModulusTables
-    is_old: bool  # whether they are too old to reject a payment, so that a failure is only a warning
+    is_old: bool  # true if too old to reject a payment: a failure is only a warning
 
 
 def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:
-    """Check every account: sort code and account number, 14 digits, or null.
+    """Check every account, given as 14 digits (sort code and account number) or null.
 
     Returns:
         `modulus`: the `ModulusState` of each account; null for null.
@@ -62,7 +62,7 @@ def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:
 
 
 def used(modulus: Modulus, accepted: pl.DataFrame) -> ModulusUsed:
-    """The tables that a run used, and the number of distinct accepted UK accounts they do not cover."""
+    """Report the tables that a run used, and the number of distinct UK accounts that they do not cover."""
     assert accepted.schema == ACCEPTED
     accounts = accepted.filter(IS_UK)["account"]
     codes = accounts.str.head(6).cast(pl.Int32)
@@ -88,7 +88,7 @@ def same_tables(before: ModulusUsed | None, modulus: Modulus | None) -> bool:
 
 
 def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
-    """`Warnings` of accepted payments whose account fails by tables that are too old to reject it."""
+    """Return `Warnings` of accepted payments whose account fails by tables too old to reject it."""
     assert accepted.schema == ACCEPTED
     rows = accepted.filter(IS_UK).select("row", "account", "route_reason")
     failed = rows.filter(states(rows["account"], tables) == ModulusState.FAILS)
@@ -103,12 +103,12 @@ def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
 
 
 def _distinct_checks(tables: ModulusTables) -> list[tuple[WeightedSum, ...]]:
-    """The distinct checks of all ranges: many ranges share their arithmetic."""
+    """Return the distinct checks of all ranges, as many ranges share their arithmetic."""
     return list(dict.fromkeys(found.checks for found in tables.ranges))
 
 
 def _kinds(codes: pl.Series, tables: ModulusTables) -> pl.Series:
-    """`kind`: each sort code's index into `_distinct_checks`; null if it has no check."""
+    """Return `kind`, each sort code's index in `_distinct_checks`; null if it has no check."""
     numbers = {checks: number for number, checks in enumerate(_distinct_checks(tables))}
     ranges = pl.DataFrame(
         [(found.start, found.end, numbers[found.checks]) for found in tables.ranges],
@@ -123,7 +123,7 @@ def _kinds(codes: pl.Series, tables: ModulusTables) -> pl.Series:
 
 
 def _judged(rows: pl.DataFrame, checks: tuple[WeightedSum, ...], tables: ModulusTables) -> pl.DataFrame:
-    """The states of accounts with the same checks: `position` and `state`."""
+    """Return `position` and `state` of accounts with the same checks."""
     if exceptions_of(checks) == (5, 5) and tables.substitutions:
         rows = rows.with_columns(pl.col("code").replace(tables.substitutions))
     digits = rows.select("position", *_digits("code", SORT_CODE), *_digits("number", ACCOUNT_NUMBER))

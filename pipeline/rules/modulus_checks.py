@@ -1,4 +1,4 @@
-"""The arithmetic of the UK modulus check, with the exceptions numbered as in the specification.
+"""The arithmetic of the UK modulus check, with exceptions numbered as in the specification.
 
 The digits are columns named as in the specification: u to z are the sort code, a to h the account number.
 
@@ -18,11 +18,11 @@ _DIGITS = tuple(pl.col(name) for name in (*SORT_CODE, *ACCOUNT_NUMBER))
 _A, _B, _C, _G, _H = (pl.col(name) for name in "abcgh")
 _DIVISORS = {Method.MOD10: 10, Method.MOD11: 11, Method.DBLAL: 10}
 _ONE_WILL_DO = {(2, 9), (10, 11), (12, 13)}
-"""Exceptions for which an account need pass only one of two checks."""
+"""Exceptions that require an account to pass only one of two checks."""
 
 
 def exceptions_of(checks: Sequence[WeightedSum]) -> tuple[int | None, ...]:
-    """The exceptions of a range's checks, in order."""
+    """Return the exceptions of a range's checks, in order."""
     return tuple(check.exception for check in checks)
 
 
@@ -55,7 +55,7 @@ def _remainder_is_gh(check: WeightedSum) -> pl.Expr:
 
 
 def _check_digit(check: WeightedSum) -> pl.Expr:
-    """The check digit completes the sum to a multiple of the modulus; two digits never fit."""
+    """True if the check digit completes the sum to a multiple of the modulus; two digits never fit."""
     divisor = _DIVISORS[check.method]
     return (divisor - _remainder(check)) % divisor == (_G if check.method is Method.MOD11 else _H)
 
@@ -66,18 +66,18 @@ def _foreign_currency(check: WeightedSum) -> pl.Expr:
 
 
 def _unweighted(check: WeightedSum, *, where: pl.Expr) -> pl.Expr:
-    """Some account numbers were issued before their sort code and first two digits counted."""
+    """Check numbers issued before their sort code and first two digits counted without those weights."""
     number_alone = check._replace(weights=(0,) * 8 + check.weights[8:])
     return pl.when(where).then(_fits(number_alone)).otherwise(_fits(check))
 
 
 def _with_sort_code(sort_code: str, check: WeightedSum) -> pl.Expr:
-    """The check with the digits of another sort code."""
+    """Apply the check with the digits of another sort code."""
     return _remainder(check, (*(pl.lit(int(digit), pl.Int32) for digit in sort_code), *_DIGITS[6:])) == 0
 
 
 def _seven_digits(check: WeightedSum) -> pl.Expr:
-    """A number whose eighth digit was added later is checked again without it."""
+    """Check a number, also without its eighth digit if that may have been added later."""
     without = (*_DIGITS[:6], pl.lit(0, pl.Int32), *_DIGITS[6:-1])
     return _fits(check) | (_H.is_in([0, 1, 9]) & (_remainder(check, without) == 0))
 
@@ -106,7 +106,7 @@ def _remainder(check: WeightedSum, digits: Sequence[pl.Expr] = _DIGITS) -> pl.Ex
 
 
 def _total(check: WeightedSum, digits: Sequence[pl.Expr] = _DIGITS) -> pl.Expr:
-    """The sum of the weighted digits, or of the digits of the products."""
+    """Return the sum of the weighted digits, or of the digits of the products."""
     total = pl.lit(0, pl.Int32)
     for digit, weight in zip(digits, check.weights, strict=True):
         if weight == 0:

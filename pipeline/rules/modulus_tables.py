@@ -2,8 +2,8 @@
 
 `valacdos.txt` has a line for each check of a range of sort codes: start, end, method, fourteen weights and,
 if the arithmetic differs, the number of an exception. A range has one or two checks, in order. `scsubtab.txt`
-has pairs: a sort code, and its substitute in exception 5. Unknown content is refused: a misread check would
-reject valid payments.
+has pairs: a sort code, and its substitute in exception 5. Unknown content is refused, as a misread check
+would reject valid payments.
 
 Source: Vocalink, "Validating account numbers: UK modulus checking", the sections on the two data files.
 """
@@ -20,23 +20,23 @@ from pipeline.errors import ConfigurationError
 from pipeline.wording import Sentence
 
 BYTES_MAX = 4_000_000
-"""Forty times the size of the larger table: a bigger file was named by mistake."""
+"""Forty times the size of the larger table; a bigger file was named by mistake."""
 WEIGHT_MAX = 999
 """The largest weight that fits the columns of the file."""
 VALID_MAX_DAYS = 365
-"""Sort codes change: an older table rejects no account."""
+"""An older table cannot reject an account, as sort codes change."""
 _LATEST = Sentence("rules.take_latest_table")
 
 
 class TableLine(NamedTuple):
-    """A line of a table that is not blank."""
+    """A line of a table, not blank."""
 
     where: str
     fields: list[str]
 
 
 class Method(StrEnum):
-    """The method for the weighted digits."""
+    """How weighted digits are added up."""
 
     MOD10 = "MOD10"  # their sum must be a multiple of 10
     MOD11 = "MOD11"  # their sum must be a multiple of 11
@@ -44,7 +44,7 @@ class Method(StrEnum):
 
 
 class WeightedSum(NamedTuple):
-    """One line of the weights: a sum over fourteen digits that a valid account satisfies."""
+    """One line of the weights table: a sum over fourteen digits that fits valid accounts."""
 
     method: Method
     weights: tuple[int, ...]  # weights of the six sort code and eight account number digits
@@ -52,7 +52,7 @@ class WeightedSum(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The sort codes from start to end, both included, and their one or two checks in order."""
+    """The sort codes from start to end, both included, and their one or two checks, in order."""
 
     start: int
     end: int
@@ -62,18 +62,18 @@ class Range(NamedTuple):
 class ModulusTables(NamedTuple):
     """Both tables."""
 
-    ranges: tuple[Range, ...]  # in order of their starts, without overlaps
+    ranges: tuple[Range, ...]  # in order of start, without overlaps
     substitutions: dict[int, int]  # sort code -> its substitute in exception 5
-    valid_from: date  # the date of the tables, as the user gives it
+    valid_from: date  # date of the tables, from the user
     weights_sha256: str
     substitutions_sha256: str
 
 
 def age_days(valid_from: date, today: date) -> int:
-    """The age of tables in days.
+    """Return the age of tables in days.
 
     Raises:
-        ConfigurationError: they are not valid yet: the date is wrong, or they were installed too early.
+        ConfigurationError: the tables are not valid yet: the date is wrong, or they were installed too early.
         Today's tables are accepted in every time zone.
     """
     if valid_from > today + timedelta(days=1):
@@ -90,7 +90,7 @@ _EXCEPTIONS: dict[tuple[int | None, ...], tuple[tuple[Method, ...], ...]] = {
     **dict.fromkeys(((2, 9), (10, 11)), ((Method.MOD11,), (Method.MOD11,))),
     (5, 5): ((Method.MOD11,), (Method.DBLAL,)),
 }
-"""The exceptions that may occur together in a range's checks, and the methods of each check."""
+"""Exceptions that may occur together in a range's checks -> the methods of each check."""
 
 
 def read_tables(weights: Path, substitutions: Path, valid_from: date) -> ModulusTables:
@@ -105,13 +105,13 @@ def read_tables(weights: Path, substitutions: Path, valid_from: date) -> Modulus
 
 
 def read_weights(path: Path) -> tuple[tuple[Range, ...], str]:
-    """The ranges and the SHA-256 of one table; raises as `read_tables`."""
+    """Read the ranges and the SHA-256 of one table; raises as `read_tables`."""
     data = _bytes_of(path)
     return _ranges(_lines(path, data)), sha256(data).hexdigest()
 
 
 def read_substitutions(path: Path) -> tuple[dict[int, int], str]:
-    """The pairs and the SHA-256 of the other table; raises as `read_tables`."""
+    """Read the pairs and the SHA-256 of the other table; raises as `read_tables`."""
     data = _bytes_of(path)
     return _substitutions(_lines(path, data)), sha256(data).hexdigest()
 
@@ -146,7 +146,7 @@ def _check(where: str, fields: list[str]) -> WeightedSum:
 
 
 def _known_together(lines: list[tuple[str, WeightedSum]]) -> tuple[WeightedSum, ...]:
-    """The checks of one range, if the specification defines their combination."""
+    """Return the checks of one range if the specification defines their combination."""
     where, checks = lines[-1][0], tuple(check for _, check in lines)
     if len(checks) > 2:
         raise _wrong(where, Sentence("rules.third_check_one"))

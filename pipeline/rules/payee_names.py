@@ -1,9 +1,8 @@
-"""Payees' names are sent as entered, without meaningless characters; damaged names are refused.
+"""Clean payees' names of meaningless characters, and find damaged ones.
 
 A bank compares a name with its record, so no letter is changed. Formulas are made harmless in the files that
-people open (reports/safe_csv.py), not in the question. Source: API reference, "NameVerificationRequest": the
-name as entered by the payment initiator. Which joiners are part of the spelling, and which are hidden
-characters: RFC 5892, appendix A.
+people open (reports/safe_csv.py), not in the question. Sources: API reference, "NameVerificationRequest": the
+name as entered by the payment initiator; RFC 5892, appendix A: joiners that are part of the spelling.
 """
 
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from pipeline.rules.placeholders import are_no_names
 from pipeline.rules.selected_values import noted, replaced
 
 UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
-"""What was removed from a name before sending; both can apply to one name."""
+"""What was removed from a name before sending it; both can apply to one name."""
 
 _DIRECTIONAL = r"\x{200E}\x{200F}\x{61C}"
 _HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
@@ -22,16 +21,16 @@ _HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
 _AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
 _MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
 _COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}]|[\s{_DIRECTIONAL}]$|^$"
-"""Names with marks, wrappers, only blanks, or outer blanks."""
+"""Names with marks, wrappers, only blanks or outer blanks."""
 _WRAPPED = r'^[=\x{FF1D}]\s*"((?:[^"]|"")*)"$'
 
 _JOINER = r"[\x{200C}\x{200D}]"
 _SELECTORS = r"\x{FE00}-\x{FE0F}\x{E0100}-\x{E01EF}\x{180B}-\x{180D}\x{180F}"
 _NOT_ALONE = r"[^\p{Latin}\p{Greek}\p{Cyrillic}]"
-"""Letters that neither join nor vary: next to one, a joiner or variation selector is only hidden."""
+"""Letters that may join or vary; next to others, a joiner or variation selector is just hidden."""
 _JOINS = rf"[[\p{{L}}\p{{M}}\p{{So}}\p{{Sk}}]&&{_NOT_ALONE}]"
 _ENDS_JOINED = rf"[\p{{M}}&&{_NOT_ALONE}&&[^\p{{Inherited}}]]"
-"""The sign that removes a consonant's vowel: in Indic scripts a word may end with it and a joiner."""
+"""The sign that removes a consonant's vowel; in Indic scripts a word may end with it and a joiner."""
 _VARIES = rf"[[\p{{L}}\p{{M}}\p{{S}}\p{{Nd}}#*]&&{_NOT_ALONE}]"
 
 ANY_INVISIBLE = r"[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]"
@@ -44,7 +43,7 @@ INVISIBLE = "|".join(
         rf"(?:^|[^{_VARIES}])[{_SELECTORS}]",
     )
 )
-"""The same, except those that are part of the spelling in their place."""
+"""The same, except where they are part of the spelling."""
 NOT_LATIN = r"[\p{L}&&[^\p{Latin}\p{Common}]]"
 """A letter outside the Latin set of VoP messages, which banks need not support (EPC, FAQ on VoP)."""
 
@@ -56,9 +55,9 @@ LOST_FORMULA = (
     rf"(?:'[^']*'|[\p{{L}}0-9._]+)!(?:{_REFERENCE}|#)|[\p{{L}}0-9_]*\[|R[0-9]*C[0-9]*$|#|\")"
     r"|^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}].*\|.*!"
 )
-"""A formula that a program wrote instead of its value: the name is lost."""
+"""A formula that a program wrote instead of its value, so that the name is lost."""
 NO_NAME = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./-]*[0-9]){6,}$"
-"""A sign without any letter, or the digits of a telephone or an account number."""
+"""A sign without any letter, or the digits of a telephone or account number."""
 
 _ENTITY = (
     r"&(?:amp|lt|gt|quot|apos|nbsp|szlig|oslash|[A-Za-z](?:acute|grave|uml|circ|tilde|ring|cedil)"
@@ -69,19 +68,19 @@ DAMAGED = (
     rf"\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
     rf"|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
 )
-"""A letter damaged by another program: a question mark, its name in HTML, or UTF-8 read as cp1252."""
+"""A letter that another program damaged: a question mark, its HTML name, or UTF-8 read as cp1252."""
 
 
 class CleanNames(NamedTuple):
     """A column of names, cleaned."""
 
-    text: pl.Series  # as sent; null if blank, or a placeholder for a missing name
-    done: pl.Series  # removed besides outer blanks: `UNWRAPPED`, `UNMARKED`, both in one text, or null
+    text: pl.Series  # as sent; null if blank or a placeholder
+    done: pl.Series  # what was removed: `UNWRAPPED`, `UNMARKED`, both in one text, or null
 
 
 def clean_names(written: pl.Series) -> CleanNames:
-    """Names in one Unicode form (NFC), without outer blanks and meaningless characters."""
-    # As many bytes as characters after stripping: ASCII only, and without surrounding white space.
+    """Normalise names (NFC) and remove outer blanks and meaningless characters."""
+    # As many bytes as characters of the stripped text: ASCII only, without surrounding white space.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
     is_odd = ~is_tidy | written.str.starts_with("=")
     is_covered = noted(written, where=is_odd, by=_are_covered, kind=pl.Boolean)

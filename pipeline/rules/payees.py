@@ -1,4 +1,4 @@
-"""Payees and their accounts: normalised for comparing two files, and masked for people."""
+"""Payees and their accounts, normalised to compare two files and masked for people."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -11,35 +11,34 @@ from pipeline.rules.enumeration import PAYEES_MAX, same_name
 KEYED = ("payee_id", "name", "account")
 """The columns of `Payees` that are kept as keyed hashes."""
 Hashed = Mapping[str, Callable[[str], bytes]]
-"""Keyed hashes of one folder, for each column in `KEYED`."""
+"""For each column in `KEYED`, the hash function with one folder's key."""
 
 HASHED = (pl.when(pl.col("payee_id").is_not_null()).then(pl.col("payee_id").hash()), pl.col("name").hash())
-"""Ids and names of payees for `nobodys_ids`, within one process."""
+"""Hashed IDs and names of payees for `nobodys_ids`, the same within one process."""
 _PAIRS_MAX = 4_000_000
-"""Ids and names in memory at once."""
+"""Pairs of IDs and names in memory at a time."""
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 _WORD = re.compile(r"\w+")
 _WORD_SHOWN_FROM_CHARS = 4
-"""Shorter words are masked completely: a first and last character would be most of them."""
+"""Shorter words are masked completely, as the first and last character would be most of them."""
 
 
 def payees_of(accepted: Accepted, ids: pl.Series) -> Payees:
-    """Make `Payees` of the payments of a file that can be asked about, as `payees_with` and `nobodys_ids`.
+    """Make `Payees` from the accepted payments of a file, with `payees_with` and `nobodys_ids`.
 
     Args:
         accepted: `Accepted`.
-        ids: what the payer's own system knows the payee of every row of the file by, null or blank where it
-            says nothing.
+        ids: the payee's ID in the payer's own system for every row of the file; null or blank if it has none.
     """
     found = payees_with(accepted, ids.gather(accepted["row"] - 1))
     return Payees(known_by_id(found.lazy(), HASHED[0], nobodys_ids(lambda: [found.select(HASHED)])).collect())
 
 
 def payees_with(accepted: Accepted, ids: pl.Series) -> pl.DataFrame:
-    """`Payees` before `known_by_id`, with the identification beside the id; the ids are those of these rows.
+    """Return `Payees` before `known_by_id`, with identification and ID; `ids` has one for each row.
 
-    Names are one if they differ in case or white space only, and a GB IBAN is one with the sort code and
-    account number in it.
+    Names that differ only in case or white space are equal, as are a GB IBAN and the sort code and account
+    number in it.
     """
     assert accepted.schema == ACCEPTED
     account, is_gb_iban = pl.col("account"), pl.col("account").str.starts_with("GB")
@@ -55,10 +54,10 @@ def payees_with(accepted: Accepted, ids: pl.Series) -> pl.DataFrame:
 
 
 def nobodys_ids(pairs: Callable[[], Iterable[pl.DataFrame]], pass_count: int = 1) -> pl.Series:
-    """Hashed ids with more than `PAYEES_MAX` names, such as a company's number at its payroll office.
+    """Find hashed IDs with more than `PAYEES_MAX` names, such as a company's number at its payroll office.
 
-    The pairs are `HASHED` of all payments, piece by piece, which are gone through again and again so that
-    fewer are in memory at once.
+    `pairs` yields `HASHED` of all payments in pieces. It is read `pass_count` times, so that fewer are in
+    memory at a time.
     """
     found = [pl.Series("payee_id", dtype=pl.UInt64)]
     for number in range(pass_count):
@@ -69,13 +68,13 @@ def nobodys_ids(pairs: Callable[[], Iterable[pl.DataFrame]], pass_count: int = 1
 
 
 def known_by_id(payees: pl.LazyFrame, hashed: pl.Expr, nobodys: pl.Series) -> pl.LazyFrame:
-    """Payees by their ids, or by an identification if the id is one of `nobodys`, hashed the same way."""
+    """Identify payees by their IDs, or by an identification if the hashed ID is in `nobodys`."""
     known = pl.when(~hashed.is_in(nobodys.implode())).then("payee_id")
     return payees.with_columns(payee_id=pl.coalesce(known, "identification")).drop("identification")
 
 
 def passes_for(row_count: int) -> int:
-    """How often `nobodys_ids` reads a file of this many payments."""
+    """Return how often `nobodys_ids` reads a file with this many payments."""
     return 1 + row_count // _PAIRS_MAX
 
 
@@ -84,9 +83,9 @@ def _folded(ids: pl.Series) -> pl.Series:
 
 
 def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
-    """`PayeeKeys` of `Payees`, one for each row, hashed with the key of a run's folder."""
+    """Return `PayeeKeys` of `Payees`, one for each row, hashed with the key of a run's folder."""
     assert payees.schema == PAYEES
-    # Some UK account numbers hold many accounts, distinguished by the secondary reference.
+    # Behind some UK account numbers are many accounts, told apart by the secondary reference.
     account = pl.concat_str("account", "secondary_reference", separator=" ", ignore_nulls=True)
     texts = payees.with_columns(account=account)
     keys = [hashed_keys(texts[column], hashed[column]) for column in KEYED]
@@ -94,20 +93,20 @@ def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
 
 
 def keyed_ids(payees: pl.DataFrame, hashed: Hashed) -> pl.Series:
-    """Only the `payee_id` of `PayeeKeys`, one for each row of `Payees`."""
+    """Return only the `payee_id` of `PayeeKeys`, one for each row of `Payees`."""
     assert payees.schema == PAYEES
     return hashed_keys(payees["payee_id"], hashed["payee_id"])
 
 
 def hashed_keys(texts: pl.Series, hashed: Callable[[str], bytes]) -> pl.Series:
-    """Texts as keys; null is none."""
-    # A list of its own is a third quicker than `map_elements`, and nothing but this takes long.
+    """Hash texts to keys; null stays null."""
+    # A separate list is a third faster than `map_elements`; only this step takes long.
     keys = [None if text is None else hashed(text) for text in texts.to_list()]
     return pl.Series(texts.name, keys, pl.Binary).bin.reinterpret(dtype=pl.UInt64)
 
 
 def masked_account() -> pl.Expr:
-    """The account of `Payees`, 14 digits or an IBAN, masked as by `identifiers.masked`."""
+    """Mask the account of `Payees`, 14 digits or an IBAN, like `identifiers.masked`."""
     account, reference = pl.col("account"), pl.col("secondary_reference")
     country = account.str.extract("^([A-Z]{2})").fill_null("")
     shown = pl.format("{}**{}", country, account.str.tail(4))
@@ -115,7 +114,7 @@ def masked_account() -> pl.Expr:
 
 
 def masked_name(name: str) -> str:
-    """A name masked but for the first and last character of longer words; word lengths are kept.
+    """Mask a name except the first and last character of longer words; word lengths are kept.
 
     >>> masked_name("Avery Thornwood"), masked_name("Jo O'Neill-Smith")
     ('A***y T*******d', "J* O'N***l-S***h")

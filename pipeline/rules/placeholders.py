@@ -1,6 +1,6 @@
-"""Placeholders of empty cells: a dash, `n/a`, zeros, or NOTPROVIDED instead of a BIC.
+"""Placeholders for empty cells: a dash, `n/a`, zeros, or NOTPROVIDED instead of a BIC.
 
-They mean empty in columns of accounts, BICs and LEIs. Elsewhere they may mean something.
+In columns of accounts, BICs and LEIs they always mean an empty cell; elsewhere they may be values.
 """
 
 import polars as pl
@@ -11,9 +11,9 @@ _NOTHING = (
     rf"^{_PUNCTUATION}*$|^(?:{_PUNCTUATION}*0)+{_PUNCTUATION}*$"
     r"|^\P{L}*(?i:n[/.]?a|none|null|nil|nan|not\s?provided)\P{L}*$"
 )
-"""Neither letters nor digits, only zeros, or a word for nothing; `#N/A` is a value lost in a spreadsheet."""
+"""No letters or digits, only zeros, or a word for nothing; `#N/A` is a value lost in a spreadsheet."""
 _IS_SOMETHING = r"[1-9#]"
-"""The form of most cells, which need no further test."""
+"""In most cells, which need no further test."""
 _NO_NAME_CHARS_MAX = 16
 _NO_NAME = (
     r"^[\p{P}--[@\-]][\p{P}\s]*$|^\P{L}*(?:[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"
@@ -25,12 +25,12 @@ _LIKE_BICS = """\
     BUSINESS SUPPLIER CUSTOMER CREDITOR DEPOSITS DIVIDEND BARCLAYS CITIBANK COMMERZBANK COOPBANK DEUTSCHE
     ERSTBANK EUROBANK FIRSTDIRECT HSBCBANK IBERCAJA IDEABANK KIWIBANK NATWESTBANK OPENBANK POSTBANK
     POSTFINANCE RABOBANK REVOLUTBANK SABADELL SPARBANK STARLING SWEDBANK TRIODOSBANK VIRGINMONEY"""
-"""Words and bank names that look like BICs but are not: schwifty's registry of banks has none of them."""
+"""Words and bank names that look like BICs but are not in schwifty's registry of banks."""
 _NO_BICS = [word.ljust(11, "X") for word in _LIKE_BICS.split()]
 
 
 def without_placeholders(cells: pl.Series) -> pl.Series:
-    """A column of accounts, BICs or LEIs with null for placeholders."""
+    """Replace placeholders in a column of accounts, BICs or LEIs by null."""
     some = cells.filter(~cells.str.contains(_IS_SOMETHING)).unique()
     if some.is_empty():
         return cells
@@ -44,7 +44,7 @@ def are_no_names(names: pl.Series) -> pl.Series:
 
 
 def without_words(bics: pl.Series) -> pl.Series:
-    """BICs of eleven characters, from `bic11`, with null for words that only look like one."""
+    """Replace words that only look like BICs by null, in BICs of eleven characters from `bic11`."""
     is_word = bics.is_in(_NO_BICS).fill_null(value=False)
     return bics.set(is_word, None) if is_word.any() else bics
 

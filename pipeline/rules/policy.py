@@ -1,4 +1,4 @@
-"""Apply a policy to payments, by their outcomes, codes and warnings: release, review or hold."""
+"""Apply a policy to payments: release, review or hold each by its outcome, code and warnings."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from schemas.outcomes import Outcome, WarningCode
 from schemas.review import Verdict
 
 RELEASABLE = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-"""Outcomes from a bank. No policy or person releases a row without a bank's answer."""
+"""Outcomes from a bank. Neither policies nor people can release a row without a bank's answer."""
 DEFAULT_POLICY: Mapping[str, Verdict] = {
     **{outcome: Verdict.RELEASE if outcome is Outcome.MATCH else Verdict.HOLD for outcome in Outcome},
     WarningCode.BANK_DIFFERS: Verdict.REVIEW,
@@ -21,10 +21,10 @@ _BY_STRICTNESS = pl.Enum([verdict.value for verdict in (Verdict.RELEASE, Verdict
 
 
 def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) -> pl.DataFrame:
-    """The verdict on each payment: the strictest of those on its answer and its warnings.
+    """Return the verdict on each payment: the stricter one of its answer's and its warnings' verdicts.
 
     Args:
-        outcomes: with `row`, `check_outcome` and `check_code` of `Outcomes`; other columns are kept.
+        outcomes: has `row`, `check_outcome` and `check_code` of `Outcomes`; other columns are kept.
         warned: `Warned`.
         policy: outcome or code -> verdict, extending `DEFAULT_POLICY`; a code outranks its outcome.
 
@@ -64,13 +64,13 @@ def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) 
 
 
 def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:
-    # As plain text: polars would turn enum members into a type that no other key fits.
+    # Plain text: polars would turn enum members into a type that no other key fits.
     keys, chosen = [str(key) for key in policy], [str(verdict) for verdict in policy.values()]
     return pl.col(column).cast(pl.String).replace_strict(keys, chosen, default=None, return_dtype=pl.String)
 
 
 def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFrame:
-    """The strictest verdict and its codes, for each row with a warning that the policy names."""
+    """Return the strictest verdict and its codes for each row with a warning that the policy names."""
     named = {key: verdict for key, verdict in policy.items() if key in set(WarningCode)}
     found = warned.select("row", warnings="code", by_warning=_verdict("code", named)).drop_nulls()
     if found.is_empty():
@@ -84,5 +84,5 @@ def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFr
 
 
 def _strictness(column: str) -> pl.Expr:
-    """0 for the mildest verdict, or none."""
+    """Return the strictness of verdicts; 0 for the mildest or null."""
     return pl.col(column).cast(_BY_STRICTNESS).to_physical().fill_null(0)

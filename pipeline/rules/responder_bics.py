@@ -14,7 +14,7 @@ from pipeline.rules.selected_values import replaced
 
 
 def registry_bics(ibans: pl.Series) -> pl.Series:
-    """The registry's BIC11 for every valid compact IBAN, or null."""
+    """Return the registry's BIC11 for every valid compact IBAN, or null."""
     from schwifty import IBAN
 
     banks = _banks(ibans)
@@ -28,7 +28,7 @@ def registry_bics(ibans: pl.Series) -> pl.Series:
 
 
 def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
-    """The BIC11 in the user's table for every IBAN.
+    """Return the BIC11 in the user's table for every IBAN.
 
     Args:
         ibans: valid compact IBANs, or nulls.
@@ -52,7 +52,7 @@ def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
 
 
 def bank_identifiers(payments: pl.DataFrame) -> pl.Series:
-    """Bank of each payment: country and bank code of the IBAN, or the sort code (of UK IBANs too)."""
+    """Return the bank of each payment: country and bank code of the IBAN, or a UK account's sort code."""
     codes = payments.select(bank=pl.coalesce("sort_code", "account_number")).to_series()
     codes = replaced(codes, where=~codes.str.contains(r"^[0-9]{6}$"), by=_sort_codes)
     has_iban = payments["iban"].is_not_null()
@@ -86,7 +86,7 @@ def _banks_of(ibans: pl.Series) -> pl.Series:
 
 @cache
 def _bank_code_span(country: str) -> tuple[int, int]:
-    """Start and length of the bank code in a country's IBANs."""
+    """Return start and length of the bank code in a country's IBANs."""
     from schwifty import registry
     from schwifty.domain import Component
 
@@ -95,7 +95,7 @@ def _bank_code_span(country: str) -> tuple[int, int]:
 
 
 def _banks(ibans: pl.Series) -> pl.Series:
-    """The part of every IBAN, without its check digits, that identifies bank and branch."""
+    """Return the part of every IBAN that identifies bank and branch, without check digits."""
     country = ibans.str.head(2)
     char_counts = country.replace_strict(_bank_char_counts(), return_dtype=pl.UInt32)
     return pl.select(country + pl.lit(ibans).str.slice(4, pl.lit(char_counts))).to_series()
@@ -103,7 +103,7 @@ def _banks(ibans: pl.Series) -> pl.Series:
 
 @cache
 def _bank_char_counts() -> dict[str, int]:
-    """Per country: the number of characters after the check digits that identify bank and branch."""
+    """Return country -> number of characters after the check digits that identify bank and branch."""
     from schwifty import registry
     from schwifty.domain import Component
 

@@ -1,15 +1,15 @@
-"""Positions of many rows at once, as columns: the vectorised counterpart of `schemas.row_positions`."""
+"""Positions of many rows as columns: the vectorised counterpart of `schemas.row_positions`."""
 
 import polars as pl
 
 from schemas.row_positions import RowPositions
 
 STRETCHES_MAX = 100_000
-"""A file with more changes of row height has no positions: they would exceed its report."""
+"""Most changes of row height; more would exceed the report, so such a file has no positions."""
 
 
 def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:
-    """The positions of rows (at least one), from their heights in lines and the first row's line."""
+    """Return the positions of rows (at least one), from their heights in lines and the first line."""
     runs = _runs(heights)
     if runs.height > STRETCHES_MAX:
         return None
@@ -22,13 +22,13 @@ def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:
 
 
 def lines_at(lines: pl.Series) -> RowPositions | None:
-    """The positions of rows on these lines, in order; at least one."""
+    """Return the positions of rows on these lines, in order; at least one."""
     heights = lines.cast(pl.Int64).diff(null_behavior="drop").extend_constant(1, 1)
     return lines_of(heights, first=lines[0])
 
 
 def batches_of(batches: pl.Series) -> RowPositions | None:
-    """Positions of payments (at least one) by their batch numbers, in order."""
+    """Return the positions of payments (at least one) by their batch numbers, in order."""
     runs = _runs(batches)
     if runs.height > STRETCHES_MAX:
         return None
@@ -37,12 +37,12 @@ def batches_of(batches: pl.Series) -> RowPositions | None:
 
 
 def _runs(values: pl.Series) -> pl.DataFrame:
-    """`len` and `value` of the runs of one value."""
+    """Return `len` and `value` of each run of equal values."""
     return pl.DataFrame({"runs": values.rle()}).unnest("runs").select(pl.all().cast(pl.Int64))
 
 
 def position_texts(rows: pl.Series, positions: RowPositions | None, pattern: str = "") -> pl.Series:
-    """Position of each row, such as `line 18` or a pattern such as `Zeile {}`; null if it has none."""
+    """Return the position of each row, such as `line 18`, or by a pattern such as `Zeile {}`; else null."""
     if positions is None:
         return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
     stretches = pl.DataFrame(

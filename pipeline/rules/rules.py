@@ -1,6 +1,6 @@
 """The local rules: conditions on a payment before any check.
 
-A rule is a row of a table. Its condition applies to cleaned and routed payments (stages/validate.py); its
+Each rule is a row of a table. Its condition applies to cleaned and routed payments (stages/validate.py). Its
 sentence completes "row 17, sort_code: ..." and says what to do. Sources: the APIs' own limits (API reference,
 "Resources and their fields"), and practice: what spreadsheets do to account numbers.
 """
@@ -23,13 +23,13 @@ from schemas.vop import SchemeCode
 
 
 class Rule(NamedTuple):
-    """A forbidden condition; an undecidable (null) condition counts as broken."""
+    """A forbidden condition; a null condition counts as broken."""
 
     field: str
     code: str
     broken: pl.Expr
-    own_sentence: Sentence | None = None  # why the row is rejected; None: the sentence of the code
-    among: pl.Expr | None = None  # the rows that can break it, if they are few
+    own_sentence: Sentence | None = None  # why the row is rejected, if not the code's sentence
+    among: pl.Expr | None = None  # rows that can break it, if few
 
     @property
     def sentence(self) -> Sentence:
@@ -56,12 +56,12 @@ def _has(field: str) -> pl.Expr:
 
 
 def _present(field: str, condition: pl.Expr) -> pl.Expr:
-    """A rule about a value, for rows that have one."""
+    """Return the condition for rows that have a value."""
     return _has(field) & condition
 
 
 def _shape(field: str, pattern: str) -> pl.Expr:
-    """A rule about the form of a value; spreadsheet errors break another rule (CELL_ERROR)."""
+    """Return a condition on the form of a value; spreadsheet errors break another rule (CELL_ERROR)."""
     return _present(field, ~pl.col(field).str.contains(f"{pattern}|{_ERROR}"))
 
 
@@ -93,7 +93,7 @@ def _bic_rules(field: str) -> list[Rule]:
 
 
 def _text_rules(field: str, *, column: str | None = None, invisible: str = ANY_INVISIBLE) -> list[Rule]:
-    """The rules of free text that goes to an API; its column may have another name than the field."""
+    """Return the rules of free text for an API; `column` is its column if not named like the field."""
     column = column or field
     return [
         Rule(field, "CONTROL_CHARACTER", _present(column, pl.col(column).str.contains(_CONTROL))),
@@ -116,7 +116,7 @@ _DEFECT_RULES = [
     for key, sentence in SENTENCES.items()
 ]
 DEFECTS = tuple(SENTENCES)
-"""Defects of a row as a whole, found by a reader."""
+"""Defects of a whole row that a reader found."""
 _ERROR_RULES = [
     Rule(field, "CELL_ERROR", _present(field, _is_error(field)), _ERROR_SENTENCE)
     for field in (
@@ -196,7 +196,7 @@ MODULUS_RULES = [
     Rule("account_number", "MODULUS", _FAILS_MODULUS & ~_has("iban")),
     Rule("iban", "MODULUS", _FAILS_MODULUS & _has("iban"), Sentence("rule.modulus_iban")),
 ]
-"""The rules that depend on the user's tables."""
+"""Rules that depend on the user's tables."""
 _PAYEE_RULES = [
     Rule("name", "NAME_MISSING", ~_has("name") & ~pl.col("by_identification")),
     Rule(
@@ -332,10 +332,10 @@ _UNASKED_RULES = [
     Rule(field, code, pl.col("unasked") == code, UNASKED[code].reason)
     for field, code in (("iban", OUT_OF_REACH), ("name", OUT_OF_ALPHABET))
 ]
-"""The last rules: a row that breaks another rule is rejected even if an API could check it."""
+"""The last rules; a row that breaks another rule is rejected even if an API could check it."""
 
 NAME_RULES = tuple(rule for rule in _PAYEE_RULES if rule.field == "name" and rule.code != "NAME_MISSING")
-"""The rules that concern only the name."""
+"""Rules that concern only the name."""
 RULES: tuple[Rule, ...] = (
     *_DEFECT_RULES,
     *_ERROR_RULES,
@@ -348,7 +348,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-# Limits rules to suspicious values: most values of most files are plainly valid.
+# Rules apply only to suspicious values, as most values of most files are plainly valid.
 
 PLAIN: Mapping[str, pl.Expr] = {
     "name": pl.col("name").str.contains(r"^[A-Za-zÀ-ɏ][ -~À-ɏ]*$")
@@ -363,11 +363,11 @@ PLAIN: Mapping[str, pl.Expr] = {
     "amount": (pl.col("money") > 0).fill_null(value=False) & pl.col("amount_fault").is_null(),
     "currency": pl.col("currency").is_in(USUAL_CURRENCIES),
 }
-"""Field -> the form of values that break none of the rules for a single field."""
+"""Field -> form of values that break no rule for a single field."""
 
 
 def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:
-    """Indexes of rules by the rows that can break them: rules of one field skip plain values."""
+    """Return the indexes of rules by the rows that can break them; rules of one field skip plain values."""
     positions: dict[str, list[int]] = {}
     for position, rule in enumerate(RULES):
         columns = {*rule.broken.meta.root_names()} - {"takes_account_type"}
@@ -385,4 +385,4 @@ def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:
 
 
 RULES_BY_SUSPECTS = _by_suspects()
-"""The rows that can break some rules, and the indexes of these in `RULES`."""
+"""Rows that can break some rules, and the indexes of these rules in `RULES`."""

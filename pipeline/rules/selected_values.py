@@ -6,14 +6,14 @@ import polars as pl
 
 
 def replaced(column: pl.Series, *, where: pl.Series, by: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """The column with some of its values changed.
+    """Return the column with some of its values replaced.
 
     Args:
-        column: is not changed itself.
-        where: which values are changed; null stands for none.
-        by: what they become, in their order.
+        column: not changed itself.
+        where: true for values to replace; null counts as false.
+        by: returns the new values, in order.
     """
-    if not where.any():  # quick to know, and most columns need no change
+    if not where.any():  # quick, and most columns need no change
         return column
     rows = where.arg_true()
     return column.clone().scatter(rows, by(column.gather(rows)))
@@ -26,13 +26,13 @@ def noted(
     by: Callable[[pl.Series], pl.Series],
     kind: type[pl.DataType] = pl.String,
 ) -> pl.Series:
-    """Notes on some values of a column; null for all others.
+    """Return notes on some values of a column; null for all others.
 
     Args:
-        column: whose values are looked at.
-        where: which of them; null stands for none.
-        by: their notes, in their order.
-        kind: the type of the notes.
+        column: the values.
+        where: true for values with a note; null counts as false.
+        by: returns the notes, in order.
+        kind: type of the notes.
     """
     nothing = pl.Series(column.name, [None], dtype=kind).new_from_index(0, column.len())
     return replaced(nothing, where=where, by=lambda _: by(column.filter(where)))

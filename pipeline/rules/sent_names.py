@@ -1,9 +1,9 @@
-"""Whether a name is the one that was sent: banks rewrite letters that their networks do not carry."""
+"""Recognise a sent name in a report: banks rewrite letters that their networks do not carry."""
 
 from unicodedata import normalize
 
 CUT_CHARS_MIN = 30
-"""The shortest name that a bank may have cut; its fields hold 35, 70 or 140 characters."""
+"""Shortest name that a bank may have cut; its fields hold 35, 70 or 140 characters."""
 _LETTERS = str.maketrans({
     "ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "\u0131": "i",
 })  # fmt: skip
@@ -11,10 +11,10 @@ _DIGRAPHS = (("ae", "a"), ("oe", "o"), ("ue", "u"))
 
 
 def is_name_as_sent(sent: str, reported: str) -> bool:
-    """True if a bank's spelling may stand for the name that it was sent.
+    """True if a bank's spelling may be the name that was sent.
 
-    Case, accents, punctuation, umlauts written out and a cut end make no other name. A name in letters that
-    no table here rewrites cannot be compared with a Latin one, which is taken for the same.
+    Case, accents, punctuation, spelled-out umlauts and a cut end are ignored. A name in letters that no table
+    here rewrites cannot be compared with a Latin one, and counts as the same.
 
     >>> is_name_as_sent("Jürgen Müller & Co.", "JUERGEN MUELLER + CO")
     True

@@ -15,7 +15,7 @@ MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")
 
 
 def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """From `MONEY_FIELDS`: `amount` as `frames.MONEY`, and `currency` as a code, or null."""
+    """Return `amount` as `frames.MONEY` and `currency` as a code, or nulls, from `MONEY_FIELDS`."""
     amounts = read_amounts(payments["amount"])
     written, given = payments["currency"], read_currencies(payments["currency"])
     currency = completed(given, amounts.mark, of_uk_accounts(payments))
@@ -25,29 +25,29 @@ def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def currency_shown(payments: pl.DataFrame) -> pl.Series:
-    """From `MONEY_FIELDS`: the currency of each payment for people: the known one, else as in the file."""
+    """Return each payment's currency for people, from `MONEY_FIELDS`: the known one, else the file's text."""
     _, currency = money_of(payments)
     return currency.zip_with(currency.is_not_null(), payments["currency"])
 
 
 def with_money(payments: pl.DataFrame) -> pl.DataFrame:
-    """Payments with `amount` and `currency` as `money_of`."""
+    """Return payments with `amount` and `currency` as from `money_of`."""
     return payments.with_columns(money_of(payments))
 
 
 def outcomes_with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The outcomes with their payments' `payment_id`, and `amount` and `currency` as from `money_of`."""
+    """Add the payments' `payment_id`, and `amount` and `currency` as from `money_of`, to their outcomes."""
     assert payments["row"].equals(outcomes["row"])
     return outcomes.hstack([payments["payment_id"], *money_of(payments)])
 
 
 def totals(rows: pl.DataFrame) -> list[Money]:
-    """Sum `amount`, as `frames.MONEY`, by `currency`; rows without a readable amount are left out."""
+    """Add up `amount`, as `frames.MONEY`, by `currency`; rows without a readable amount are left out."""
     return [_money(*sums) for sums in _sums(rows, "currency").iter_rows()]
 
 
 def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
-    """Rows and money of every outcome, from `outcomes_with_money`, in documented order, empty ones too."""
+    """Count rows and money of every outcome, even 0, in documented order, from `outcomes_with_money`."""
     row_counts = dict(rows["check_outcome"].value_counts().iter_rows())
     money: dict[str, list[Money]] = {}
     for outcome, *sums in _sums(rows, "check_outcome", "currency").iter_rows():
@@ -59,7 +59,7 @@ def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
 
 
 def _sums(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """The number and the sum of rows with a readable amount, by these columns, `currency` included."""
+    """Return number and sum of rows with a readable amount, by these columns, `currency` included."""
     return (
         rows.select(*by, "amount")
         .filter(pl.col("amount") >= 0)
@@ -74,12 +74,12 @@ def _money(currency: str | None, row_count: int, amount: Decimal) -> Money:
 
 
 def control_totals(outcomes: list[OutcomeTotal]) -> list[Money]:
-    """The totals over all outcomes, by currency; those without a currency come last."""
+    """Add up the totals of all outcomes by currency; those without a currency come last."""
     return added([total.totals for total in outcomes])
 
 
 def added(parts: list[list[Money]]) -> list[Money]:
-    """The combined totals of several sets of payments."""
+    """Return the combined totals of several sets of payments."""
     counts: dict[str | None, int] = {}
     amounts: dict[str | None, Decimal] = {}
     for total in (total for part in parts for total in part):
@@ -92,7 +92,7 @@ def added(parts: list[list[Money]]) -> list[Money]:
 
 
 def added_outcomes(parts: Iterable[list[OutcomeTotal]]) -> list[OutcomeTotal]:
-    """The combined rows and money of every outcome of several sets of payments."""
+    """Combine the rows and money of every outcome of several sets of payments."""
     every = [total for part in parts for total in part]
     return [
         OutcomeTotal(
@@ -105,6 +105,6 @@ def added_outcomes(parts: Iterable[list[OutcomeTotal]]) -> list[OutcomeTotal]:
 
 
 def plain(amount: Decimal) -> Decimal:
-    """The amount with two decimals, or three if the third is not zero."""
+    """Return the amount with two decimals, or three if the third is not zero."""
     cents = amount.quantize(Decimal("0.01"))
     return cents if cents == amount else amount

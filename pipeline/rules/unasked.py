@@ -1,6 +1,6 @@
-"""Reasons not to check a payment, besides the rules of its fields: its whole row, or the profile.
+"""Reasons not to check a payment other than rules about its fields: its whole row, or the profile.
 
-A format sets the code of each row (`defect` of the `Payments`); the sentence is the same for every format.
+A format sets the code of each row (`defect` of `Payments`); the sentence is the same for every format.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ ACCOUNT_SIGNS_DIFFER = "ACCOUNT_SIGNS_DIFFER"
 
 
 def elsewhere(country: str) -> str:
-    """The key of the sentence about a domestic account of a country, or of a kind of countries."""
+    """Return the key of the sentence about a domestic account in a country or group of countries."""
     return f"{ACCOUNT_ELSEWHERE}/{country}"
 
 
@@ -48,12 +48,12 @@ _ELSEWHERE: Mapping[str, Sentence] = {
     "IBAN": Sentence("rule.account_with_iban"),
     "no IBAN": Sentence("rule.account_without_iban"),
 }
-"""Country, or group of countries -> what the account is, and how to have it checked."""
+"""Country, or group of countries -> what the account is, and how to check it."""
 COUNTRIES_KNOWN = frozenset(_ELSEWHERE)
 _BY_COUNTRY = {elsewhere(country): sentence for country, sentence in _ELSEWHERE.items()}
 
 OF_THE_ACCOUNT = (CHEQUE, PROXY, ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, *_BY_COUNTRY)
-"""Codes with which no rule about the account applies."""
+"""Codes that switch off all rules about the account."""
 
 SENTENCES: Mapping[str, Sentence] = {
     ROW_BLANK: Sentence("rule.row_blank"),
@@ -77,7 +77,7 @@ SENTENCES: Mapping[str, Sentence] = {
 
 
 def code_of(defect: str) -> str:
-    """The code of a key of `SENTENCES`.
+    """Return the code in a key of `SENTENCES`.
 
     >>> code_of("ACCOUNT_ELSEWHERE/PL"), code_of("CHEQUE")
     ('ACCOUNT_ELSEWHERE', 'CHEQUE')

@@ -1,6 +1,6 @@
-"""Warnings about the values of one payment, before any check; they do not stop it.
+"""Warnings about the values of one payment, before any check; they do not stop the payment.
 
-A warning is a row of a table, like a rule (rules.py); warnings about several payments are in warnings.py.
+Each warning is a row of a table, like a rule (rules.py); warnings about several payments are in warnings.py.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _TO_VOP = pl.col("to").is_in(VOP).fill_null(value=False)
 
 
 class WarningRule(NamedTuple):
-    """One thing that may be odd."""
+    """A condition that makes a value odd."""
 
     field: str
     code: WarningCode
@@ -75,7 +75,7 @@ WARNING_RULES = (
 
 
 def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
-    """`Warnings` about values of accepted payments; rejected ones have broken rules instead."""
+    """Return `Warnings` about values of accepted payments; rejected ones have broken rules instead."""
     names = routed["name"]
     is_beyond_ascii = beyond_ascii(names)
     is_foreign = noted(names, where=is_beyond_ascii, by=_are_foreign, kind=pl.Boolean)

@@ -1,4 +1,4 @@
-"""Warnings about valid payments that should be reviewed before they are paid; they do not stop them."""
+"""Warnings about valid payments that should be reviewed before payment; they do not stop a payment."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from schemas.row_positions import RowPositions
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
 ReferencesOf = Callable[[pl.Series], pl.Series]
-"""Returns the payment references of rows, which distinguish equal amounts to one payee."""
+"""Returns the payment references of rows, which distinguish equal payments to one payee."""
 
 ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
 """Warnings that depend on other payments to the account."""
@@ -26,12 +26,12 @@ ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
 def warnings_about(
     accepted: pl.DataFrame, references_of: ReferencesOf, positions: RowPositions | None = None
 ) -> pl.DataFrame:
-    """`Warnings` that need no check.
+    """Return the `Warnings` that need no check.
 
     Args:
-        accepted: `Accepted`: all payments to each of its accounts.
+        accepted: `Accepted`, with all payments to each of its accounts.
         references_of: the payment references of the file.
-        positions: of the rows in their file; None if they have none.
+        positions: positions of the rows in their file, if any.
     """
     assert accepted.schema == ACCEPTED
     # Most accounts are paid once, so their payments need no further comparison.
@@ -46,7 +46,7 @@ def warnings_about(
 
 
 def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
-    """A row's own warnings and those of `ACROSS_ROWS`, for each row in the order of `warnings_about`."""
+    """Merge rows' own warnings with those of `ACROSS_ROWS`, in the order of `warnings_about`."""
     order = [WarningCode.MANY_NAMES, WarningCode.MIXED_SCRIPTS, WarningCode.PAYMENT_REPEATED]
     place = pl.col("code").replace_strict(
         {code.value: number for number, code in enumerate(order)}, default=len(order), return_dtype=pl.UInt8
@@ -94,14 +94,14 @@ _PAYMENT = (
     "currency",
     "reference",
 )
-"""Columns that are equal in a payment entered twice."""
+"""Columns that are equal if a payment was entered twice."""
 
 
 _EARLIER = re.compile(r"\bpayment as row (\d+)")
 
 
 def earlier_row(message: str) -> int | None:
-    """The row that a payment repeats, from the message of its warning.
+    """Return the row that a payment repeats, from the message of its warning.
 
     >>> earlier_row("the same payment as row 12; make sure that both are meant"), earlier_row("odd")
     (12, None)
@@ -117,7 +117,7 @@ def _repeated_payments(
     # Few accounts are paid the same amount again.
     paid = accepted.filter(pl.col("amount").is_not_null())
     alike = paid.filter(recurring(paid.select(pl.struct("account", "amount").hash()).to_series()))
-    # The currency need not be stated for a GB IBAN any more than for its UK account.
+    # A GB IBAN needs no stated currency, like the UK account in it.
     pounds = pl.when(IS_UK).then(pl.lit("GBP"))
     alike = alike.with_columns(
         same_name(pl.col("name")),
@@ -141,7 +141,7 @@ _SAME = ("account", "amount", "currency", "name", "reference", "secondary_refere
 
 
 def repeated_in(payments: Payments, others: pl.DataFrame) -> dict[int, int]:
-    """Row -> the first row of other payments with the same payee, account, amount and references."""
+    """Return row -> first row of `others` with the same payee, account, amount and references."""
     mine, theirs = (
         with_money(some)
         .filter(pl.col("amount").is_not_null())
@@ -163,7 +163,7 @@ def repeated_in(payments: Payments, others: pl.DataFrame) -> dict[int, int]:
 
 
 def warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:
-    """`Warnings` by code, in the order of the codes, with the rows of each."""
+    """Count `Warnings` by code, in the order of the codes, with the rows of each."""
     counts = (
         warnings.group_by("code")
         .agg(
