@@ -216,13 +216,21 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Col
     _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
     # A supplier's account may be its number in our books.
-    explicit = [header for header in looking if not meaning(header).plain] or looking
+    explicit = _without_own([header for header in looking if not meaning(header).plain] or looking, cells)
     first, *rest = explicit
     for other in rest:
         if cells.differ([first], [other]):
             raise either(field, [(first,), (other,)], cells, what=_WORDS[field])
     sources = tuple((header,) for header in explicit)
     return ColumnChoice(field, sources, meaning(first).rule, others)
+
+
+def _without_own(headers: list[str], cells: ColumnCells) -> list[str]:
+    """Drop an account that is the same in every row where a supplier's or employee's differs."""
+    theirs = [header for header in headers if meaning(header).subject in (Cue.SUPPLIER, Cue.PERSON)]
+    if not any(cells.varies([header]) for header in theirs):
+        return headers
+    return [header for header in headers if header in theirs or not cells.is_constant([header])]
 
 
 def _refuse_ledger_accounts(

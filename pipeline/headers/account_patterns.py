@@ -8,6 +8,7 @@ import re
 
 import polars as pl
 
+from pipeline.headers.words import COUNTRIES
 from pipeline.rules.identifiers import HYPHENS
 
 IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
@@ -160,27 +161,7 @@ _ACCOUNT_NUMBER = re.compile(r"(?<!\d)\d{8}(?!\d)")
 _COMBINED = re.compile(r"(?<!\d)\d{14}(?!\d)")
 _DAY = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 _IBAN = re.compile(r"(?<![A-Z0-9])[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]){11,30}", re.IGNORECASE | re.ASCII)
-_COUNTRIES_BY_LENGTH = {
-    15: "NO",
-    16: "BE",
-    18: "AX DK FI FK FO GL NL SD",
-    19: "MK SI",
-    20: "AT BA EE KZ LT LU MN XK",
-    21: "CH HR LI LV",
-    22: "BG BH CR DE GB GE GG IE IM JE ME RS VA",
-    23: "AE GI IL IQ OM SO TL",
-    24: "AD CZ ES MD PK RO SA SE SK TN VG",
-    25: "AO CV GW LY MZ PT ST",
-    26: "DZ IR IS TR",
-    27: "BI BL CF CG CM DJ FR GA GF GP GQ GR IT KM MC MF MG MQ MR NC PF PM RE SM TD TF WF YT",
-    28: "AL AZ BF BJ BY CI CY DO GT HN HU LB MA ML NE NI PL SN SV TG",
-    29: "BR EG PS QA UA",
-    30: "JO KW MU YE",
-    31: "MT SC",
-    32: "LC",
-    33: "RU",
-}
-IBAN_LENGTHS = {country: length for length, its in _COUNTRIES_BY_LENGTH.items() for country in its.split()}
+IBAN_LENGTHS = {country: int(length) for length, its in COUNTRIES.items() for country in its.split()}
 """Country -> length of its IBANs. A copy of the data in schwifty that `rules.identifiers` uses, which takes
 longer to load than a small file to read; a test compares them.
 """

@@ -13,7 +13,7 @@ import polars as pl
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.meaning import CANONICAL, Side, is_column_of, meaning
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_with
-from pipeline.headers.words import Cue
+from pipeline.headers.words import BANK_CODES, Cue, listed
 from pipeline.rules.account_country import AccountSigns
 from pipeline.rules.identifiers import HYPHENS
 
@@ -26,22 +26,7 @@ class _BankCode(NamedTuple):
     look: str  # pattern of a cell without blanks and hyphens
 
 
-_BANK_CODES = (
-    _BankCode("IN", ("ifsc", "ifscode"), r"^[A-Za-z]{4}0[A-Za-z0-9]{6}$"),
-    _BankCode("AU", ("bsb",), r"^[0-9]{5,6}$"),
-    _BankCode("US", ("aba", "routing", "rtn", "fedwire"), r"^[0-9]{8,9}$"),
-    _BankCode("DE", ("blz", "bankleitzahl"), r"^[0-9]{8}$"),
-    _BankCode("AT", ("blz", "bankleitzahl"), r"^[0-9]{5}$"),
-    _BankCode("IE", ("nsc", "nationalsortcode"), r"^[0-9]{6}$"),
-    _BankCode("CA", ("transit", "transitnumber", "institutionnumber"), r"^[0-9]{3,5}$"),
-    _BankCode("SE", ("clearingnummer", "clearingnr", "bankgiro", "plusgiro"), r"^[0-9]{4,8}$"),
-    _BankCode("DK", ("registreringsnummer", "regnr"), r"^[0-9]{4}$"),
-    _BankCode("CZ", ("kodbanky",), r"^[0-9]{4}$"),
-    _BankCode("FR", ("codeguichet", "codebanque"), r"^[0-9]{5}$"),
-    _BankCode("IT", ("abi", "cab"), r"^[0-9]{5}$"),
-    _BankCode("CN", ("cnaps",), r"^[0-9]{12}$"),
-    _BankCode("MX", ("clabe",), r"^[0-9]{18}$"),
-)
+_BANK_CODES = [_BankCode(country, listed(headers), look) for country, headers, look in BANK_CODES]
 _NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"
 """A sort code after the name of its clearing system."""
 _NOT_IN_CODES = rf"[\s{HYPHENS}]"

@@ -18,7 +18,7 @@ from pipeline.headers.account_signs import is_code_elsewhere
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
 from pipeline.headers.guesses import Guess, guesses_of, pairs_of
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, PARENT, Side, meaning
+from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, IN_HUNDREDTHS, INITIALS, PARENT, Side, meaning
 from pipeline.headers.not_payments import INSIST, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
@@ -66,6 +66,8 @@ class Columns(NamedTuple):
     """Currency in the header of the amounts, for rows without a currency."""
     notes: tuple[Sentence, ...]
     """Notes for people on how columns were chosen."""
+    is_in_hundredths: bool = False
+    """True if the header of the amount says pence, cents or the like."""
 
     @property
     def decision(self) -> dict[str, str]:
@@ -121,11 +123,13 @@ def read_columns(
     notes = [note for choice in choices for note in choice.notes]
     unread = [choice for choice in choices if not choice.sources]
     readings = readings_of(seen, [*found.values(), *unread], ignored=_headers(ignored))
-    currency = _currency(found)
+    currency, in_hundredths = _unit_of_amounts(found)
     if currency is not None:
         notes.append(Sentence("headers.currency_of_header", currency=currency))
+    if in_hundredths is not None:
+        notes.append(Sentence("headers.in_hundredths", column=quoted(in_hundredths)))
     sources = {field: choice.sources for field, choice in found.items()}
-    return Columns(readings, sources, currency, tuple(notes))
+    return Columns(readings, sources, currency, tuple(notes), in_hundredths is not None)
 
 
 def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
@@ -393,11 +397,13 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
     return {header: look for header, look in looks.items() if look.field in kinds}
 
 
-def _currency(found: Mapping[str, ColumnChoice]) -> str | None:
+def _unit_of_amounts(found: Mapping[str, ColumnChoice]) -> tuple[str | None, str | None]:
+    """The currency in the header of the amount, and that header if it says hundredths."""
     if "amount" not in found:
-        return None
+        return None, None
     [(header,), *_] = found["amount"].sources
-    return meaning(header).currency
+    meant = meaning(header)
+    return meant.currency, header if meant.rule == IN_HUNDREDTHS else None
 
 
 def _as_far_as_known(cells: ColumnCells, mapping: Mapping[str, str]) -> tuple[ColumnReading, ...]:

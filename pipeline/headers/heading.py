@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised, refuse_repeats
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
-from pipeline.headers.meaning import meaning
+from pipeline.headers.meaning import Side, meaning
 from pipeline.headers.not_payments import names_debits
 from pipeline.headers.readings import readings_by_look
 from pipeline.wording import PLACE, ColumnPair, Sentence
@@ -226,10 +226,20 @@ def refuse_accounts_above(
         unit: what users call these lines.
 
     Raises:
-        InputError: a line contains an account.
+        InputError: a line contains an account that is not labelled as your own.
     """
     for cells, number in zip(lines, numbers, strict=True):
-        if holds_account(" ".join(cells)):
+        if holds_account(" ".join(cells)) and not _is_of_ours(cells):
             raise InputError(
                 Sentence("headers.account_above_header", where=where, unit=unit, number=number, header=header)
             )
+
+
+_LABEL = re.compile(r"[^:=0-9]*?(?=\s*(?:[:=0-9]|[A-Z]{2}[0-9]{2}|$))")
+
+
+def _is_of_ours(cells: Sequence[str]) -> bool:
+    """True if the labels of a line say that its account is your own: `Debit account: 12-34-56 12345678`."""
+    labels = [meaning(found[0].strip()) for cell in cells if (found := _LABEL.match(cell)) is not None]
+    accounts = [label.side for label in labels if label.what in ("iban", "account_number", "sort_code")]
+    return bool(accounts) and all(side is Side.OURS for side in accounts)

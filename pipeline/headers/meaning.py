@@ -19,7 +19,7 @@ from pipeline.headers.spelling import (
     words_of,
     words_outside_brackets,
 )
-from pipeline.headers.words import HUNDREDTHS, PRODUCTS, Cue, listed
+from pipeline.headers.words import PRODUCTS, Cue, listed
 from schemas.payments import FIELDS
 
 
@@ -91,6 +91,9 @@ BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, 
 BARE_ACCOUNT = "an account without an owner in its header"
 """Rule for a header such as `Konto`."""
 
+IN_HUNDREDTHS = "the header says amount in hundredths of the currency"
+"""Rule for a header such as `Amount (pence)`."""
+
 CANONICAL = "the field's name"
 """Rule for a header that is the name of a field."""
 
@@ -141,8 +144,7 @@ def meaning(header: str) -> HeaderMeaning:
         if words is not None:
             found = _meaning(words)
             if found.what is not None:
-                is_read = found.what != "amount" or _HUNDREDTHS.isdisjoint(tokens_of(header))
-                return found if is_read else UNKNOWN  # 48250 pence are not 48,250 pounds
+                return found
     if _BALANCES & set(tokens_of(header)):
         return HeaderMeaning(BALANCE, "a balance")
     return UNKNOWN
@@ -348,6 +350,7 @@ _GRAMMAR = (
         explicit=0,
     ),
     _line("currency", "the header says currency", "CURRENCY", beside="CODE AMOUNT"),
+    _line("amount", IN_HUNDREDTHS, "AMOUNT NET", "HUNDREDTHS", beside="PAYMENT AMOUNT", explicit=-1),
     _line("amount", "the header says amount", "AMOUNT", "PAYMENT", beside="NET", explicit=2),
     _line("amount", "the header says amount", "AMOUNT", beside="NET"),
     _line("amount", "the header says amount", "NET", beside="PAYMENT", qualifiers=_NOTHING, explicit=0),
@@ -403,7 +406,6 @@ def _is_the_holders(line: _GrammarLine, cues: frozenset[Cue]) -> bool:
 
 _HEADER_LENGTH_MAX = 200
 """A longer cell is text, not a header."""
-_HUNDREDTHS = frozenset(token for word in HUNDREDTHS for token in tokens_of(word)) - {"units", "unit"}
 _BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})
 """Words that occur in no header of a payment file."""
 _CANONICAL = {fold(field): field for field in FIELDS}

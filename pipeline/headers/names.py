@@ -166,8 +166,9 @@ def _joined(
     whole: list[Candidate], parts: Sequence[str], cells: ColumnCells, owner: _Owner = _NOBODYS
 ) -> list[Candidate]:
     by_part = {part: [header for header in parts if meaning(header).what == part] for part in _PARTS}
+    is_named = any(_is_sure(name, cells) for name in whole)
     for headers in by_part.values():
-        for other in headers[1:]:
+        for other in () if is_named else headers[1:]:
             if cells.differ([headers[0]], [other]):
                 raise either(
                     "name",
@@ -210,6 +211,12 @@ def _owner(name: Candidate) -> _Owner | None:
 
 
 _PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FIRST+LAST"))
+
+
+def _is_sure(name: Candidate, cells: ColumnCells) -> bool:
+    """True if a name of a holder or payee is filled in every row: parts of other names do not matter."""
+    is_explicit = name.says_role and name.rank is not Rank.SUBJECT
+    return is_explicit and not cells.joined(name.headers).has_nulls()
 
 
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:

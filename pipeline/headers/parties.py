@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.frames import Original, Payments
 from pipeline.headers.meaning import meaning
 from pipeline.headers.spelling import cue_of, fold, is_known, tokens_of, words_with
-from pipeline.headers.words import THINGS, Cue
+from pipeline.headers.words import KEY_OWNERS, KEY_WORDS, KEYS, THINGS, Cue
 
 _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
 """Endings that mark a compound word as a name, such as `Vereinsname`."""
@@ -100,32 +100,17 @@ def _things() -> frozenset[str]:
     return frozenset(map(fold, THINGS))
 
 
-_WHO = (
-    *("employee", "staff", "payroll", "personnel", "worker", "emp"),
-    *("supplier", "vendor", "creditor", "payee", "beneficiary", "recipient"),
-    *("customer", "client"),
-)
-"""Owners of numbers, the surest first: next to a supplier's number, a customer's is often the payer's own."""
-_WHICH = ("no", "number", "num", "nr", "id", "code")
-_ELSEWHERE = (
-    *("personalnummer", "personalnr", "personalid", "mitarbeiternummer", "mitarbeiternr", "mitarbeiterid"),
-    *("lieferantennummer", "lieferantennr", "lieferantenid"),
-    *("kreditorennummer", "kreditorennr", "kreditorenid"),
-    *("matricule", "codesalarie", "numerosalarie", "codefournisseur", "numerofournisseur"),
-    *("codigoempleado", "numeroempleado", "codigoproveedor", "personeelsnummer", "crediteurnummer"),
-)
-"""The same in German, French, Spanish and Dutch, folded."""
 _RANKS = {
-    **{f"{who}{which}": rank for rank, who in enumerate(_WHO) for which in _WHICH},
-    **dict.fromkeys(_ELSEWHERE, 0),
+    **{f"{who}{which}": rank for rank, who in enumerate(KEY_OWNERS) for which in KEY_WORDS},
+    **dict.fromkeys(map(fold, KEYS), 0),
 }
 
 
 def payee_id_header(headers: Sequence[str]) -> str | None:
     """Return the header of the column that distinguishes payees, or None.
 
-    If there are several, the first in the order of `_WHO` is chosen, then the first in the file. The choice
-    only affects the comparison with an earlier file, never the checks.
+    If there are several, the first in the order of `KEY_OWNERS` is chosen, then the first in the file. The
+    choice only affects the comparison with an earlier file, never the checks.
 
     >>> payee_id_header(["Name", "Employee No.", "Sort code"]), payee_id_header(["Name", "Payment id"])
     ('Employee No.', None)

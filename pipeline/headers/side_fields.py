@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.guesses import are_amounts
-from pipeline.headers.meaning import CHOICE, Side, meaning
+from pipeline.headers.meaning import CHOICE, IN_HUNDREDTHS, Side, meaning
 from pipeline.headers.spelling import fold
 from pipeline.rules.account_types import account_type_in, tells_no_holder
 from pipeline.wording import Sentence
@@ -25,6 +25,7 @@ _PARTS_OF_QUESTIONS = (
     "organisation_id_issuer",
 )
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
+_WHOLE_NUMBER = r"^-?[0-9]+(?:[.,]00?)?$"
 _OF_PAYMENTS = ("paymentcurrency", "payoutcurrency", "settlementcurrency", "targetcurrency")
 
 
@@ -63,13 +64,13 @@ def _fits(field: str, header: str, cells: ColumnCells) -> bool:
         return True
     if field == "account_type" and header != field:  # elsewhere it is a word for ledger accounts
         return "=" in header or any(_is_account_type(word) for word in sample)
+    if meaning(header).rule == IN_HUNDREDTHS:
+        return cells.are(header, _WHOLE_NUMBER)
     if meaning(header).explicit == 3:  # the header is the field's name
         return True
     if field == "currency":
         return bool(sample.str.contains(_CURRENCY).any())
-    if field == "amount" and meaning(header).explicit == 0:
-        return are_amounts(sample.to_list())
-    return True
+    return field != "amount" or meaning(header).explicit != 0 or are_amounts(sample.to_list())
 
 
 def _is_account_type(word: str) -> bool:

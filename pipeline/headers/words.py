@@ -47,6 +47,7 @@ class Cue(StrEnum):
     SCHEME = "a scheme"
     ISSUER = "an issuer"
     AMOUNT = "an amount"
+    HUNDREDTHS = "hundredths of a currency"
     NET = "net"
     PAYMENT = "a payment"
     CURRENCY = "a currency"
@@ -80,7 +81,9 @@ THINGS = listed(_FILE["things"]["words"])
 """Things that have names but are neither people nor companies."""
 DEBIT_HEADERS, DEBIT_CELLS = (listed(_FILE["direct_debits"][name]) for name in ("headers", "cells"))
 WAYS_IN, WAYS_OUT = (listed(_FILE["ways"][name]) for name in ("in", "out"))
-HUNDREDTHS = listed(_FILE["hundredths"]["words"])
+KEY_OWNERS, KEY_WORDS, KEYS = (listed(_FILE["keys"][name]) for name in ("owners", "words", "whole"))
+BANK_CODES: Sequence[tuple[str, str, str]] = _FILE["bank_codes"]["codes"]
+COUNTRIES: Mapping[str, str] = _FILE["iban_lengths"]
 CURRENCIES: Mapping[str, str] = {
     **{code.lower(): code for code in listed(_FILE["currency_codes"]["codes"])},
     **{word: code for code, words in _FILE["currencies"].items() for word in listed(words)},

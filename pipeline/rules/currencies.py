@@ -98,6 +98,21 @@ def with_three_decimals(amounts: pl.Series, codes: pl.Series | None) -> pl.Serie
     return replaced(amounts, where=is_exact, by=lambda some: some.str.replace(_BEFORE_THREE, "${1}0$2"))
 
 
+_HUNDREDTHS = r"^(-?[0-9]{1,18})(?:[.,]00?)?$"
+
+
+def of_hundredths(amounts: pl.Series, codes: pl.Series | None) -> pl.Series:
+    """Whole numbers of hundredths in the main unit, exactly; any other cell becomes no amount.
+
+    Null in a currency without hundredths: what its numbers mean is not known.
+    """
+    main = amounts.str.extract(_HUNDREDTHS).str.replace(r"([0-9]{2})$", ".$1")
+    main = main.str.replace(r"^(-?)([0-9])$", "${1}.0$2").str.replace(r"^(-?)\.", "${1}0.")
+    whole = pl.select(pl.coalesce(main, amounts + " / 100")).to_series()
+    others = [*WHOLE, *THREE_DECIMALS]
+    return whole if codes is None else whole.set(read_currencies(codes).is_in(others), None)
+
+
 def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency: pl.Series) -> pl.Series:
     """Find the faults of amounts in their currency.
 

@@ -1,4 +1,4 @@
-"""Values for asking: a channel per API, and the context of clock, chance and stop request."""
+"""The values of asking: a channel per API, and the context: clock, chance, and the stop request."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ class RequestSender(Protocol):
     """Sends one request; implemented by `transport.client.Client`."""
 
     async def token(self) -> Token | None:
-        """Return the token for the next request; None under mutual TLS."""
+        """The token for the next request; None under mutual TLS."""
 
     async def renew(self, rejected: Token) -> Token:
-        """Return the token to use after a 401 for `rejected`."""
+        """The token to use after a 401 for `rejected`."""
 
     async def send(
         self,
@@ -42,7 +42,7 @@ class RequestSender(Protocol):
         token: Token | None = None,
         may_leave: Callable[[], bool] | None = None,
     ) -> httpx.Response:
-        """Send and return the complete response (or NetworkFailure); `may_leave` is called once connected."""
+        """Send, and return the complete response (NetworkFailure); `may_leave` is called once connected."""
 
     async def drop_connections(self) -> None:
         """Stop using all open connections."""
@@ -50,7 +50,7 @@ class RequestSender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApiChannel:
-    """One API, its connection and its limits."""
+    """One API, its connection, and the limits on it."""
 
     api: Api
     sender: RequestSender
@@ -60,19 +60,19 @@ class ApiChannel:
     concurrency: ConcurrencyLimit
     quota: CapCount | None
     in_flight_max: int
-    """The limit in flight of all processes together; `concurrency` has this process's."""
+    """The limit in flight of all processes together; `concurrency` has this one's."""
     attempts_max: int
     deadline_s: float
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
     slow_s: float = SLOW_S
-    """Seconds after which a responder counts as slow."""
+    """A responder that takes longer counts as slow."""
     requester: str | None = None
     """The authorisation number in our certificate, if the server identifies us by one."""
     stays: bool = False
     """True if the share is kept after the last question, for the next file."""
     unreachable: PrecheckError | None = None
-    """Why no connection could be made; it ends the asking of this API only."""
+    """Why no connection could be made: it ends the asking of this API only."""
 
 
 class Closure(NamedTuple):
@@ -84,22 +84,22 @@ class Closure(NamedTuple):
 
 @dataclass(slots=True)
 class AskingTally:
-    """The counts of a run so far; the progress display reads them during the run."""
+    """The counts of a run so far; the progress display reads it during the run."""
 
     check_count: int = 0
     done_count: int = 0
     settled_count: int = 0
     """Questions settled before asking, by an earlier answer or a limit."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    """Outcomes of the other questions."""
+    """Outcomes of the others."""
     is_asking: bool = False
-    """True from the first question until the channels close: a stop then waits for replies."""
+    """True while questions are asked, until the channels close: a stop then waits for replies."""
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
-    """Set after a stop once no request is in flight."""
+    """Set when no request is in flight any more after a stop."""
     answered_before: Counter[ApiName] = field(default_factory=Counter)
     reused: Counter[ApiName] = field(default_factory=Counter)
-    """Answers reused from runs in other folders."""
+    """Answers from earlier runs of other folders."""
     answered: Counter[ApiName] = field(default_factory=Counter)
     """Questions that this process settled for good."""
     elsewhere: Counter[ApiName] = field(default_factory=Counter)
@@ -132,7 +132,7 @@ class AnswerSink(Protocol):
 
 
 class AnswerBuffer:
-    """The answers so far, packed into frames because tuples take twice the memory."""
+    """The answers so far, packed into frames, because tuples take twice the memory."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -165,7 +165,7 @@ _LOOSE_MAX = 1_024
 
 
 class AskingObserver(Protocol):
-    """Follows any number of askings in succession."""
+    """Follows any number of askings, one after the other."""
 
     def asking(
         self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally
@@ -205,7 +205,7 @@ UNOBSERVED = Observers()
 
 @dataclass(frozen=True, slots=True)
 class AskingContext:
-    """The context of asking: clock, chance, the tally to fill and the stop request."""
+    """The context of asking: clock, chance, the tally to fill, and the stop request."""
 
     now: Callable[[], datetime]
     clock: Callable[[], float]  # monotonic seconds

@@ -1,4 +1,4 @@
-"""Read a table into payments: assign columns to fields, drop rows that are not payments and clean cells."""
+"""Read a table into payments: assign columns to fields, drop rows that are not payments, clean cells."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -21,7 +21,7 @@ from pipeline.headers.readings import none_in_cells
 from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend
 from pipeline.rules.amounts import exact_text
-from pipeline.rules.currencies import with_three_decimals
+from pipeline.rules.currencies import of_hundredths, with_three_decimals
 from pipeline.rules.identifiers import bic_column_is_none
 from pipeline.rules.placeholders import FIELDS_WITH_PLACEHOLDERS, without_placeholders
 from pipeline.rules.unasked import DIRECT_DEBIT, ROW_BLANK
@@ -103,7 +103,7 @@ def read_table(
 
 
 def _kind_of(payments: pl.DataFrame, original: pl.DataFrame) -> list[Sentence]:
-    """Return what the rows are, if not payments."""
+    """What the rows are, if not payments."""
     is_list = is_list_of_payees(Payments(payments), Original(original))
     return [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list else []
 
@@ -135,14 +135,14 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
     """Refuse a header that polars would treat as a pattern of headers.
 
     Raises:
-        InputError: a header looks like a pattern.
+        InputError: a header is one.
     """
     for position, header in enumerate(headers, start=1):
         if header.startswith("^") and header.endswith("$"):
             raise InputError(Sentence("stages.header_column_starts", where=where, position=position))
 
 
-def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
+def _payments(  # noqa: PLR0913, PLR0917 (all that is known of the file)
     original: pl.DataFrame,
     table: Table,
     columns: Columns,
@@ -150,9 +150,9 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     where: str,
     whole: Collection[str],
 ) -> tuple[pl.DataFrame, bool, tuple[Sentence, ...]]:
-    """Return `frames.PAYMENTS`, true if nothing shows the country of any account, and notes.
+    """Returns `frames.PAYMENTS`, True if nothing shows the country of any account, and notes.
 
-    `whole` has the headers of columns without placeholders.
+    `whole` has the headers of columns known to be without placeholders.
     """
 
     def column(header: str, field: str) -> pl.Series:
@@ -168,6 +168,8 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     if columns.currency is not None:
         fields["currency"] = _filled_up(fields.get("currency"), columns.currency, fields["amount"])
     if "amount" in fields:
+        if columns.is_in_hundredths:
+            fields["amount"] = of_hundredths(fields["amount"], fields.get("currency"))
         fields["amount"] = with_three_decimals(fields["amount"], fields.get("currency"))
     for field in _IDENTIFIERS:
         if field in fields:
@@ -201,7 +203,7 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
 
 
 def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str]]:
-    """Empty the placeholder cells of accounts, BICs and LEIs; also return the headers without any."""
+    """Columns without placeholder cells for account, BIC and LEI, and the headers that had none."""
     some = [
         cells[header]
         for header in cells.columns
@@ -213,7 +215,7 @@ def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[
 
 
 def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
-    """Return a note on cells that were read as empty, if there are any."""
+    """A note on cells that were read as empty, if there are any."""
     fields = [
         Sentence("stages.field_and_number", field=Sentence(f"field.{field}"), number=count)
         for field, count in counts.items()
@@ -223,7 +225,7 @@ def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
 
 
 def _direct_debits(original: pl.DataFrame) -> pl.Series:
-    """Return the defect of rows whose transaction code means direct debit."""
+    """The defect of rows whose transaction code means direct debit; none without such a column."""
     header = transaction_code(original.columns)
     if header is None or original[header].dtype != pl.String:
         return pl.Series([], dtype=pl.String)
@@ -232,13 +234,13 @@ def _direct_debits(original: pl.DataFrame) -> pl.Series:
 
 
 def _amounts_in(table: Table, columns: Columns) -> tuple[str, ...]:
-    """Return the amount columns that are numbers in a workbook, to write them as numbers again."""
+    """The columns of amounts that are numbers in a workbook: they are written as numbers again."""
     amounts = {header for parts in columns.sources.get("amount", ()) for header in parts}
     return tuple(header for header in table.dialect.numbers if header in amounts)
 
 
 def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
-    """Yield notes on payments with missing or extra cells at the end."""
+    """Notes on payments with cells missing or too many at the end."""
     found = {"stages.cells_missing": table.ragged.short, "stages.cells_too_many": table.ragged.long}
     for key, rows in found.items():
         if count := sum(row < row_count for row in rows):
@@ -246,7 +248,7 @@ def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
-    """Drop a column headed as BICs that holds none, unless the user mapped it."""
+    """The columns without one that is headed as BICs but holds none, unless the user mapped it."""
     is_stated = any(reading.field == "bic" and reading.how == rule_of("map") for reading in columns.readings)
     if is_stated or "bic" not in columns.sources:
         return columns
@@ -263,7 +265,7 @@ def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str
 
 
 def _text(column: pl.Series, field: str, where: str) -> pl.Series:
-    """Return a column as stripped text, null if blank.
+    """A column as stripped text, null where blank.
 
     Raises:
         InputError: the type of the column cannot hold this field.
@@ -299,7 +301,7 @@ def _advice(column: pl.Series, field: str) -> Sentence:
 
 
 def _joined(parts: Sequence[pl.Series]) -> pl.Series:
-    """Join the parts of a name with blanks; null if all are absent."""
+    """The parts of a name with blanks between them; null if all are absent."""
     if len(parts) == 1:
         return parts[0]
     names = pl.select(pl.concat_str(parts, separator=" ", ignore_nulls=True)).to_series().str.strip_chars()
@@ -311,7 +313,7 @@ def _first_filled(alternatives: Sequence[pl.Series]) -> pl.Series:
 
 
 def _filled_up(currency: pl.Series | None, default: str, amount: pl.Series) -> pl.Series:
-    """Return the currency of every amount: its own, or else the header's."""
+    """The currency of every amount: its own, or that of the header."""
     of_header = pl.select(pl.when(amount.is_not_null()).then(pl.lit(default))).to_series()
     return of_header if currency is None else pl.select(pl.coalesce(currency, of_header)).to_series()
 
@@ -325,7 +327,7 @@ def _without_guard(column: pl.Series) -> pl.Series:
 
 
 def _with_blank_rows(defects: pl.Series, payments: pl.DataFrame, original: pl.DataFrame) -> pl.Series:
-    """Mark rows as blank if no cell has text."""
+    """The defects, with rows marked as blank if no cell has text."""
     without_fields = payments.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if not without_fields.any():
         return defects

@@ -1,4 +1,4 @@
-"""Stores in SQLite files: a run's ledger, the daily caps, the locks and shares of servers."""
+"""The stores in SQLite files: the ledger of a run, the daily caps, the lease of a server."""
 
 import sqlite3
 

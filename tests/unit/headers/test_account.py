@@ -84,6 +84,13 @@ def test_two_accounts_of_one_rank_are_refused_without_their_numbers(columns):
     assert not any(value in str(refusal.value) for values in columns.values() for value in values)
 
 
+@pytest.mark.parametrize("header", ["Supplier IBAN", "Employee bank account", "IBAN Lieferant"])
+def test_an_account_that_is_the_same_in_every_row_gives_way_to_a_suppliers_or_employees(header):
+    assert sources_of({"Bank account": [OURS, OURS], header: [ONE, TWO]}) == {"iban": ((header,),)}
+    with pytest.raises(InputError, match="either could be the payee's IBAN"):
+        sources_of({"Bank account": [OURS, TWO], header: [ONE, TWO]})
+
+
 def test_a_ledger_account_of_a_creditor_is_no_account_to_ask_about():
     columns = {
         "Creditor account": ["40001001", "40001002"],

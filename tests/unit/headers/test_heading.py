@@ -100,8 +100,10 @@ def test_a_row_with_a_number_or_without_headers_is_a_row(row):
 @pytest.mark.parametrize(
     "above",
     [
-        "Debit account 12-34-56 12345678",
-        "Our account,12 34 56,12345678",
+        "Account,12 34 56,12345678",
+        "IBAN: DE89 3704 0044 0532 0130 00",
+        "Payee account: 12-34-56 12345678",
+        "Debit account: 12-34-56 12345678,Account: 12-34-56 87654321",
         "12345612345678",
         "Paid from,DE89 3704 0044 0532 0130 00",
         "from DE89-3704-0044-0532-0130-00 in June",
@@ -115,6 +117,22 @@ def test_an_account_above_the_header_line_refuses_the_file_and_says_which_line(a
         "pay.csv line 2: an account above the header line, which is line 4; "
     )
     assert "12345678" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Debit account 12-34-56 12345678",
+        "Our account,12 34 56,12345678",
+        "From account:,DE89370400440532013000",
+        "Auftraggeberkonto: DE89 3704 0044 0532 0130 00",
+        "# Compte débiteur IBAN,FR14 2004 1010 0505 0001 3M02 606",
+        "Debit sort code,12-34-56,Debit account number,12345678",
+        "Date:,1 June,Account to be debited:,12-34-56 12345678",
+    ],
+)
+def test_an_account_above_the_header_line_that_is_labelled_as_ours_is_read_past(above):
+    assert read(f"Payroll\n{above}\n\n{HEADERS}\n{PAYMENT}\n").cells.height == 1
 
 
 @pytest.mark.parametrize(

@@ -560,3 +560,16 @@ def test_a_name_in_parts_of_an_unknown_party_is_proposed_whole():
 def test_the_whole_name_is_found_in_other_words(columns, name):
     [parts] = sources_of({**columns, "IBAN": IBANS})
     assert list(parts) == name
+
+
+def test_parts_of_other_names_beside_a_payee_in_every_row_do_not_matter():
+    columns = {
+        "Beneficiary": ["Ada Quillon", "Bo Marrow"],
+        "First name 1": ["Cid", "Dot"],
+        "First name 2": ["Eve", "Fay"],
+        "IBAN": ["DE89370400440532013000", "FR1420041010050500013M02606"],
+    }
+    read = read_columns(pl.DataFrame(columns), {}, where="x.csv")
+    assert read.sources["name"] == (("Beneficiary",),)
+    with pytest.raises(InputError, match="either could be a part of the payee's name"):
+        read_columns(pl.DataFrame({**columns, "Beneficiary": ["Ada Quillon", None]}), {}, where="x.csv")

@@ -163,9 +163,32 @@ def test_ways_to_pay_of_both_kinds_are_payments():
     assert columns_of({"Paid by": ["Direct debit", "BACS"]}).sources["name"] == (("Payee",),)
 
 
-@pytest.mark.parametrize("header", ["Amount (pence)", "Betrag in Cent", "Beløb (øre)", "Amount, minor units"])
-def test_an_amount_in_hundredths_is_not_read_as_one_in_pounds(header):
-    assert "amount" not in columns_of({header: ["48250", "9900"]}).sources
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("Amount (pence)", "Betrag in Cent", "Beløb (øre)", "Amount, minor units", "amount_cents"),
+        *("Total pence", "Importe en céntimos", "Montant (centimes)", "kwota_grosze"),
+    ],
+)
+def test_whole_numbers_under_a_header_of_hundredths_are_amounts_and_that_is_said(header):
+    read = columns_of({header: ["48250", "9900"]})
+    assert read.sources["amount"] == ((header,),)
+    assert read.is_in_hundredths
+    assert [str(note) for note in read.notes] == [
+        f'"{header}" is in hundredths of the currency, as its header says: 48250 is read as 482.50'
+    ]
+
+
+@pytest.mark.parametrize("cells", [["482.50", "99"], ["48,250", "9,900"], ["£482", "£99"]])
+def test_a_header_of_hundredths_above_other_cells_is_not_read_as_amounts(cells):
+    assert "amount" not in columns_of({"Amount (pence)": cells}).sources
+
+
+def test_an_amount_in_the_main_unit_goes_before_the_same_in_hundredths():
+    read = columns_of({"Amount (pence)": ["48250", "9900"], "Amount (£)": ["482.50", "99.00"]})
+    assert read.sources["amount"] == (("Amount (£)",),)
+    assert not read.is_in_hundredths
+    assert "hundredths" not in " ".join(map(str, read.notes))
 
 
 @pytest.mark.parametrize("header", ["Invoice number", "Rechnungs-Nr.", "Fakturanr", "N° facture"])

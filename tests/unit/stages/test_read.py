@@ -11,6 +11,8 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.frames import PAYMENTS
+from pipeline.rules.amounts import read_amounts
+from pipeline.rules.currencies import of_hundredths
 from pipeline.stages.read import read
 from pipeline.stages.validate import Routes, validate
 from schemas.outcomes import ApiName
@@ -204,6 +206,18 @@ def test_whole_numbers_are_amounts_and_blank_rows_are_found_in_parquet(tmp_path)
         tmp_path, {"name": ["a", None], "iban": ["1", " "], "amount": [1250, None], "n": [1, None]}
     )
     assert values(source, "amount", "defect") == [("1250", None), (None, "ROW_BLANK")]
+
+
+def test_amounts_in_pence_are_read_in_pounds_exactly(tmp_path):
+    columns = {"name": ["a"] * 5, "iban": ["1"] * 5, "currency": [None, "GBP", "EUR", "JPY", "BHD"]}
+    source = parquet_of(tmp_path, {**columns, "Total (pence)": [48250, 7, -99, 500, 500]})
+    assert values(source, "amount") == [("482.50",), ("0.07",), ("-0.99",), (None,), (None,)]
+    assert source.original["Total (pence)"].to_list() == [48250, 7, -99, 500, 500], "kept as it is"
+
+
+def test_a_cell_that_is_no_whole_number_of_pence_is_no_amount():
+    amounts = pl.Series(["1250.00", "12.50", "1,250", "£5", None])
+    assert read_amounts(of_hundredths(amounts, None)).money.to_list() == [Decimal("12.5"), *[None] * 4]
 
 
 @pytest.mark.parametrize(
