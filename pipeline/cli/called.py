@@ -1,4 +1,4 @@
-"""The command, called by the Python API of another process instead of a shell."""
+"""Run the command for the Python API of another process, instead of a shell."""
 
 import io
 import json

@@ -1,8 +1,8 @@
-"""The time, as every command passes it to its job."""
+"""The time that every command passes to its job."""
 
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """The time in UTC."""
+    """Return the present time in UTC."""
     return datetime.now(UTC)

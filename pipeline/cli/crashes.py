@@ -1,6 +1,6 @@
-"""Crash reports: a bug of this program, recorded for its maintainers.
+"""Crash files: they record a bug of this program for its maintainers.
 
-The record holds only positions in the program: error messages and values of variables may be personal data.
+They contain only positions in the program, because error messages and values may be personal data.
 """
 
 import errno
@@ -22,7 +22,7 @@ from pipeline.wording import Sentence
 
 
 def is_mistake(end: BaseException) -> bool:
-    """True if this end is a crash: an error that neither the program nor click expects."""
+    """True if an exception is a crash: neither the program nor click expects it."""
     if isinstance(end, (click.ClickException, click.Abort, click.exceptions.Exit)):
         return False
     from pipeline.files.disk_errors import is_expected_end
@@ -31,7 +31,7 @@ def is_mistake(end: BaseException) -> bool:
 
 
 def recorded_crash(error: BaseException, *, where: str | None = None) -> MistakeError:
-    """Write a crash file; return the sentence that says what happened and where to send it."""
+    """Write a crash file; return an error that says what happened and where to send the file."""
     what = f"{type(error).__name__} in {_last_frame(error)}"
     path = _kept(_described(error))
     message = (
@@ -49,7 +49,7 @@ def _described(error: BaseException) -> str:
 
 
 def _words() -> Iterator[str]:
-    """The command and its options, without their values."""
+    """Yield the command and its options, without their values."""
     context = click.get_current_context(silent=True)
     root = None if context is None else context.find_root()
     if root is None or not isinstance(root.command, click.Group) or root.invoked_subcommand is None:
@@ -61,7 +61,7 @@ def _words() -> Iterator[str]:
 
 
 def _lines(error: BaseException, depth: int = 0, seen: frozenset[int] = frozenset()) -> Iterator[str]:
-    """Kinds and positions of an error, its group and its causes, each once."""
+    """Yield the kind and position of an error, of the errors in its group and of its causes, each once."""
     seen |= {id(error)}
     indent = "  " * depth
     number = error.errno if isinstance(error, OSError) else None
@@ -86,11 +86,11 @@ def _frames(error: BaseException) -> Iterator[str]:
 
 
 def _kept(text: str) -> Path | None:
-    """Write the text to a new file, readable by its owner only; None if that fails."""
+    """Write the text to a new file, readable by its owner only; return None if that fails."""
     from platformdirs import user_state_path
 
     folders = [Path(tempfile.gettempdir())]
-    with suppress(RuntimeError):  # the user may have no home
+    with suppress(RuntimeError):  # the user may have no home directory
         folders.insert(0, user_state_path("payee-precheck") / "mistakes")
     for folder in folders:
         with suppress(OSError):

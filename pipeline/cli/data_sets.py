@@ -1,4 +1,4 @@
-"""Data sets on the command line: when FILE is one, and the options for it."""
+"""Data sets on the command line: find out if FILE is one, and read its options."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def how_to_check(
     given: Given, stack: ExitStack
 ) -> "tuple[Callable[[CheckJob, Surface], RunResult], KeptOpen | None]":
-    """The function that checks the files, one by one or as a data set, and the resources they share.
+    """Return a function that checks files one by one or as a data set, and the resources to share.
 
     The resources stay open until the stack is closed.
 

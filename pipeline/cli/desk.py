@@ -1,4 +1,4 @@
-"""`precheck desk`: the page in the browser."""
+"""`precheck desk`: serve the desk to a browser."""
 
 import gc
 import os
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 _OPENING = "open.html"
 _ADDRESS = "address"
-"""Port and secret path of the address of the running desk."""
+"""File with the port and the secret path of the running desk's address."""
 _ALLOCATOR = "_RJEM_MALLOC_CONF"
 _GIVES_BACK = "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2"
-"""Make polars return freed memory to the system at once; it reads this when imported."""
+"""Makes polars return freed memory to the system at once; polars reads this when it is imported."""
 _COLLECTED_AFTER = 2_000
-"""The garbage collector runs after this many new objects."""
+"""How many new objects start the garbage collector."""
 
 
 @click.command(cls=Command)
@@ -95,7 +95,7 @@ def desk(given: Given) -> None:
 
 
 def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_browser: bool) -> None:
-    """Serve one user's desk on the loopback address."""
+    """Serve a personal desk on the loopback address."""
     from pipeline.desk.access import LocalAccess
     from pipeline.desk.peers import system_tells
     from pipeline.desk.server import loopback
@@ -128,7 +128,7 @@ def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_br
 
 
 def _serve_demo(given: Given, settings: "DeskSection") -> None:
-    """Serve one user's desk with sample files, in a temporary folder."""
+    """Serve a personal desk with sample files, in a temporary folder."""
     import tempfile
 
     from pipeline.desk import demo
@@ -150,12 +150,12 @@ def _serve_demo(given: Given, settings: "DeskSection") -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of checks, which are separate processes."""
+    """Return the environment for checks, which are separate processes."""
     return {name: value for name, value in os.environ.items() if value != _GIVES_BACK}
 
 
 def _serve_team(home: "DeskHome", settings: "DeskSection", path: Path) -> None:
-    """Serve the desk of a team on a Unix socket."""
+    """Serve a team's desk on a Unix socket."""
     from pipeline.desk.access import ProxyAccess, uid_of
     from pipeline.desk.server import unix_socket
 
@@ -194,7 +194,7 @@ def _serve(
         child_environment=_environment(),
     )
 
-    # The desk runs for weeks, unlike a run: memory held by cycles and threads would never be freed.
+    # The desk runs for weeks, so memory held by cycles and idle threads must be freed.
     give_freed_memory_back()
     gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)
@@ -219,7 +219,7 @@ def _token() -> str:
 
 
 def _link(home: "DeskHome", name: str, address: str) -> str:
-    """A single-use sign-in link for this name."""
+    """Return a one-time sign-in link for the user of this name."""
     from pipeline.desk.sessions import new_link
     from pipeline.runs.approvals import decider
 
@@ -236,7 +236,7 @@ def _running(home: "DeskHome") -> str:
 
 
 def _opening_page(home: "DeskHome", link: str) -> Path:
-    """A file that opens the link in a browser: command lines are visible to all users of the computer."""
+    """Write a file that opens the link in a browser: command lines are visible to other users."""
     from pipeline.files.atomic import write_atomically
 
     path = home.path / _OPENING

@@ -1,4 +1,4 @@
-"""`precheck desk-check`: the desk starts it for each check; users do not."""
+"""`precheck desk-check`: the desk runs it for each check; users do not."""
 
 import os
 import signal

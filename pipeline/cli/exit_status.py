@@ -1,4 +1,4 @@
-"""How a command ends: each error, and each signal, becomes one sentence and an exit status."""
+"""How commands end: every error and signal becomes one sentence and an exit status."""
 
 import os
 import select
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
 
 reported: list[PrecheckError | click.ClickException] = []
-"""The reported reason why the command, or the check of one of its files, ended."""
+"""The errors reported so far, which ended the command or the check of one of its files."""
 ENDINGS = {
     0: "every row is decided",
     1: "a row has an outcome or a warning named by --fail-on",
@@ -47,22 +47,22 @@ ENDINGS = {
 }
 """Exit status of a run -> what it means."""
 _interrupts: list[int] = []
-"""The signals that interrupted the command."""
+"""Signals that have interrupted the command."""
 _REPEATED = (signal.SIGHUP, signal.SIGXCPU)
-"""Sent more than once for one cause: SIGHUP by terminal and shell, SIGXCPU every further second."""
+"""Signals that come more than once: SIGHUP from terminal and shell, SIGXCPU every further second."""
 
 
 class CommandGroup(Group):
-    """Turns any error or signal into one sentence and an exit status."""
+    """A group that turns any error or signal of its commands into one sentence and an exit status."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 (click's own signature)
-        """Parse the arguments before the command's name."""
+        """Parse the arguments up to the command's name."""
         speak_as_called(args[1])
         with _reported_and_ended():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
-        """Run the given command."""
+        """Run the command."""
         _interrupts.clear()
         reported.clear()
         before = _on_signal(_leave)  # before anything heavy is imported
@@ -76,7 +76,7 @@ class CommandGroup(Group):
 
 @contextmanager
 def _reported_and_ended() -> Iterator[None]:
-    """Report the error that ends the block, and exit with its status; 1 is reserved for --fail-on."""
+    """Report an error that ends the block, and exit with its status; 1 is reserved for --fail-on."""
     try:
         yield
     except click.ClickException as error:
@@ -88,7 +88,7 @@ def _reported_and_ended() -> Iterator[None]:
         [number] = interrupt.args or [signal.SIGINT]
         _exit_by_signal(number)
     except BrokenPipeError:
-        # A reader such as `head` may close the pipe early; a failure of standard error loses output.
+        # Readers such as `head` may close the pipe early; if standard error fails, output is lost.
         sys.exit(DiskError.exit_code if _has_reader(sys.stdout) else 0)
     except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to report it)
         if (stopped := _interrupt_behind(end)) is not None:
@@ -106,7 +106,7 @@ def _has_reader(stream: TextIO) -> bool:
     poll = select.poll()
     with suppress(OSError, ValueError):
         poll.register(stream.fileno(), 0)
-    return not poll.poll(0)  # only errors and hang-ups are reported, as nothing else is requested
+    return not poll.poll(0)  # polls for nothing, so that only errors and hang-ups are reported
 
 
 def _exit_by_signal(number: int) -> NoReturn:
@@ -115,12 +115,12 @@ def _exit_by_signal(number: int) -> NoReturn:
 
 
 def _interrupt_behind(end: BaseException) -> int | None:
-    """The signal that caused an error: compiled code turns an interrupt into errors of its own."""
+    """Return the signal behind an error, as compiled code turns interrupts into errors of its own."""
     return _interrupts[-1] if _interrupts and is_mistake(end) else None
 
 
 def _error_of(end: BaseException) -> PrecheckError:
-    """The error to report for an exception; an exit, as by --help, is raised again."""
+    """Return the error to report for an exception; raise exits again, such as that of --help."""
     if is_mistake(end):
         return _unexpected(end)
     if isinstance(end, OSError):
@@ -133,7 +133,7 @@ def _error_of(end: BaseException) -> PrecheckError:
 
 
 def about_one_file(end: BaseException, name: str) -> PrecheckError:
-    """The error to report if an exception concerns one of several files; others are raised."""
+    """Return the error to report for an exception about one of several files; raise others again."""
     if (stopped := _interrupt_behind(end)) is not None:
         raise KeyboardInterrupt(stopped)
     if not isinstance(end, CONCERN_ONE_FILE) and not is_mistake(end):
@@ -144,7 +144,7 @@ def about_one_file(end: BaseException, name: str) -> PrecheckError:
 
 
 def _unexpected(end: BaseException, *, where: str | None = None) -> PrecheckError:
-    """A bug of this program, or a folder that this user may not enter, as in a container."""
+    """Return the error for a bug of this program, or for a folder that this user may not enter."""
     if isinstance(end, PermissionError) and isinstance(end.filename, str):
         path = os.path.abspath(end.filename)  # noqa: PTH100 (a folder that may not be entered is not resolved)
         return OutputError(Sentence("cli.no_permission", path=path, user=os.geteuid(), reason=end))
@@ -157,7 +157,7 @@ def _report(*messages: Sentence, status: int) -> None:
 
 
 def _let_go() -> None:
-    """Discard output that can never be written: Python would retry at exit, and end with status 120."""
+    """Discard output that cannot be written; otherwise Python would retry at exit, and end with 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -167,12 +167,12 @@ def _let_go() -> None:
 
 
 def interruptible() -> None:
-    """Let signals end a command that has resources to close."""
+    """Let signals interrupt the command, because it has resources to close."""
     _on_signal(_interrupt)
 
 
 def stoppable() -> "StopSwitch":
-    """Let signals request a stop while a job watches for one, and otherwise end the command."""
+    """Let signals request a stop while a job watches for it, and otherwise interrupt the command."""
     from pipeline.runs.request import StopRequest, StopSwitch
 
     stop = StopSwitch()
@@ -182,7 +182,7 @@ def stoppable() -> "StopSwitch":
             _take_once(number)
             if stop.first is not None:
                 return
-        # Before all else: compiled code can lose the interrupt, but then the next question stops at once.
+        # Set first: compiled code can lose the interrupt, but the next question then stops at once.
         stop.request(StopRequest(stopped_by(number), 128 + number))
         if not stop.is_watched:
             _interrupt(number, _frame)
@@ -197,7 +197,7 @@ def _logs_json() -> bool:
 
 
 def notify(*messages: Sentence | str, status: int | None = None) -> None:
-    """Print sentences on standard error, or log them in the JSON log, with the exit status."""
+    """Print sentences on standard error or, with the exit status, in the JSON log."""
     for sentence in (in_words(one) if isinstance(one, Sentence) else one for one in messages):
         if _logs_json():
             import structlog
@@ -216,7 +216,7 @@ def _print(sentence: str) -> None:
 
 @contextmanager
 def reporting_a_lost_signature(folder: Path) -> Iterator[None]:
-    """Print a note where the block rewrites a signed manifest without signing it again."""
+    """Print a note if the block rewrites a signed manifest without signing it."""
     from pipeline.files.signatures import is_signed
     from schemas.folder import MANIFEST, SIGNATURE
 
@@ -229,7 +229,7 @@ def reporting_a_lost_signature(folder: Path) -> Iterator[None]:
 
 
 def _on_signal(handler: Callable[[int, object], None]) -> dict[signal.Signals, Any]:
-    """Handle the signals that end a command, except those that nohup ignores; return the old handlers."""
+    """Handle the signals that end a command, except those ignored by nohup; return the old handlers."""
     numbers = [signal.SIGINT, signal.SIGTERM, *_REPEATED]
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         numbers.remove(signal.SIGHUP)
@@ -237,7 +237,7 @@ def _on_signal(handler: Callable[[int, object], None]) -> dict[signal.Signals, A
 
 
 def _take_once(number: int) -> None:
-    """Ignore a signal from now on, and write no more to a closed terminal: that would end the run."""
+    """Ignore this signal from now on; also stop writing to a closed terminal, which would end the run."""
     signal.signal(number, signal.SIG_IGN)
     gone = select.poll()
     for descriptor in (1, 2):
@@ -249,20 +249,20 @@ def _take_once(number: int) -> None:
 def _leave(number: int, _frame: object) -> NoReturn:
     """End a command at once, while it has no resources to close.
 
-    Raising an exception would fail: Python drops exceptions raised in import callbacks, and the command would
-    continue. The signal may interrupt an import that the sentence itself needs; then only the signal's name
-    is printed.
+    An exception would not do: Python drops exceptions that are raised in import callbacks, and the command
+    would continue. If the signal interrupts an import that the sentence needs, only the signal's name is
+    printed.
     """
     try:
         reason = in_words(stopped_by(number))
-    except Exception:  # noqa: BLE001 (whatever a module that is half imported raises)
+    except Exception:  # noqa: BLE001 (a half-imported module may raise anything)
         reason = signal.Signals(number).name
     os.write(2, f"precheck: {reason}\n".encode())
     os._exit(128 + number)
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
-    """End a command that has resources to close, at any point."""
+    """Interrupt a command that has resources to close, wherever it is."""
     if number in _REPEATED:
         _take_once(number)
     _interrupts.append(number)

@@ -1,4 +1,4 @@
-"""`precheck explain`: what a code means."""
+"""`precheck explain`: explain a code."""
 
 from collections.abc import Iterable
 

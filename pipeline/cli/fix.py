@@ -1,4 +1,4 @@
-"""`precheck fix`: write a corrected file from the answers."""
+"""`precheck fix`: write a corrected payment file."""
 
 import click
 
@@ -22,7 +22,7 @@ class CorrectionKinds(click.ParamType[tuple[str, ...]]):
     def convert(
         self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        """Parse the kinds."""
+        """Parse the kinds of corrections."""
         words = value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(","))
         if wrong := [word for word in words if word not in _KINDS]:
             message = Sentence("cli.no_kind", value=repr(wrong[0]), kinds=list(_KINDS))

@@ -1,4 +1,4 @@
-"""`precheck formats`: which payment files can be read."""
+"""`precheck formats`: list the payment files that can be read."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Help of commands: options in groups, examples, versions."""
+"""The help of commands: grouped options, examples, versions."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -23,7 +23,7 @@ GROUPS = {
 }
 """Heading -> options; all others are under "Output"."""
 GROUPED_FROM = 12
-"""Commands with fewer options have a help without groups."""
+"""The number of options from which a command's help has groups."""
 EXAMPLES = {
     "run": (
         "precheck run payroll.csv --profile production",
@@ -58,7 +58,7 @@ LIBRARIES = ("polars", "httpx", "aiohttp", "pydantic", "pyarrow")
 
 
 class _Formatter(click.HelpFormatter):
-    """Writes a help in the language of the terminal."""
+    """Formats help in the language of the terminal."""
 
     def write_heading(self, heading: str) -> None:
         super().write_heading(translated(heading))
@@ -73,7 +73,7 @@ class _Formatter(click.HelpFormatter):
 
 
 def _translated(paragraph: str) -> str:
-    """A paragraph; its line breaks are kept if click does not wrap it."""
+    """Translate a paragraph, keeping its line breaks if click does not wrap it."""
     mark, kept = paragraph[:2], paragraph[2:]
     return mark + translated(kept) if mark == "\b\n" else translated(" ".join(paragraph.split()))
 
@@ -83,19 +83,19 @@ class _Context(click.Context):
 
 
 class Group(click.Group):
-    """A group whose commands are listed with the first paragraph of their help."""
+    """A group that lists its commands with the first paragraph of their help."""
 
     context_class = _Context
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list."""
+        """Write the list of commands."""
         found = [(name, self.commands[name]) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl([(name, one.get_short_help_str(999)) for name, one in found if not one.hidden])
 
 
 class Command(click.Command):
-    """A command whose help ends with examples; many options are shown in groups."""
+    """A command whose help groups many options, and ends with examples."""
 
     context_class = _Context
 
@@ -112,7 +112,7 @@ class Command(click.Command):
                     formatter.write_dl(found)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples and the closing text."""
+        """Write the examples and the closing paragraphs."""
         if examples := examples_of(ctx.command_path):
             with formatter.section("Examples" if len(examples) > 1 else "Example"):
                 formatter.write("".join(f"  {example}\n" for example in examples))
@@ -120,18 +120,18 @@ class Command(click.Command):
 
 
 def examples_of(command_path: str) -> Sequence[str]:
-    """The examples of a command, by its name with or without the program's."""
+    """Return the examples of a command, named with or without the program's name."""
     return EXAMPLES.get(command_path.removeprefix("precheck "), ())
 
 
 def _heading(param: click.Parameter) -> str:
-    """The group of an option; empty for the last one."""
+    """Return the heading for an option; empty for the last group."""
     names = {name.removeprefix("--") for name in param.opts}
     return next((heading for heading, options in GROUPS.items() if names & set(options)), "")
 
 
 def completed(words: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    """Shell completion: the words that begin with the typed value."""
+    """Complete words in the shell: those that start with the typed value."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
         return [word for word in words() if word.casefold().startswith(incomplete.casefold())]
@@ -140,10 +140,10 @@ def completed(words: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 
 
 class Word(click.Choice[str]):
-    """One of many words; the refusal of another suggests the nearest."""
+    """One of many words; if the user misspells it, the refusal suggests the nearest."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Take the word."""
+        """Parse the word."""
         from difflib import get_close_matches
 
         near = get_close_matches(value, self.choices, n=1)
@@ -154,7 +154,7 @@ class Word(click.Choice[str]):
 
 
 def print_versions(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
-    """Print this program's version and those that a bug report needs."""
+    """Print the version of this program, and of others that a bug report needs."""
     if asked:
         import platform
         import ssl

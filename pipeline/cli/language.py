@@ -1,6 +1,6 @@
-"""The language of a terminal: `--lang`, before or after the command, else that of the environment.
+"""The language of the terminal: from `--lang`, before or after the command, or the environment.
 
-Help texts and click's messages are English in the code; the English text is the key in `helps.po`.
+Help texts and click's messages are in English in the code, and that English is their key in `helps.po`.
 """
 
 import os
@@ -15,29 +15,29 @@ from pipeline.wording import ENGLISH, LANGUAGES, Sentence, SurfaceKind, language
 from pipeline.wording.catalogue import text_of
 
 CALLED = "called"
-"""The `obj` of a command that a program calls."""
+"""The `obj` of a command that a program runs."""
 _GIVEN = f"{__name__}.given"
 
 
 def speak_as_called(arguments: Sequence[str]) -> None:
-    """Set the language of a command line before it is parsed: --help and usage errors end the parsing."""
+    """Set the language before parsing the command line, because --help and usage errors end the parsing."""
     named = re.findall(r"\0--lang[=\0](\w+)", "\0".join(["", *arguments]).lower())
     speak(next((code for code in reversed(named) if code in LANGUAGES), language_of(os.environ)))
 
 
 def _terminal_language() -> str:
-    """The user's language; English if a program reads the output."""
+    """The user's language; English if the output goes to a program."""
     context = click.get_current_context(silent=True)
     return ENGLISH if context and context.find_root().obj in {"json", CALLED} else language()
 
 
 def in_words(sentence: Sentence) -> str:
-    """A sentence in the language of the terminal."""
+    """Return a sentence in the language of the terminal."""
     return words(sentence, SurfaceKind.COMMAND, _terminal_language())
 
 
 def translated(one: str, several: str = "", count: int = 1) -> str:
-    """A text in the language of the terminal; in English if `helps.po` does not have it."""
+    """Translate a text; without an entry in `helps.po`, it stays English."""
     english, code = one if count == 1 else several, _terminal_language()
     return english if code == ENGLISH else text_of("helps", one, count, "", code) or english
 
@@ -66,13 +66,13 @@ language_option = click.option(
 
 
 def given_language(context: click.Context) -> str | None:
-    """Value of `--lang`; None if the environment decides."""
+    """The value of `--lang`; None if the environment decides."""
     given: str | None = context.find_root().meta.get(_GIVEN)
     return given
 
 
 def in_any_language(command: click.Command) -> None:
-    """Add `--lang` to a command for users and, if it is a group, to its commands."""
+    """Add `--lang` to a command, unless it is hidden, and to the commands of a group."""
     if not command.hidden:
         language_option(command)
     for within in getattr(command, "commands", dict[str, Any]()).values():

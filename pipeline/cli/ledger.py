@@ -1,4 +1,4 @@
-"""`precheck ledger`: the ledger that several machines share."""
+"""`precheck ledger`: look after the ledger that several machines share."""
 
 import sys
 import time

@@ -1,7 +1,7 @@
-"""Log lines on standard error, as text for a person or as JSON for a machine.
+"""Log lines on standard error, as text for people or as JSON for programs.
 
-Log lines are events of the run and never hold names, accounts or secrets. With JSON, once the command line is
-parsed, each line on standard error is one document.
+Log lines are events of the run, and never contain names, accounts or secrets. With JSON, each line on
+standard error is one document, once the command line is parsed.
 """
 
 import sys
@@ -37,19 +37,19 @@ TRACES_FAILED = "traces are lost"
 _NEVER_MISSED = frozenset(
     {FINISHED, METRICS_FAILED, METRICS_NOT_SERVED, NOTIFY_FAILED, PING_FAILED, RUN_ENDED, TRACES_FAILED}
 )
-"""Events that are logged with --quiet too, besides errors."""
+"""Events that are logged even with --quiet, besides errors."""
 _VITAL = "vital"
-"""Key of an event that is logged even with --quiet: a person must act on it, or a file of theirs has been
-renamed, and neither the exit status nor the outcome file shows that.
+"""Key of events that are logged even with --quiet: the user must act, or a file of theirs was renamed, which
+neither the exit status nor the outcome file shows.
 """
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 def log_to_stderr(form: Form, *, quiet: bool) -> None:
-    """Set up the log: text has only what a user must know, JSON also the course of the run.
+    """Set up the log: text shows only what a user must know, JSON also the course of the run.
 
-    `quiet` keeps the result of the run, errors, failures of monitoring, and vital events.
+    With `quiet`, only the result, errors, failures of monitoring and vital events are logged.
     """
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
     in_json: list[Processor] = [
@@ -63,7 +63,7 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
     structlog.configure(
         processors=[partial(_without_what_may_be_missed, quiet=quiet), *written],
         wrapper_class=structlog.make_filtering_bound_logger("info" if form == "json" else "warning"),
-        # The stream is looked up for each line: a progress bar may replace standard error.
+        # Looked up for each line, because a progress bar may replace standard error.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
 
@@ -78,17 +78,17 @@ def _without_what_may_be_missed(
 
 
 def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-    """One event as one line of a log: `2030-01-02T03:04:05Z what (key: value)`."""
+    """Format an event as one log line: `2030-01-02T03:04:05Z what (key: value)`."""
     return f"{event.pop('at')[:19]}Z {_event_text(event)}"
 
 
 def _sentence(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-    """One event for a person at a terminal, without the time: `precheck: what (key: value)`."""
+    """Format an event for a terminal, without the time: `precheck: what (key: value)`."""
     return f"precheck: {_event_text(event)}"
 
 
 def _event_text(event: MutableMapping[str, Any]) -> str:
-    """An event and its facts, in the language of the terminal."""
+    """Describe an event and its facts in the language of the terminal."""
     spoken = {
         key: in_words(Sentence.of_data(one.sentence)) if isinstance(one, LocalizedText) else one
         for key, one in event.items()
@@ -99,7 +99,7 @@ def _event_text(event: MutableMapping[str, Any]) -> str:
 
 
 def log_file(name: str | None) -> None:
-    """Set the file that JSON lines name from now on, or None."""
+    """Set the file that JSON lines name from now on; None for no file."""
     structlog.contextvars.clear_contextvars()
     if name is not None:
         structlog.contextvars.bind_contextvars(file=name)
@@ -120,7 +120,7 @@ class ProgressEvents(RunObserver):
             log.info("progress", counted=step.value, done_count=done_count, all_count=all_count)
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Log which run is waited for."""
+        """Log which other run this one waits for."""
         log.warning("waiting for another run", server=holder.server, pid=holder.pid, since=holder.since)
 
     def update(self, so_far: RunProgress) -> None:
@@ -139,17 +139,17 @@ class ProgressEvents(RunObserver):
             )
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Log what a stopping run waits for."""
+        """Log what a run that stops is still waiting for."""
         log.warning("stopping", requests_in_flight=in_flight_count, wait_max_s=wait_max_s)
 
 
 def log_notice(notice: Notice) -> None:
-    """Log what a person should know about a running job."""
+    """Log a notice about a running job."""
     log.warning(notice.message.recorded(), **notice.facts, **({_VITAL: True} if notice.is_vital else {}))
 
 
 def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) -> list[str]:
-    """Warnings about the whole file, which no row shows."""
+    """Return warnings about the file as a whole, which no row shows."""
     warnings = [f"{TOTALS_DIFFER}: {say(difference)}" for difference in summary.input.differences]
     if summary.modulus is not None and summary.modulus.is_old:
         warnings.append(say(Sentence("terminal.old_modulus_tables")))
@@ -157,7 +157,7 @@ def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) 
 
 
 def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:
-    """Log the result of one file without its rows, and the exit status."""
+    """Log one file's result, without its rows, and the exit status."""
     log.info(
         FINISHED,
         status=status,

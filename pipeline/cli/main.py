@@ -1,7 +1,6 @@
-"""The `precheck` command: a group of the commands in `pipeline.cli`, each in the module of its name.
+"""The `precheck` command: a group of commands, each in the module of `pipeline.cli` with its name.
 
-They parse, call, print and exit, and decide nothing. Heavy imports are inside them, so that `precheck --help`
-answers at once.
+Heavy imports are inside the commands, so that `precheck --help` is fast.
 """
 
 import click

@@ -1,7 +1,7 @@
-"""External monitoring of a command: a metrics file, pings, and `[notify]`.
+"""Report a command to monitoring: a metrics file, pings, and `[notify]`.
 
-A failure here is a warning and does not change the exit status. A killed process reports nothing; the monitor
-must notice the missing ping.
+Failures here are only warnings, and do not change the exit status. A killed process reports nothing; the
+monitor must notice that a ping is missing.
 """
 
 import os
@@ -41,22 +41,22 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class MonitoringTargets:
-    """Where to report the end of a command."""
+    """Where to report that a command starts and ends."""
 
     metrics: Path | None = None
     ping_url: str | None = None
-    ping_ca: Path | None = None  # the only authority that pings trust; None: the usual ones
-    profile: str | None = None  # only runs with a named profile notify people
+    ping_ca: Path | None = None  # the only authority trusted for pings; None means the usual ones
+    profile: str | None = None  # people are notified only of runs with a named profile
     config: Path | None = None
     log_form: Form = "text"
 
 
 @dataclass(slots=True)
 class MonitoredRun:
-    """The state of a command, for its report."""
+    """The state of a command, for its reports."""
 
     ends: Mapping[Path, FileEnd] = field(default_factory=dict)
-    folders: Mapping[Path, Path] = field(default_factory=dict)  # file -> folder of its results
+    folders: Mapping[Path, Path] = field(default_factory=dict)  # file -> the folder of its results
 
     @property
     def summaries(self) -> list[Summary]:
@@ -66,7 +66,7 @@ class MonitoredRun:
 
 @contextmanager
 def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
-    """Report the start and the end of the block; its exceptions are passed on."""
+    """Report the start and the end of the block; exceptions are passed on."""
     started, run = now(), MonitoredRun()
     _ping(watchers, "start")
     status, ended_by = 0, None
@@ -97,12 +97,12 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
         if status and watchers.profile not in {None, REHEARSAL}:
             _notify(watchers, notification)
         if watchers.log_form == "json":
-            # After the log lines of the end itself: the last line is a complete summary.
+            # After the log lines of the end itself, so that the last line is a complete summary.
             click.get_current_context().find_root().call_on_close(partial(_log_end, notification))
 
 
 def _reason(status: int, run: MonitoredRun, ended_by: BaseException | None) -> str:
-    """The reason for an exit status, and the advice: the sentence of the error, or the next step."""
+    """Explain an exit status: the error's sentence or the next step, with the advice."""
     errors = [error for error in (ended_by, *reported) if isinstance(error, PrecheckError)]
     sentences = [error.sentence() for error in errors if error.exit_code == status]
     left = [summary.next_step for summary in run.summaries if summary.next_step and status == _INCOMPLETE]
@@ -110,7 +110,7 @@ def _reason(status: int, run: MonitoredRun, ended_by: BaseException | None) -> s
 
 
 def _notify(watchers: MonitoringTargets, notification: Notification) -> None:
-    """Send a notification; the run is over, so a signal only ends the sending."""
+    """Send a notification; as the run is over, signals only end the sending."""
     try:
         failed = anyio.run(notify_people, watchers.config, notification)
     except KeyboardInterrupt:
@@ -127,7 +127,7 @@ def _log_end(notification: Notification) -> None:
 
 
 def status_of(end: BaseException) -> int:
-    """The exit status for an exception."""
+    """Return the exit status for an exception."""
     match end:
         case SystemExit(code=int(status)) | PrecheckError(exit_code=status):
             return status
@@ -144,11 +144,11 @@ def _quotas() -> list[QuotaFigures]:
     try:
         return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage(now())]
     except PrecheckError:
-        return []  # the command has reported the error, or had no cap to count
+        return []  # the command has reported the error, or counts no cap
 
 
 def write_or_warn(path: Path, text: bytes, *, warn: bool = True) -> bool:
-    """Write a metrics file; False if it cannot be written, with a warning."""
+    """Write a metrics file; on failure, warn and return False."""
     try:
         write_metrics(path, text)
     except (OutputError, DiskError) as error:

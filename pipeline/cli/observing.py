@@ -1,6 +1,6 @@
-"""Metrics, in a file or on a port, and traces of a running process.
+"""Observe a running process: metrics in a file or on a port, and traces.
 
-As with `monitoring`, a failure here is a warning and changes nothing else.
+As in `monitoring`, failures are only warnings.
 """
 
 import socket
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.stages.ask import AskingObserver
 
 EMBEDDED = "sandbox"
-"""The profile label of a run without a profile."""
+"""The label `profile` of a run without a profile."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -42,10 +42,10 @@ class ObservingTargets:
 
 @contextmanager
 def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
-    """An observer of the questions in this block; None if no report was requested.
+    """Yield an observer of the questions asked in this block; None if none was requested.
 
     Raises:
-        ConfigurationError: a library for it is not installed, or the environment cannot be used.
+        ConfigurationError: a library is not installed, or the environment has a mistake.
     """
     profile, host = targets.profile or EMBEDDED, socket.gethostname()
     observers: list[AskingObserver] = []
@@ -72,7 +72,7 @@ def _metrics(targets: ObservingTargets, labels: dict[str, str]) -> "Iterator[Liv
         from pipeline.executors.live_metrics import LiveMetrics
     with ExitStack() as stack:
         if targets.file is not None:
-            # Two processes of one host need different labels: a textfile collector refuses duplicate metrics.
+            # Each process of a host needs its own label: textfile collectors refuse duplicate metrics.
             labels["process"] = targets.file.stem
         metrics = LiveMetrics(labels)
         if targets.file is not None:
@@ -84,7 +84,7 @@ def _metrics(targets: ObservingTargets, labels: dict[str, str]) -> "Iterator[Liv
 
 @contextmanager
 def _needing(extra: str, option: str) -> Iterator[None]:
-    """Turn a failed import in the block into the advice to install an extra."""
+    """Turn a failed import in the block into advice to install an extra."""
     try:
         yield
     except ImportError as missing:
@@ -97,13 +97,13 @@ def _needing(extra: str, option: str) -> Iterator[None]:
 
 @contextmanager
 def _written(metrics: "LiveMetrics", path: Path, interval_s: float) -> Iterator[None]:
-    """Write the file at intervals until the block ends, and once more at the end."""
+    """Write the file at intervals during the block, and once more at its end."""
     ended = threading.Event()
 
     def keep_writing() -> None:
         is_well = write_or_warn(path, metrics.text())
         while not ended.wait(interval_s):
-            is_well = write_or_warn(path, metrics.text(), warn=is_well)  # warns once while it fails
+            is_well = write_or_warn(path, metrics.text(), warn=is_well)  # warns only once while it fails
         write_or_warn(path, metrics.text(), warn=is_well)
 
     writer = threading.Thread(target=keep_writing, name="precheck-metrics", daemon=True)
@@ -117,7 +117,7 @@ def _written(metrics: "LiveMetrics", path: Path, interval_s: float) -> Iterator[
 
 @contextmanager
 def _served(metrics: "LiveMetrics", address: ListenAddress) -> Iterator[None]:
-    """Serve the metrics on a port until the block ends."""
+    """Serve the metrics on a port during the block."""
     with ExitStack() as stack:
         try:
             stack.enter_context(metrics.served(address.host, address.port))

@@ -1,4 +1,4 @@
-"""Options that several commands have, and how their values are parsed."""
+"""Options that several commands share, and the types of their values."""
 
 import getpass
 import os
@@ -22,7 +22,7 @@ Made = TypeVar("Made")
 
 
 class NamedPath(click.Path):
-    """A path that is not empty: an empty one would mean the working folder."""
+    """A non-empty path: an empty one would mean the working folder."""
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
@@ -35,17 +35,17 @@ class NamedPath(click.Path):
 
 
 PATH = NamedPath(path_type=Path, readable=False)
-"""A path; each command checks it when it uses it."""
+"""Any path; each command checks it when it uses it."""
 
 
 class OutcomeFormats(click.Choice[str]):
-    """The formats of outcome files; their table is imported only when a format is named or listed."""
+    """The formats of outcome files; their table is imported only when needed."""
 
     def __init__(self) -> None:
         self.case_sensitive = True
 
     def __getattr__(self, name: str) -> tuple[str, ...]:
-        """The names of the formats, as `choices`."""
+        """Return the names of the formats as `choices`."""
         if name != "choices":
             raise AttributeError(name)
         from pipeline.formats import NAMES
@@ -54,7 +54,7 @@ class OutcomeFormats(click.Choice[str]):
 
 
 class Country(click.ParamType[str]):
-    """A country code of two letters."""
+    """A two-letter country code."""
 
     name = "country"
 
@@ -76,7 +76,7 @@ class Duration(click.ParamType[timedelta]):
     name = "duration"
 
     def __init__(self, units: str, refusal: str) -> None:
-        """Accept only these units; the sentence of the key refuses all others."""
+        """Accept only these units; the sentence with this key refuses everything else."""
         self._units, self._refusal = units, refusal
 
     def convert(
@@ -96,7 +96,7 @@ TIME = Duration("smh", "cli.no_time")
 
 
 class ListenAddress(NamedTuple):
-    """Where to listen."""
+    """An address and a port to listen on."""
 
     host: str
     port: int
@@ -120,7 +120,7 @@ class Listen(click.ParamType[ListenAddress]):
 
 
 def _profiles() -> list[str]:
-    """The profiles of the usual configuration file, for completion."""
+    """Return the profiles of the usual configuration file, for shell completion."""
     from pipeline.config.file import BUILT_IN, ConfigurationFile
 
     file = ConfigurationFile()
@@ -259,20 +259,20 @@ edited_input_option = click.option(
 
 
 def name_or_login(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """The given name, else the login name; None if the user has none."""
+    """Return the given name, or else the login name; None if there is none."""
     return name if name is not None and name.strip() else login_name()
 
 
 def login_name() -> str | None:
-    """The user's login name; None if the system knows none."""
+    """Return the user's login name; None if the system knows none."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # before Python 3.13, raised if a part of the system is missing
+    except (OSError, KeyError, ImportError):  # before Python 3.13, raised if a system module is missing
         return None
 
 
 def given_reason(_context: click.Context, _option: click.Parameter, reason: str | None) -> str | None:
-    """A reason that is not blank."""
+    """Refuse a blank reason."""
     if reason is None or reason.strip():
         return reason
     raise UsageError(Sentence("cli.reason_empty_give"))
@@ -328,7 +328,7 @@ payment_file_options: list[Callable[..., Any]] = [
 
 
 def options(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command these options, in this order."""
+    """Return a decorator that gives a command these options, in this order."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed([option for group in groups for option in group]):
@@ -339,16 +339,16 @@ def options(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]],
 
 
 class Given(SimpleNamespace):
-    """The values of all arguments and options, by their names in click."""
+    """The values of all arguments and options, under their names in click."""
 
     def make(self, kind: Callable[..., Made], **others: object) -> Made:
-        """Make the arguments of a job from the options of the same names; `others` has the other fields."""
+        """Make a job's arguments from the options with the same names; `others` has the remaining fields."""
         fields = signature(kind).parameters
         return kind(**{name: value for name, value in vars(self).items() if name in fields} | others)
 
 
 def as_given(command: Callable[[Given], None]) -> Callable[..., None]:
-    """Pass all arguments and options to the command as one value."""
+    """Pass all arguments and options to a command as a single value."""
 
     @wraps(command)
     def call(**values: object) -> None:

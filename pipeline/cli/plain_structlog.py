@@ -1,7 +1,7 @@
-"""Import structlog as if Rich were not installed.
+"""Import structlog as though Rich were not installed.
 
-structlog imports Rich for tracebacks, which we do not use: they show the values of variables, and take a
-tenth of the start. Our code that writes to a terminal still imports Rich.
+structlog imports Rich for tracebacks, which we do not use: they show values of variables, and the import
+takes a tenth of the start-up time. Our own code for terminals still imports Rich.
 """
 
 import sys
@@ -9,7 +9,7 @@ import sys
 if "rich" in sys.modules:
     import structlog
 else:
-    sys.modules["rich"] = None  # type: ignore[assignment]  # an import of it fails while this stands
+    sys.modules["rich"] = None  # type: ignore[assignment]  # with this, importing it fails
     try:
         import structlog
     finally:

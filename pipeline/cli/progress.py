@@ -1,4 +1,4 @@
-"""The progress of a run: a bar on a terminal, occasional plain lines elsewhere."""
+"""The progress of a run: a bar on a terminal, otherwise plain lines now and then."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ from schemas.outcomes import Outcome
 LINE_INTERVAL_S = 10.0
 NAME_WIDTH_MAX = 30
 SLOW_PER_S = 10
-"""Lower rates are shown with one decimal."""
+"""Rates below this are shown with one decimal."""
 
 
 _PHASES = {
@@ -37,7 +37,7 @@ _COUNTED = {
 
 
 class ProgressBar(RunObserver):
-    """A progress bar with rate and remaining time, and below it the answers so far."""
+    """A progress bar with the rate and the time left, above the results so far."""
 
     def __init__(self, display: "_Display", file_name: str) -> None:
         self._display = display
@@ -47,7 +47,7 @@ class ProgressBar(RunObserver):
         )
 
     def enter(self, phase: Phase) -> None:
-        """Show the phase, while there are no numbers yet."""
+        """Show the phase until there are numbers."""
         if phase in _PHASES:
             self._display.update(self._task, stand=in_words(_PHASES[phase]))
 
@@ -57,11 +57,11 @@ class ProgressBar(RunObserver):
         self._display.update(self._task, completed=done_count, total=all_count, stand=stand)
 
     def begin(self, *, simulated: bool) -> None:
-        """Show on the bar if a sandbox answers."""
+        """Show on the bar whether a sandbox answers."""
         self._display.update(self._task, simulated=_simulated(simulated=simulated))
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Show which run is waited for, in place of the bar."""
+        """Show which run this one waits for, instead of the bar."""
         self._display.below = in_words(holder.waited_for)
         self._display.update(self._task, stand=in_words(Sentence("progress.waiting")))
 
@@ -75,14 +75,14 @@ class ProgressBar(RunObserver):
         self._display.update(self._task, completed=done_count, total=check_count, stand=stand)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Announce above the bar that the run is ending, and what it waits for."""
+        """Announce above the bar that the run is ending, and what it still waits for."""
         stopping = _stopping(in_flight_count, wait_max_s)
         message = Sentence("progress.stop_at_once", name=self._name, stopping=stopping)
         self._display.console.print(text_line(message))
 
 
 class ProgressLines(RunObserver):
-    """A line every ten seconds, for logs and pipes."""
+    """Prints a line every ten seconds, for logs and pipes."""
 
     def __init__(
         self, console: Console, file_name: str, *, clock: Callable[[], float] = time.monotonic
@@ -102,11 +102,11 @@ class ProgressLines(RunObserver):
             self._say(_counted(step, done_count, all_count))
 
     def begin(self, *, simulated: bool) -> None:
-        """State in every line if a sandbox answers."""
+        """Mention in every line that a sandbox answers, if so."""
         self._simulated = f" {_simulated(simulated=simulated)}".rstrip()
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Report which run this one waits for, at once and then every ten seconds."""
+        """Print which run this one waits for, at once and then every ten seconds."""
         self._waiting = holder.waited_for
         self._last_line = self._clock()
         self._say(self._waiting)
@@ -115,7 +115,7 @@ class ProgressLines(RunObserver):
         """Report the progress of the run, at most every ten seconds."""
         now = self._clock()
         if so_far.check_count == 0:
-            self._started = now  # no question was asked yet
+            self._started = now  # no question has been asked yet
         if (so_far.check_count == 0 and self._waiting is None) or now - self._last_line < LINE_INTERVAL_S:
             return
         self._last_line = now
@@ -133,7 +133,7 @@ class ProgressLines(RunObserver):
         self._say(Sentence("progress.became", became=[first, *_became(so_far)]))
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Report that the run is ending, and what it waits for."""
+        """Print that the run is ending, and what it still waits for."""
         self._say(_stopping(in_flight_count, wait_max_s))
 
     def _say(self, sentence: Sentence) -> None:
@@ -145,7 +145,7 @@ class ProgressLines(RunObserver):
 
 @contextmanager
 def progress(console: Console, file_name: str) -> Iterator[ProgressBar | ProgressLines]:
-    """The display for a console: a bar on a terminal, lines elsewhere."""
+    """Choose the display: a bar on a terminal, otherwise lines."""
     if not console.is_terminal or console.is_dumb_terminal:
         yield ProgressLines(console, file_name)
     else:
@@ -154,7 +154,7 @@ def progress(console: Console, file_name: str) -> Iterator[ProgressBar | Progres
 
 
 def _counted(step: SetStep, done_count: int, all_count: int) -> Sentence:
-    """The progress of a data set as text."""
+    """Describe the progress of a data set."""
     return Sentence(_COUNTED[step], done_count=done_count, all_count=all_count)
 
 
@@ -163,7 +163,7 @@ def _simulated(*, simulated: bool) -> str:
 
 
 def _became(so_far: RunProgress) -> list[Sentence]:
-    """The results of the questions so far, in the order of the documentation, and the reduced limits."""
+    """Describe the results so far, in the order of the documentation, and reduced limits."""
     outcomes = [
         Sentence("progress.outcome", outcome=Sentence(f"outcome.{outcome}"), count=count)
         for outcome in Outcome
@@ -174,7 +174,7 @@ def _became(so_far: RunProgress) -> list[Sentence]:
 
 
 def _slowed(window: float) -> Sentence:
-    """The reduced limit as text: at least 1, it is requests in flight; below 1, a share of the rate."""
+    """Describe the reduced limit: 1 or more is a number of requests in flight, less a share of the rate."""
     if window >= 1:
         return Sentence("progress.fewer_in_flight", most=int(window))
     if window < 0.01:
@@ -183,13 +183,13 @@ def _slowed(window: float) -> Sentence:
 
 
 def _stopping(in_flight_count: int, wait_max_s: float) -> Sentence:
-    """The requests that a stopped run still waits for."""
+    """Describe the requests that a stopped run still waits for."""
     return Sentence("progress.stopping", wait_s=wait_max_s, count=in_flight_count)
 
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """Questions per second, over the last half minute."""
+        """Show the questions per second, over the last half minute."""
         if task.speed is None:
             return Text()
         return Text(f"{task.speed:,.0f}/s" if task.speed >= SLOW_PER_S else f"{task.speed:.1f}/s")
@@ -200,17 +200,17 @@ class _TimeLeft(ProgressColumn):
         super().__init__()
         self._words = in_words(
             Sentence("progress.time_left", time="{}")
-        )  # the drawing thread has no language
+        )  # the drawing thread has no language set
 
     def render(self, task: Task) -> Text:
-        """The remaining time at that rate."""
+        """Show the time left at that rate."""
         if task.total is None or task.time_remaining is None:
             return Text()
         return Text(self._words.format(timedelta(seconds=task.time_remaining)))
 
 
 class _Display(Progress):
-    """The bar, and a line below it."""
+    """The bar, with a line below it."""
 
     def __init__(self, console: Console) -> None:
         self.below = ""
@@ -228,10 +228,10 @@ class _Display(Progress):
         )
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """The bar, and the results of the questions.
+        """Return the bar and the results.
 
-        A terminal echoes ^C at the cursor. At the end of a full line that would begin a new line, and leave a
-        copy of the bar above it.
+        Terminals echo ^C at the cursor. At the end of a full line, that would begin a new line and leave a
+        copy of the bar behind.
         """
         width = self._output.width - len("^C") - 1
         yield Constrain(self.make_tasks_table(self.tasks), width)

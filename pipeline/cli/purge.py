@@ -89,7 +89,7 @@ def purge(given: Given) -> None:
 
 
 def _results(folder: Path, job: "PurgeJob", purged: "PurgeResult") -> Iterator[Sentence]:
-    """Sentences on what was purged in a folder."""
+    """Yield sentences about what was purged in a folder."""
     if not purged.was_due:
         yield Sentence("cli.nothing_to_purge", folder=folder, count=job.older_than.days)
         return

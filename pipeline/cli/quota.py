@@ -1,4 +1,4 @@
-"""`precheck quota`: the daily caps."""
+"""`precheck quota`: show the daily caps."""
 
 import click
 

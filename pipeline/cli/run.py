@@ -195,7 +195,7 @@ def run(given: Given) -> None:
         if len(given.files) > 1 and answers is not None:
             from pipeline.reports.listings import print_files
 
-            # Also if an error ends the command: the earlier files are listed.
+            # Even if an error ends the command, so that earlier files are listed.
             stack.callback(print_files, ends.values(), answers)
         observer = stack.enter_context(observed(given.make(ObservingTargets)))
         for job, result, end in check_files([*starmap(job_of, outputs.items())], surfaces, how, kept):
@@ -213,7 +213,7 @@ def run(given: Given) -> None:
                     else:
                         _report(name, result, job.out, answers)
                 _raise_what_ended(end)
-            except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
+            except BaseException as failure:  # noqa: BLE001 (an error that affects every file is raised again)
                 error = about_one_file(failure, name)
                 notify(
                     *(message.renamed(job.file.name, name) for message in error.messages),
@@ -225,8 +225,8 @@ def run(given: Given) -> None:
 
 
 def spare_threads(files: Collection[Path]) -> None:
-    """Let polars use one thread if all files are small: starting more takes longer than the work."""
-    with suppress(OSError):  # an unusable file is reported when it is read
+    """Let polars use a single thread if all files are small: starting more takes longer than the work."""
+    with suppress(OSError):  # reading will report an unusable file
         if "polars" not in sys.modules and all(
             file.is_file() and file.stat().st_size <= SMALL_BYTES for file in files
         ):
@@ -234,7 +234,7 @@ def spare_threads(files: Collection[Path]) -> None:
 
 
 def _output_folders(given: Given) -> dict[Path, Path]:
-    """The folder of results for each file."""
+    """Return the folder of results for each file."""
     from pipeline.runs.starting import folders
 
     if STANDARD_INPUT in given.files and given.out is None:
@@ -243,7 +243,7 @@ def _output_folders(given: Given) -> dict[Path, Path]:
 
 
 def _names(outputs: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
-    """The name of each file: its path if two files have the same name."""
+    """Return a name for each file: its path if two files have the same name."""
     from pipeline.runs.starting import renamed_folders
 
     apart = renamed_folders(outputs)
@@ -253,13 +253,13 @@ def _names(outputs: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
 
 
 def _raise_what_ended(end: BaseException | None) -> None:
-    """Raise the error that ended the check of a file, once its result is reported."""
+    """Raise the error that ended the check of a file, after its result was reported."""
     if end is not None:
         raise end
 
 
 def _consoles(given: Given) -> "tuple[Console | None, Console | None]":
-    """The consoles for progress and for the answer; they import Rich, so a quiet run creates none."""
+    """Return consoles for progress and for the result; they import Rich, so a quiet run has none."""
     if given.quiet or given.log_form == "json":
         return None, None
     from pipeline.reports.terminal import answers, console
@@ -270,7 +270,7 @@ def _consoles(given: Given) -> "tuple[Console | None, Console | None]":
 def _watch(
     name: str, terminal: "Console | None", log_form: Literal["text", "json"]
 ) -> "AbstractContextManager[RunObserver]":
-    """The observer of a file's progress."""
+    """Return the observer of a file's progress."""
     from pipeline.cli.logs import ProgressEvents
     from pipeline.runs.request import RunObserver
 
@@ -282,7 +282,7 @@ def _watch(
 
 
 def _report(name: str, result: "RunResult", folder: Path, answers: "Console | None") -> None:
-    """Report the result of one file to the user; without a console, only what is necessary."""
+    """Report one file's result to the user; without a console, only what is essential."""
     if answers is None:
         _say_in_quiet(name, result)
     else:
@@ -307,7 +307,7 @@ def print_result(result: "RunResult", folder: Path, console: "Console") -> None:
 
 
 def _say_in_quiet(name: str, result: "RunResult") -> None:
-    """Print the warnings that `--quiet` keeps."""
+    """Print the warnings that remain with `--quiet`."""
     from pipeline.cli.logs import file_warnings
     from pipeline.reports.wording import SIMULATED
 

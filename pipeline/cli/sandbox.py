@@ -218,16 +218,16 @@ def sandbox(given: Given) -> None:
         faults=tuple(map(parse, given.faults)),
     )
     if given.while_stdin_is_open:
-        # The parent process reports the interruption.
+        # The parent process reports the interruption itself.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     serve(settings, announce=announce, conclude=conclude)
     if given.while_stdin_is_open:
-        # The folder was made for this sandbox, by a process that may be dead.
+        # The folder was made for this sandbox, by a parent that may be dead.
         shutil.rmtree(given.folder, ignore_errors=True)
 
 
 def _end_with_stdin() -> None:
-    """End when the parent process does: only the parent holds the other end of standard input."""
+    """End together with the parent process, which alone holds the other end of standard input."""
     sys.stdin.buffer.read()
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`precheck show`: one row's whole history."""
+"""`precheck show`: show the history of one row."""
 
 from pathlib import Path
 

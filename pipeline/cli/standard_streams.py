@@ -1,4 +1,4 @@
-"""Standard input as a payment file, and documents on standard output."""
+"""Payment files on standard input, and documents on standard output."""
 
 import shutil
 import sys
@@ -16,11 +16,11 @@ STANDARD_INPUT = Path("-")
 
 
 def payment_file(named: Path) -> Path:
-    """The file of an argument; `-` is standard input, in a private file until the command ends."""
+    """Return the file to read; for `-`, a private copy of standard input that is deleted at the end."""
     if named != STANDARD_INPUT:
         return named
     private = click.get_current_context().with_resource(TemporaryDirectory(prefix="precheck-"))
-    # Text unless its first bytes show another format, as most pipes carry text.
+    # Treated as text unless its first bytes show another format, because most pipes carry text.
     file = Path(private) / "standard-input.csv"
     with file.open("xb") as spool:
         shutil.copyfileobj(sys.stdin.buffer, spool)
@@ -28,6 +28,6 @@ def payment_file(named: Path) -> Path:
 
 
 def print_document(document: "BaseModel") -> None:
-    """Print a JSON document; if the reader closes the pipe, only the printing ends."""
+    """Print a JSON document; if the reader closes the pipe early, stop printing without an error."""
     with suppress(BrokenPipeError):
         click.echo(document.model_dump_json())

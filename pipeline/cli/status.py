@@ -1,4 +1,4 @@
-"""`precheck status`: the activity in a shared ledger."""
+"""`precheck status`: show the activity in a shared ledger."""
 
 import time
 from pathlib import Path

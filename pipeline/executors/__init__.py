@@ -1,1 +1,1 @@
-"""Executors: they ask the questions of a run."""
+"""Executors, which ask the questions of a run."""

@@ -1,4 +1,4 @@
-"""Ask the questions of a run, of a file or a data set, alone or with other processes."""
+"""Ask the questions of a run, for a file or a data set, alone or together with other processes."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -36,13 +36,14 @@ from pipeline.stores.protocols import Ledger
 from schemas.outcomes import ApiName, Environment
 
 Piece = Callable[[], Awaitable[pl.DataFrame]]
-"""Reads some of the open questions: `Checks`, with `attempts` and `is_suspect`."""
+"""Reads a piece of the open questions: `Checks`, with `attempts` and `is_suspect`."""
 
 
 class RunQuestions(AnswerSink, Protocol):
-    """The questions of a run, in parts, and their answers, which come in any order.
+    """The questions of a run in parts, and their answers, which arrive in any order.
 
-    Question number n is in part `(n - 1) % part_count`, at the place `(n - 1) // part_count` by number.
+    Question number n is in part `(n - 1) % part_count`, at index `(n - 1) // part_count` when sorted by
+    number.
     """
 
     @property
@@ -51,31 +52,31 @@ class RunQuestions(AnswerSink, Protocol):
 
     @property
     def part_count(self) -> int:
-        """The number of parts; they are numbered from 0."""
+        """The number of parts, which are numbered from 0."""
 
     def checks(self, part: int) -> Checks:
-        """The questions of a part, in the order of asking."""
+        """Return the questions of a part, in the order of asking."""
 
     def unasked(self, part: int) -> Piece:
-        """The questions of a part, in a run that has asked none."""
+        """Return the questions of a part, for a run that has not asked any yet."""
 
     def put_aside(self, part: int, name: str, todo: pl.DataFrame) -> Piece:
-        """Store some open questions of a part, under a name."""
+        """Store open questions of a part under a name."""
 
     def keep(self, part: int, name: str, answers: pl.DataFrame) -> None:
-        """Store `Answers` of a part, under a name."""
+        """Store `Answers` of a part under a name."""
 
     def forget(self) -> None:
-        """Drop all answers: the ledger has those that count."""
+        """Drop all answers; those that count are in the ledger."""
 
 
 class FileQuestions:
-    """The questions of a payment file, in memory, in one part; as `RunQuestions`."""
+    """The questions of a payment file, as one part in memory; a `RunQuestions`."""
 
     part_count = 1
 
     def __init__(self, checks: Checks) -> None:
-        """Start without answers."""
+        """Start without any answers."""
         counts = checks.group_by("api", maintain_order=True).len()
         self.counts = Counter({ApiName(api): count for api, count in counts.iter_rows()})
         self._checks = checks
@@ -83,7 +84,7 @@ class FileQuestions:
         self._coming = AnswerBuffer()
 
     def answers(self) -> Answers:
-        """Return all held answers, and drop them."""
+        """Return all answers held in memory, and drop them."""
         kept, self._kept = self._kept, []
         return Answers(slim(*kept))
 
@@ -96,7 +97,7 @@ class FileQuestions:
         return self.put_aside(part, "all", never_asked(self._checks))
 
     def put_aside(self, part: int, name: str, todo: pl.DataFrame) -> Piece:  # noqa: ARG002
-        """Hold them in memory."""
+        """Hold open questions in memory."""
 
         async def held() -> pl.DataFrame:
             return todo
@@ -104,15 +105,15 @@ class FileQuestions:
         return held
 
     def keep(self, part: int, name: str, answers: pl.DataFrame) -> None:  # noqa: ARG002
-        """Hold them in memory."""
+        """Hold answers in memory."""
         self._kept.append(answers)
 
     def add(self, answer: Answer) -> None:
-        """Hold one more answer."""
+        """Hold another answer in memory."""
         self._coming.add(answer)
 
     def frame(self) -> pl.DataFrame:
-        """Combine the single answers into one held frame."""
+        """Combine the single answers into one frame, held in memory."""
         self._kept.append(self._coming.frame())
         return pl.DataFrame(schema=ANSWERS)
 
@@ -122,7 +123,7 @@ class FileQuestions:
 
 
 class Asking(NamedTuple):
-    """The questions, and the process that asks them."""
+    """The questions, with what a process needs to ask them."""
 
     job: CheckJob
     questions: RunQuestions
@@ -131,7 +132,7 @@ class Asking(NamedTuple):
     surface: Surface
 
     async def left(self, ledger: Ledger) -> AsyncIterator[tuple[int, RemainingQuestions]]:
-        """Each part's number, with its open questions and the existing answers."""
+        """Yield each part's number, with its open questions and its existing answers."""
         for part in range(self.questions.part_count):
             checks, retry = self.questions.checks(part), self.job.retry_unanswered
             left = await remaining_questions(checks, ledger, self.world.tally, retry_unanswered=retry)
@@ -139,33 +140,33 @@ class Asking(NamedTuple):
 
 
 class Way(Protocol):
-    """How a process asks: alone, or together with others."""
+    """A way for a process to ask: alone, or together with others."""
 
     @property
     def kept(self) -> KeptOpen | None:
         """The resources that stay open for the next file."""
 
     def begin(self, asking: Asking) -> None:
-        """Prepare, before the first question (IncompleteError: asking is impossible now)."""
+        """Prepare for the first question (IncompleteError: asking is impossible now)."""
 
     async def ask(self, asking: Asking) -> None:
-        """Ask the open questions, until none is left or a stop is requested.
+        """Ask open questions until none is left or a stop is requested.
 
         Raises:
-            PrecheckError: as `stages.ask.ask`; the asking ends with it.
+            PrecheckError: as `stages.ask.ask`; it ends the asking.
         """
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
-        """Store the answers, one for each question, and count the abandoned questions."""
+        """Store the answers, one per question, and count the abandoned questions."""
 
 
 def ask_all(
     job: CheckJob, questions: RunQuestions, profile: Profile, way: Way, surface: Surface
 ) -> AskingResult:
-    """Ask the open questions and report progress, until none is left or the run is stopped.
+    """Ask open questions and report progress, until none is left or the run is stopped.
 
     Returns:
-        The result, also after an error or a stop request; `questions` has the answers.
+        The result, even after an error or a stop request; the answers are in `questions`.
 
     Raises:
         DiskError: the ledger or the work folder cannot be written.
@@ -196,15 +197,15 @@ async def _ask_all(asking: Asking, way: Way) -> AskingResult:
 
 @dataclass(slots=True)
 class Alone:
-    """A process that has the questions to itself: the ledger is in its locked folder."""
+    """A process that asks alone: the ledger is in a folder that it has locked."""
 
     ledger: Ledger
-    is_ours: bool  # whether the server is the embedded sandbox, which no other run asks
+    is_ours: bool  # True if the server is the embedded sandbox, which no other run uses
     kept: KeptOpen | None = None  # resources that stay open for the next file
-    _caps: Caps | None = None  # daily caps of the servers; None until the asking has ended
+    _caps: Caps | None = None  # daily caps of the servers; None before the asking has ended
 
     def begin(self, asking: Asking) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     async def ask(self, asking: Asking) -> None:
         """Open the channels and ask."""
@@ -223,7 +224,7 @@ class Alone:
             self._caps = await caps_of(profile.servers, channels)
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
-        """Read the answers from the ledger if the asking ended early."""
+        """Read the answers from the ledger if an error ended the asking."""
         questions = asking.questions
         if self._caps is None or ended_by is not None:
             questions.forget()
@@ -234,14 +235,14 @@ class Alone:
 
 
 class LeftToAsk(NamedTuple):
-    """Open questions."""
+    """The open questions of a run."""
 
-    pieces: Sequence[Piece]  # in the order of asking; at least one
-    has_answered: Collection[ApiName]  # APIs that answered a question of this run before
+    pieces: Sequence[Piece]  # at least one, in the order of asking
+    has_answered: Collection[ApiName]  # APIs that have already answered a question of this run
 
 
 async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
-    """Store the open questions and the existing answers; questions that were asked before come last."""
+    """Store open questions and existing answers; questions that were asked before come last."""
     questions, limit = asking.questions, asking.job.limit
     if not any(ledger.counts) and limit is None:
         asking.world.tally.check_count = questions.counts.total()
@@ -261,14 +262,14 @@ async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
 
 
 def never_asked(checks: pl.DataFrame) -> pl.DataFrame:
-    """`Checks` that no run has asked, in the form of open questions."""
+    """Return `Checks` that no run has asked, in the form of open questions."""
     return checks.with_columns(attempts=pl.lit(0, pl.Int32), is_suspect=pl.lit(value=False))
 
 
 async def _within_limit(
     limit: int, in_order: Iterable[tuple[int, Piece]], asking: Asking
 ) -> AsyncIterator[tuple[int, Piece]]:
-    """The first questions, as many as the limit; the others are deferred to a later run."""
+    """Yield the first questions up to the limit; the rest are deferred to a later run."""
     questions = asking.questions
     for place, (part, piece) in enumerate(in_order):
         todo, deferred = within_limit(await piece(), limit, asking.world.tally)
@@ -281,14 +282,14 @@ async def _within_limit(
 
 
 async def all_given_up(questions: RunQuestions, ledger: Ledger) -> int:
-    """The number of questions that no later run asks, unless the user requests it."""
+    """Count the questions that no later run will ask unless the user requests it."""
     if not await ledger.fruitless():
         return 0
     return sum([await count_given_up(questions.checks(part), ledger) for part in range(questions.part_count)])
 
 
 async def caps_of(servers: Iterable[Server], channels: Mapping[ApiName, ApiChannel]) -> Caps:
-    """The caps of the servers that were asked."""
+    """Return the caps of the servers that were asked."""
     return {
         server.name: (server.cap, await channel.quota.resets_at())
         for server in servers

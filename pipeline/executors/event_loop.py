@@ -1,4 +1,4 @@
-"""The event loop of an asking: it reports progress and obeys stop requests."""
+"""The event loop in which questions are asked; it reports progress and obeys stop requests."""
 
 import asyncio
 import gc
@@ -20,15 +20,15 @@ from pipeline.wording import Sentence
 
 PROGRESS_INTERVAL_S = 0.2
 STOP_INTERVAL_S = 0.05
-"""The interval of checks for a stop request."""
+"""How often stop requests are looked for."""
 BACKEND = {"use_uvloop": find_spec("uvloop") is not None}
-"""The fastest available event loop, as options for anyio."""
+"""Options for anyio that select the fastest event loop available."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 T = TypeVar("T")
 
 
 def new_context(surface: Surface) -> AskingContext:
-    """Clock, chance and new ids for one asking, and the observer of its questions."""
+    """Create the context of one asking: clock, chance, ids, and the observer of its questions."""
     return AskingContext(
         surface.clock,
         time.monotonic,
@@ -52,11 +52,11 @@ async def watched(
 
     Args:
         asking: asks until no question is left or `world.stop` is set.
-        world: its context.
-        surface: the caller, to report to.
+        world: the context of the asking.
+        surface: receives the progress.
 
     Returns:
-        The error that ended it early, or None.
+        The error that ended the asking early, or None.
 
     Raises:
         DiskError: the ledger cannot be written.
@@ -75,10 +75,10 @@ async def watched(
 
 
 def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> PrecheckError | None:
-    """The error that ended an asking early; a stop request outranks others.
+    """Return the error that ended an asking early; a stop request takes precedence.
 
     Raises:
-        StoppedError: it must stop at once; the ledger has the answers.
+        StoppedError: the run must stop at once; the ledger has the answers.
     """
     if (stopped := stop.first) is None:
         return ended_by
@@ -100,14 +100,14 @@ def _nothing_walked_again() -> Iterator[None]:
 
 def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Handle errors outside any task: a connection that broke while closing, or a bug."""
-    if "transport" in context:  # the request raises an error of its own; this traceback is noise
+    if "transport" in context:  # the request raises its own error; this traceback is noise
         log.debug("a connection broke", error=type(context.get("exception")).__name__)
     else:
         loop.default_exception_handler(context)
 
 
 def _end(failure: BaseException) -> PrecheckError:
-    """An error that ends the asking and still leaves an outcome file; others are raised again."""
+    """Return an error that ends the asking but still leaves an outcome file; raise all others again."""
     if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
         raise failure from None
     return failure
@@ -116,7 +116,7 @@ def _end(failure: BaseException) -> PrecheckError:
 async def watch_for_stop(
     stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope
 ) -> None:
-    """Wait for stop requests: after the first, only requests in flight finish; the second ends the asking.
+    """Watch for stop requests: the first lets only requests in flight finish, the second ends the asking.
 
     Args:
         stop: receives the requests.
@@ -136,7 +136,7 @@ async def watch_for_stop(
 
 
 async def _show(tally: AskingTally, watch: RunObserver) -> None:
-    """Show the progress of the asking from time to time, and its end."""
+    """Report the progress of the asking from time to time, and at its end."""
     try:
         while True:
             watch.update(_progress(tally))
@@ -146,7 +146,7 @@ async def _show(tally: AskingTally, watch: RunObserver) -> None:
 
 
 def _progress(tally: AskingTally) -> RunProgress:
-    # Earlier answers, and questions beyond a limit, would distort the rate.
+    # Earlier answers, and questions beyond the limit, would distort the rate.
     before_count = tally.settled_count
     done_count, check_count = tally.done_count - before_count, tally.check_count - before_count
     answered_before_count = tally.answered_before.total() + tally.reused.total()

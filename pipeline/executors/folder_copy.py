@@ -1,7 +1,7 @@
-"""A copy of the shared run of a file, in the ledger of the file's folder.
+"""Copy the shared run of a file into the ledger in the file's folder.
 
-Requests of this process are copied at once, so losing the database for good loses none of them. Those of
-other processes are copied when a run begins and ends.
+Requests of this process are copied at once, so that none are lost even if the database is. Requests of other
+processes are copied when a run begins and when it ends.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,16 +22,16 @@ _ALL_AT_ONCE = 5_000
 
 
 class FolderCopy:
-    """The copy in one folder."""
+    """The copy in one folder's ledger."""
 
     def __init__(self, ledger: SqliteLedger) -> None:
-        """Start empty; the folder's ledger has its own keys for questions."""
+        """Start with an empty batch; the folder's ledger has its own keys for questions."""
         self.ledger = ledger
         self._waiting: list[tuple[Check, RecordedRequest]] = []
         self._is_writing = False
 
     async def add(self, check: Check, request: RecordedRequest) -> None:
-        """Copy a request of this process, in batches.
+        """Copy a request of this process, as part of a batch.
 
         Raises:
             DiskError: the ledger of the folder cannot be written.
@@ -57,12 +57,12 @@ class FolderCopy:
             self.ledger.copy([self._own(check, request) for check, request in waiting])
 
     def take_over(self, lines: Iterable[RecordedRequest], checks: pl.DataFrame, shared: SharedRun) -> None:
-        """Copy every line of the shared run that is missing here.
+        """Copy all lines of the shared run that are missing here.
 
         Args:
-            lines: the ledger lines of all processes.
+            lines: the shared ledger's lines, by all processes.
             checks: `Checks` of the run.
-            shared: returns the keys under which the lines have their questions.
+            shared: computes the keys that the lines use for questions.
 
         Raises:
             DiskError: the ledger of the folder cannot be written, or a line is corrupt.
@@ -85,7 +85,7 @@ class FolderCopy:
             self.ledger.reuse(reused)
 
     def _own(self, check: Check, request: RecordedRequest) -> RecordedRequest:
-        """A request under its question's key in the folder's ledger."""
+        """Return a request with the folder ledger's key for its question."""
         question = self.ledger.question_key(check)
         answer, reused = request.answer, request.reused
         return request._replace(

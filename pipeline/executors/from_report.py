@@ -1,8 +1,8 @@
-"""The executor that reads instead of asking: what the payer's bank has reported about each payment.
+"""The executor that reads the payer's bank's reports about payments instead of asking.
 
-A report names payments by the ids of the payment file, and is confirmed by account and amount where it gives
-them. Nothing is guessed: what fits several payments, or contradicts the file or another report, leaves its
-rows unanswered.
+A report identifies payments by ids of the payment file; account and amount, if it has them, must agree.
+Nothing is guessed: rows stay unanswered if a report's entry fits several payments, or contradicts the file or
+another report.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ CODES = {
     Status.NO_MATCH: "NMTC",
     Status.NOT_APPLICABLE: "NOAP",
 }
-"""Final status -> the code that the VoP APIs use for the same result."""
+"""Final status in a report -> the code of the VoP APIs for the same result."""
 _UNFINISHED = {PENDING: OwnCode.PDNG, Status.NOT_COMPLETED: OwnCode.RVNC}
 _IDS = ("end_to_end_id", "instruction_id", "uetr")
 _MONEY = pl.Decimal(38, 5)
@@ -63,20 +63,20 @@ _DIGITS_OF_UK_ACCOUNT = r"^[0-9]{6}([0-9]{8})$"
 
 
 class ReceivedReport(NamedTuple):
-    """A file that the bank gave, read."""
+    """A file from the bank, after reading."""
 
-    name: str  # as it was given
+    name: str  # its name as the user gave it
     data: bytes
     sha256: str
-    content: StatusReports  # what it says about the payment file, and nothing else
-    other_count: int  # messages in it about other payment files
+    content: StatusReports  # the reports on this payment file
+    other_count: int  # number of messages in it about other payment files
 
 
 def read_report(path: Path, message: Message) -> ReceivedReport:
-    """Read a report on a payment file, perhaps compressed, or a ZIP of several.
+    """Read a report on a payment file; it may be compressed, or a ZIP file of several reports.
 
     Raises:
-        InputError: it cannot be read, is no report on a verification, or none on this file.
+        InputError: the file cannot be read, is not a verification report, or is not about this payment file.
     """
     where = path.name
     try:
@@ -90,7 +90,7 @@ def read_report(path: Path, message: Message) -> ReceivedReport:
 
 
 def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
-    """The same of its bytes."""
+    """Read a report from bytes; raises as `read_report`."""
     compression = sniff(data[:64])
     documents = [data]
     if compression is not None:
@@ -130,17 +130,17 @@ def _refuse_payment_status(content: StatusReports, where: str) -> None:
 
 
 class ReportedAnswers(NamedTuple):
-    """The statuses in the bank's reports for the payments to check."""
+    """What the bank's reports say about the payments to check."""
 
     answers: Answers
-    notes: tuple[Sentence, ...]  # what a person must know of the reports
-    unnamed_batches: tuple[str, ...]  # the batches of the payment file with payments that no report names
+    notes: tuple[Sentence, ...]  # what users must know about the reports
+    unnamed_batches: tuple[str, ...]  # batches of the payment file with payments that no report names
 
 
 def reported_answers(
     message: Message, checks: Checks, rows: pl.Series, reports: Sequence[ReceivedReport]
 ) -> ReportedAnswers:
-    """Join what was reported with the payments; `rows` are those of the checks, in their order."""
+    """Match report entries with payments; `rows` are the rows of the checks, in their order."""
     payments = _payments(message)
     transactions = pl.concat(
         [_transactions(report, number) for number, report in enumerate(reports)]
@@ -167,7 +167,7 @@ def reported_answers(
 def outcomes_again(
     message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
 ) -> Outcomes:
-    """The outcomes that follow from reports, to compare them with those on record."""
+    """Derive the outcomes from reports again, to compare them with the recorded ones."""
     _, resolved = decided_by_reports(message, findings, planned, reports)
     return resolved.outcomes
 
@@ -175,7 +175,7 @@ def outcomes_again(
 def reported_outcomes(
     message: Message, payments: Payments, reports: Sequence[ReceivedReport]
 ) -> tuple[Outcomes, tuple[Sentence, ...]]:
-    """What reports alone say of every payment, whatever local rules say, with notes on the reports."""
+    """Return what reports alone say of every payment, regardless of local rules, and notes on the reports."""
     api = pl.lit(ApiName.BANK_REPORT, API)
     checks = payments.select("row", "name", check="row", api=api)
     found = reported_answers(message, Checks(checks), payments["row"], reports)
@@ -195,10 +195,10 @@ def reported_outcomes(
 
 
 def kept_reports(run: EndedRun, message: Message) -> list[ReceivedReport]:
-    """The reports in the folder of a run, read again from their copies.
+    """Read the reports in a run's folder again, from their copies.
 
     Raises:
-        InputError: a copy was changed, or is not there any more.
+        InputError: a copy was changed or deleted.
     """
     try:
         return [
@@ -212,7 +212,7 @@ def kept_reports(run: EndedRun, message: Message) -> list[ReceivedReport]:
 def decided_by_reports(
     message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
 ) -> tuple[ReportedAnswers, Resolved]:
-    """What reports say of the payments, and what that makes of them."""
+    """Return what reports say of the payments, and the outcomes that result."""
     checks, assignments = planned
     rows = checks.join(assignments, on="check", maintain_order="left")["row"]
     found = reported_answers(message, checks, rows, reports)
@@ -223,7 +223,7 @@ def decided_by_reports(
 
 
 def _answers(mine: pl.DataFrame) -> Answers:
-    """`Answers` of verdicts and the heads of their reports."""
+    """Return `Answers` from verdicts and the headers of their reports."""
     code = pl.coalesce("doubt", "code", pl.lit(OwnCode.NOT_IN_REPORT.value))
     is_final = pl.col("doubt").is_null() & pl.col("is_final").fill_null(value=False)
     is_odd = is_final & (pl.col("code") == CODES[Status.CLOSE_MATCH]) & ~pl.col("by_name")
@@ -244,7 +244,7 @@ def _answers(mine: pl.DataFrame) -> Answers:
 
 
 def _payments(message: Message) -> pl.DataFrame:
-    """Every payment of the file, by what a report may name and confirm it by."""
+    """Return every payment of the file, with the fields by which reports identify and confirm it."""
     batch = message.locations["level"]
     columns = message.payments.select(
         account=_account(pl.coalesce("iban", "account_number")),
@@ -261,7 +261,7 @@ def _payments(message: Message) -> pl.DataFrame:
 
 
 def _account(written: pl.Expr) -> pl.Expr:
-    """An account, normalised for comparison: a UK one without its sort code."""
+    """Normalise an account for comparison: a UK one without its sort code."""
     plain = written.str.replace_all(r"[\s-]", "").str.to_uppercase()
     return pl.coalesce(plain.str.extract(_DIGITS_OF_UK_ACCOUNT), plain)
 
@@ -271,7 +271,7 @@ def _money(column: str) -> pl.Expr:
 
 
 def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
-    """Cleaned transactions of a report, with their batch ids."""
+    """Return the cleaned transactions of a report, with their batch ids."""
     batches = report.content.levels.filter(pl.col("batch") > 0).select("message", "batch", batch_id="id")
     cleaned = report.content.transactions.with_columns(
         report=pl.lit(number, pl.UInt32),
@@ -284,7 +284,7 @@ def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
 
 
 def _name() -> pl.Expr:
-    """The name at the bank; one bank writes a quotation mark before it, without a closing one."""
+    """Return the name at the bank; one bank writes a quotation mark before it but none after it."""
     name = pl.col("name").str.strip_chars()
     for quote in _QUOTES:
         is_open = name.str.starts_with(quote) & (name.str.count_matches(quote, literal=True) == 1)
@@ -293,14 +293,14 @@ def _name() -> pl.Expr:
 
 
 def _levels(report: ReceivedReport, number: int) -> pl.DataFrame:
-    """What a report says of the message and its batches, with the counts of its statuses."""
+    """Return what a report says of the message and its batches, with its counts of statuses."""
     levels = report.content.levels.with_columns(pl.col("id", "status", "count", "sum").str.strip_chars())
     created = [_utc(time) for time in levels["created"]]
     return levels.with_columns(pl.Series("created", created, pl.String), report=pl.lit(number, pl.UInt32))
 
 
 def _utc(time: str | None) -> str | None:
-    """A time as in the outcome file; unchanged without a zone, None if invalid."""
+    """Return a time as in the outcome file; unchanged if it lacks a time zone, None if invalid."""
     try:
         read = datetime.fromisoformat(time or "")
         return time if read.tzinfo is None else f"{read.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -314,20 +314,20 @@ _FOUND = {
     "name": pl.String(),
     "report": pl.UInt32(),
     "message": pl.UInt32(),
-    "transaction": pl.UInt32(),  # the place among all transactions; null if the batch or the message answers
+    "transaction": pl.UInt32(),  # index among all transactions; null if the batch or the message answers
 }
 _DOUBTS = {"row": pl.UInt32(), "doubt": pl.String(), "is_certain": pl.Boolean()}
-"""Why a row stays unanswered: certainly, or unless something else names it exactly."""
+"""Why a row stays unanswered; if not certain, an entry that names it exactly still wins."""
 
 
 class _Joined(NamedTuple):
-    found: pl.DataFrame  # `_FOUND`: each transaction with the one payment that it fits
+    found: pl.DataFrame  # `_FOUND`: transactions, each with the only payment that it fits
     doubts: pl.DataFrame  # `_DOUBTS`
-    unplaced_count: int  # transactions that fit no payment by their ids
+    unplaced_count: int  # transactions whose ids fit no payment
 
 
 def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
-    """Transactions matched to payments by ids, account and amount; ambiguous ones are counted, not paired."""
+    """Match transactions to payments by ids, account and amount; ambiguous ones are counted, not matched."""
     found, doubts, unplaced_count = [pl.DataFrame(schema=_FOUND)], [pl.DataFrame(schema=_DOUBTS)], 0
     keys = ("batch_id", *_IDS, "account", "amount", "currency")
     is_given = transactions.select("transaction", *(pl.col(key).is_not_null() for key in keys)).with_columns(
@@ -340,7 +340,7 @@ def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
         if not set(ids) & set(_IDS):
             unplaced_count += places.height
             continue
-        is_all = places.height == transactions.height  # the usual file of a bank, which is not copied
+        is_all = places.height == transactions.height  # the usual file of a bank, which need not be copied
         some = transactions if is_all else transactions[places["transaction"]]
         some = some.select(*(column for column in _FOUND if column != "row"), *given)
         fits = _counted(some, payments, given)
@@ -359,7 +359,7 @@ def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
 
 
 def _of_other_names(found: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame) -> pl.Series:
-    """Rows for which a report says that another name was verified than the payment has."""
+    """Return rows for which a report verified another name than the payment's."""
     reported = transactions["payee"].gather(found["transaction"])
     pairs = found.select("row", reported=reported.str.to_lowercase().str.strip_chars()).drop_nulls()
     pairs = pairs.join(payments.select("row", sent=pl.col("payee").str.to_lowercase()), on="row")
@@ -369,9 +369,9 @@ def _of_other_names(found: pl.DataFrame, transactions: pl.DataFrame, payments: p
 
 
 def _counted(some: pl.DataFrame, payments: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Transactions, with the `count` of the payments that have these values, and the first `row` of them.
+    """Return transactions with the `count` of payments that have these values, and the first one's `row`.
 
-    They are found by a hash, which takes a third of the memory of the values, and the values are compared.
+    They are found by a hash, which needs a third of the memory of the values; then the values are compared.
     """
     if some.is_empty():
         return some.with_columns(row=pl.lit(None, pl.UInt32), count=pl.lit(0, pl.UInt32))
@@ -392,7 +392,7 @@ def _counted(some: pl.DataFrame, payments: pl.DataFrame, keys: Sequence[str]) ->
 def _of_several(
     counted: pl.DataFrame, payments: pl.DataFrame, keys: Sequence[str], code: OwnCode
 ) -> pl.DataFrame:
-    """A doubt about each payment that shares a transaction with others."""
+    """Return a doubt about each payment that shares a transaction with others."""
     several = counted.filter(pl.col("count") > 1).select(keys).unique()
     return _doubts(payments.join(several, on=keys, how="semi")["row"], code, certain=False)
 
@@ -406,10 +406,10 @@ def _doubts(rows: pl.Series, code: OwnCode, *, certain: bool) -> pl.DataFrame:
 def _of_levels(
     levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame, found: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`_FOUND` of payments in matching batches and messages whose stated numbers agree with the file.
+    """Return `_FOUND` for payments in matching batches and messages whose figures agree with the file.
 
-    A match of a batch or a message that another report contradicts gives its payments a doubt instead, unless
-    what contradicts is pending there; one that its own report contradicts says nothing.
+    If another report contradicts a match of a batch or a message, its payments get a doubt instead, unless
+    the contradicting report is pending there. A match that its own report contradicts has no effect.
     """
     batches = payments.group_by("batch", "batch_id").agg(
         row_count=pl.len(), row_sum=pl.when(pl.col("amount").null_count() == 0).then(pl.col("amount").sum())
@@ -474,13 +474,13 @@ def _of_levels(
 
 
 def _of_match(field: str) -> pl.Expr:
-    """A field of a level's count of matches; null if it has no such count."""
+    """A field of a level's count of matches; null if there is no such count."""
     matches = pl.element().struct.field("status").str.strip_chars() == Status.MATCH
     return pl.col("counted").list.eval(pl.element().filter(matches).struct.field(field)).list.first()
 
 
 def _others() -> pl.Expr:
-    """How many payments the counts of a level state with another status than match; an odd count is one."""
+    """How many payments a level's counts report with a status other than match; an invalid count is 1."""
     is_other = (pl.element().struct.field("status").str.strip_chars() != Status.MATCH).fill_null(value=True)
     count = pl.element().struct.field("count").str.strip_chars().cast(pl.Int64, strict=False)
     number = pl.when(count.is_between(0, _COUNT_MAX)).then(count).otherwise(1)
@@ -488,7 +488,7 @@ def _others() -> pl.Expr:
 
 
 def _as_stated() -> pl.Expr:
-    """True if a level states at least one number, and all its numbers and sums agree with the file."""
+    """True if a level states at least one figure, and all its numbers and sums agree with the file."""
     numbers = [pl.col("count"), _of_match("count")]
     sums = [pl.col("sum"), _of_match("sum")]
     as_numbers = [(each.str.strip_chars().cast(pl.Int64, strict=False), each) for each in numbers]
@@ -501,7 +501,7 @@ def _as_stated() -> pl.Expr:
 
 
 def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
-    """One row for each payment that a report names: its `code`, whether that is final, and any `doubt`."""
+    """Return one row for each payment in a report: its `code`, whether that is final, and any `doubt`."""
     codes = {str(status): str(code) for status, code in (CODES | _UNFINISHED).items()}
     coded = found.sort("report", "transaction", nulls_last=False).select(
         "row",
@@ -521,7 +521,7 @@ def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
     )
     open_rows = coded.filter(~is_final).join(final, on="row", how="anti")
     unfinished = open_rows.group_by("row").agg(last, is_final=pl.lit(value=False), is_one=pl.lit(value=True))
-    # The gravest doubt about a row first.
+    # The most serious doubt about a row comes first.
     order = doubts.sort("is_certain", "doubt", descending=[True, True])
     doubted = order.group_by("row").agg(pl.col("doubt", "is_certain").first())
     both = pl.concat([final, unfinished]).join(doubted, on="row", how="full", coalesce=True)
@@ -533,7 +533,7 @@ def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
 def _notes_on_totals(
     levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame
 ) -> Iterator[Sentence]:
-    """The first false statement of each kind in a report, about itself or the payment file."""
+    """Yield the first wrong figure of each kind in a report, about the report or the payment file."""
     key = ("report", "message", "batch")
     by_batch = transactions.group_by(*key, "status").len("found")
     by_message = by_batch.group_by("report", "message", "status").agg(pl.col("found").sum())

@@ -1,4 +1,4 @@
-"""A worker: it asks whatever it can claim of the runs in a work folder."""
+"""A worker: it asks any questions that it can claim, of the runs in a work folder."""
 
 import time
 from contextlib import ExitStack
@@ -30,35 +30,35 @@ from schemas.shared import WorkRecord
 SEEN_INTERVAL_S = 4.0
 """How often a worker reports that it is alive."""
 REST_S = 60.0
-"""How long a run is skipped if its server accepts no more from this process: cap used up, or pausing."""
+"""How long to skip a run whose server accepts nothing more from this process: cap used up, or pausing."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class HelpWanted(NamedTuple):
-    """The runs that a worker helps with."""
+    """The runs that a worker should help with."""
 
     root: Path  # the work folder
     profile: Profile
-    fingerprint: str  # identifies the profile: runs of other profiles are asked differently
+    fingerprint: str  # identifies the profile: runs with other profiles are asked differently
     environment: Environment
-    until_idle: bool  # end when no question is left; otherwise only on request
+    until_idle: bool  # True to end when no question is left, False to end only on request
 
     def includes(self, record: WorkRecord) -> bool:
-        """True if a run is asked under this profile."""
+        """True if a run is asked with this profile."""
         return (record.profile_sha256, record.environment) == (self.fingerprint, self.environment)
 
 
 class HelpGiven(NamedTuple):
-    """The work done by a worker."""
+    """What a worker has done."""
 
     answered_count: int
-    is_idle: bool  # whether no question was left when it ended
+    is_idle: bool  # True if no question was left when it ended
     ended_by: PrecheckError | None
 
 
 def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> HelpGiven:
-    """Ask the questions that can be claimed of every run, until none is left or a stop is requested.
+    """Ask questions of every run, as far as they can be claimed, until none is left or a stop is requested.
 
     Raises:
         OutputError: the work folder cannot be read.
@@ -72,10 +72,10 @@ def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> 
 
 @dataclass(slots=True)
 class _Turn:
-    """Results of one turn through all runs."""
+    """The results of one pass through all runs."""
 
     undone_count: int = 0  # unfinished chunks
-    workable_count: int = 0  # unfinished chunks of runs that are not skipped for a while
+    workable_count: int = 0  # unfinished chunks of runs that are not being skipped
     has_asked: bool = False
 
 
@@ -97,7 +97,7 @@ class _Helper:
     """(run, round) pairs in which it has asked questions."""
 
     async def work(self) -> None:
-        """Go from run to run, until no question is left or a stop is requested."""
+        """Go from run to run until no question is left or a stop is requested."""
         while not self.world.stop.is_set():
             await self._be_seen()
             try:
@@ -148,18 +148,18 @@ class _Helper:
         turn.workable_count += 0 if self._rests(record.run) else state.undone_count
 
     def _notify_once(self, run: UUID, state: RoundState) -> None:
-        """Log once per round that the worker has taken up questions of a run."""
+        """Log, once per round, that the worker has started on questions of a run."""
         if (run, state.number) not in self._taken_up:
             self._taken_up.add((run, state.number))
             facts: dict[str, str | int] = {"run": str(run), "round": state.number, "chunks": state.free_count}
             self.surface.notify(Notice(Sentence("executors.notice_taking_up"), facts))
 
     async def _ask(self, shared: SharedRun, record: WorkRecord) -> bool:
-        """Ask until no chunk can be claimed; return whether there was one."""
+        """Ask until no chunk can be claimed; return True if there was one."""
         tally = self.world.tally
         tally.closures.clear()
         tally.closed.clear()
-        world = replace(self.world, stop=anyio.Event())  # an error ends this asking, not the worker
+        world = replace(self.world, stop=anyio.Event())  # an error ends this asking, but not the worker
         asker = RoundAsker(shared, self.access, record.apis, world, self.surface.watch)
         counts = await anyio.to_thread.run_sync(lambda: shared.counts, abandon_on_cancel=True)
         if counts.answer_count:
@@ -181,7 +181,7 @@ class _Helper:
         world.stop.set()
 
     async def _opened(self, record: WorkRecord) -> SharedRun | None:
-        """A run of this ledger that has not finished."""
+        """Open a run, if it is in this ledger and has not finished."""
         if (known := self._known.get(record.run)) is not None:
             return known
         run = await anyio.to_thread.run_sync(self.access.store.find, record.run, abandon_on_cancel=True)
@@ -197,7 +197,7 @@ class _Helper:
         return opened
 
     async def _forget_if_finished(self, run_id: UUID) -> None:
-        """Close a finished run, and remove its questions."""
+        """Close a finished run, and delete its questions."""
         run = await anyio.to_thread.run_sync(self.access.store.find, run_id, abandon_on_cancel=True)
         if run is not None and run.finished_at is not None:
             self._known.pop(run_id).close()

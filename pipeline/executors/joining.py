@@ -1,4 +1,4 @@
-"""Join a shared ledger: one of its runs, and the server limits that all processes share."""
+"""Join a shared ledger: use one of its runs, and the server limits shared by all processes."""
 
 import os
 import time
@@ -35,21 +35,21 @@ from schemas.outcomes import ApiName
 
 
 class SharedAccess(NamedTuple):
-    """A shared ledger, and access to servers within the limits that it keeps for all processes."""
+    """A shared ledger, and access to servers within the limits shared by all its processes."""
 
     store: SharedStore
     profile: Profile
     kept: KeptOpen | None = None  # resources that stay open for the next file
 
     def shared_run(self, run: StoredRun, questions: QuestionParts) -> SharedRun:
-        """This process's handle on a run, counted towards the caps of its accounts; the caller closes it."""
+        """Open a run for this process, counting its requests towards the caps; the caller closes it."""
         return self.store.shared_run(run, questions, caps=self._caps)
 
     @asynccontextmanager
     async def channels(
         self, apis: Collection[ApiName], world: AskingContext, watch: RunObserver, *, wait_max_s: float = inf
     ) -> AsyncIterator[Mapping[ApiName, ApiChannel]]:
-        """The channels to these APIs, each with a share of its account, until the block ends.
+        """Open channels to these APIs during the block, each with a share of its account.
 
         Raises:
             ConfigurationError: a process on another host has other limits for an account.
@@ -70,14 +70,14 @@ class SharedAccess(NamedTuple):
         """Refuse to begin a run while another process has different limits for an account.
 
         Raises:
-            ConfigurationError: the limits differ; it names both hosts.
+            ConfigurationError: the limits differ; the error names both hosts.
             IncompleteError: the database is unavailable.
         """
         accounts = [account_of(server) for server in self.profile.servers if server.name in apis]
         self.store.require_same_limits(accounts, now=clock())
 
     async def spent_cap(self, api: ApiName) -> tuple[int, datetime] | None:
-        """The daily cap of an API, and when it resets, if it is used up."""
+        """Return an API's daily cap, and when it resets, if it is used up; otherwise None."""
         if (cap := self._caps.get(api)) is None:
             return None
         quota = self.store.cap(cap)
@@ -101,5 +101,5 @@ def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextMana
 def join(
     store: SharedStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
 ) -> StoredRun:
-    """Join the run of a file, as `SharedStore.join`; `questions` are the `Checks` of each part by number."""
+    """Join the run of a file, as `SharedStore.join`; `questions` are each part's `Checks` by number."""
     return store.join(identity, store.plan_of(questions), new_id=uuid4(), run_id=run_id)

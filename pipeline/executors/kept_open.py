@@ -1,7 +1,6 @@
-"""Resources shared by the files of one command: sandbox, ledger, and each server's token and connections.
+"""Resources that the files of a command share: sandbox, ledger, and servers' tokens and connections.
 
-They stay open from file to file, in an event loop in a thread of its own, together with a share of each
-server.
+They stay open between files, together with a share of each server, in an event loop that has its own thread.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
@@ -32,10 +31,10 @@ Opening = AbstractAsyncContextManager[Mapping[ApiName, "ApiChannel"]]
 
 
 class KeptOpen:
-    """Opens the resources that a file needs, and closes them after the last file."""
+    """Opens resources when a file needs them, and closes them after the last file."""
 
     def __init__(self) -> None:
-        """Open nothing yet."""
+        """Start without open resources."""
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
         self._profiles: dict[str, Profile] = {}
@@ -54,7 +53,7 @@ class KeptOpen:
         self._stack.close()
 
     def profile(self, chosen: Chosen) -> Profile:
-        """The chosen profile; one embedded sandbox answers for all files."""
+        """Return the chosen profile; one embedded sandbox answers for all files."""
         if chosen.profile is not None:
             return chosen.profile
         if chosen.name not in self._profiles:
@@ -62,13 +61,13 @@ class KeptOpen:
         return self._profiles[chosen.name]
 
     def store(self, url: str, opening: AbstractContextManager[SharedStore]) -> SharedStore:
-        """The shared ledger at an address, opened once."""
+        """Return the shared ledger at an address, which is opened only once."""
         if url not in self._stores:
             self._stores[url] = self._stack.enter_context(opening)
         return self._stores[url]
 
     def run(self, main: Callable[[], Awaitable[T]]) -> T:
-        """Run a coroutine function in the event loop; an interrupt of this thread ends it at once."""
+        """Run a coroutine function in the event loop; interrupting this thread ends it at once."""
         if self._portal is None:
             self._portal = self._stack.enter_context(start_blocking_portal(backend_options=BACKEND))
             tasks = self._stack.enter_context(self._portal.wrap_async_context_manager(_tasks()))
@@ -89,16 +88,16 @@ class KeptOpen:
         raise AssertionError("it was cancelled, and nobody waits for what comes of it")
 
     def channels(self, servers: Collection[Server], opening: Opening, tally: "AskingTally") -> Opening:
-        """Open or reused channels to servers; for use in `run`."""
+        """Return open channels to servers, or new ones; call it inside `run`."""
         return self._channels.use(servers, opening, tally)
 
     async def close_channels(self) -> None:
-        """Release the servers to other processes, until the next question; for use in `run`."""
+        """Release the servers to other processes until the next question; call it inside `run`."""
         await self._channels.close()
 
 
 class _KeptChannels:
-    """Channels that stay open until others are needed, or an error occurs in them."""
+    """Channels that stay open until other channels are needed or an error occurs."""
 
     def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
         self._tasks = tasks
@@ -113,7 +112,7 @@ class _KeptChannels:
     async def use(
         self, servers: Collection[Server], opening: Opening, tally: "AskingTally"
     ) -> AsyncIterator[Mapping[ApiName, "ApiChannel"]]:
-        """Use the channels to these servers until the block ends; reopen them after an early end."""
+        """Use the channels to these servers during the block; reopen them if they ended early."""
         if not self._channels or any(server not in self._servers for server in servers):
             await self.close()
             self._channels = await self._tasks.start(self._keep, opening)
@@ -141,7 +140,7 @@ class _KeptChannels:
         await self._closed.wait()
 
     async def _keep(self, opening: Opening, *, task_status: anyio.abc.TaskStatus[object]) -> None:
-        """Hold the channels until they close. A lost share ends their use."""
+        """Hold the channels until they are closed. A lost share ends their use."""
         self._close, self._closed, self._lost = anyio.Event(), anyio.Event(), None
         is_open = False
         try:

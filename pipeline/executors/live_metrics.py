@@ -1,7 +1,7 @@
-"""Prometheus metrics of a process, for as long as it runs.
+"""Prometheus metrics of a process, while it runs.
 
-Labels are the API, the host and the profile: few values each, and nothing about a payee. `reports/metrics`
-has the figures of a finished command.
+The labels (API, host, profile) have few values, and say nothing about a payee. `reports/metrics` has the
+figures of a finished command.
 """
 
 import time
@@ -23,16 +23,16 @@ from schemas.outcomes import ApiName, Outcome
 
 SLOT_BUCKETS_S = (0.001, 0.01, 0.1, 0.5, 1, 5, 30, 60, 300)
 LEDGER_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30, 300)
-"""From a commit on a local disk to an unavailable database."""
+"""From a commit to a local disk up to an unavailable database."""
 REPLY_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)
-"""The schemes require an answer within one second, and a bank times out after five or seven."""
+"""The schemes require answers within one second, and banks time out after five or seven."""
 
 HELD = "held"
-"""The kind of a reply if no request was sent, because the server had asked for a pause meanwhile."""
+"""The kind of reply for a request that was not sent, because the server had just asked for a pause."""
 
 
 class RunInProgress(NamedTuple):
-    """The run in progress, for metrics."""
+    """The run in progress, as the metrics need it."""
 
     channels: Mapping[ApiName, ApiChannel]
     tally: AskingTally
@@ -50,7 +50,7 @@ class LiveMetrics(Collector):
     """The metrics of this process; an `AskingObserver`."""
 
     def __init__(self, labels: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin to count; all metrics have these labels, such as `host` and `profile`."""
+        """Start counting; all metrics have these labels, such as `host` and `profile`."""
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.clock = clock
@@ -81,16 +81,16 @@ class LiveMetrics(Collector):
 
     @contextmanager
     def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
-        """Show the limits and the pauses of this run until the block ends."""
+        """Show the limits and the pauses of this run during the block."""
         run = RunInProgress(channels, tally, tally.pauses.copy())
-        self._pauses.update(dict.fromkeys(channels, 0))  # so that none is missing
+        self._pauses.update(dict.fromkeys(channels, 0))  # so that no API is missing
         self._now.append(run)
         try:
             yield
         finally:
             self._now.remove(run)
             self._pauses.update(run.pauses)
-            for api in channels:  # requests in flight at a stop are abandoned
+            for api in channels:  # requests in flight are abandoned at a stop
                 self._of_api(api).in_flight.set(0)
 
     def follow(self, api: ApiName) -> Follow:
@@ -98,12 +98,12 @@ class LiveMetrics(Collector):
         return _QuestionMetrics(self._of_api(api), self.clock).event
 
     def text(self) -> bytes:
-        """All metrics in the text format."""
+        """Return all metrics in the text format."""
         return prometheus_client.generate_latest(self.registry)
 
     @contextmanager
     def served(self, host: str, port: int) -> Iterator[None]:
-        """Serve the metrics, in a thread, until the block ends (OSError: it cannot listen there)."""
+        """Serve the metrics from a thread during the block (OSError: it cannot listen there)."""
         server, thread = prometheus_client.start_http_server(port, host, registry=self.registry)
         try:
             yield
@@ -113,7 +113,7 @@ class LiveMetrics(Collector):
             thread.join()
 
     def collect(self) -> Iterator[Metric]:
-        """The current metrics; another thread may call this."""
+        """Yield the current metrics; may be called from another thread."""
         runs = list(self._now)
         pauses = self._pauses.copy()
         rates, windows, closed = (dict.fromkeys(pauses, 0.0) for _ in range(3))
@@ -178,7 +178,7 @@ class _ApiMetrics(NamedTuple):
 
 
 class _QuestionMetrics:
-    """Counts one question."""
+    """Counts what happens to one question."""
 
     __slots__ = ("_clock", "_of_api", "_since")
 
@@ -189,11 +189,11 @@ class _QuestionMetrics:
         """When its present step began; None if it has none."""
 
     def event(self, event: QuestionEvent) -> None:
-        """Count an event of the question."""
+        """Count one event of the question."""
         of_api = self._of_api
         match event:
             case Wait():
-                if self._since is None:  # a postponed question is waiting already
+                if self._since is None:  # a postponed question is already waiting
                     self._since = self._clock()
             case Intend(attempt):
                 if attempt > 1:
@@ -216,7 +216,7 @@ class _QuestionMetrics:
                 assert_never(event)
 
     def _step_s(self) -> float:
-        """Duration of the step that ends now."""
+        """Return the duration of the step that ends now."""
         assert self._since is not None
         began, self._since = self._since, self._clock()
         return self._since - began

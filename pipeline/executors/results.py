@@ -1,4 +1,4 @@
-"""The result of an asking: questions per API, what is left, and how to continue."""
+"""The result of an asking: counts per API, what is left, and how to continue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,25 +27,25 @@ class AskingResult:
 
     caps: Caps
     tally: AskingTally
-    given_up_count: int  # questions that no later run asks, unless the user requests it
-    ended_by: PrecheckError | None  # the error that ended the run early
+    given_up_count: int  # questions that no later run will ask unless the user requests it
+    ended_by: PrecheckError | None  # the error that ended the asking early
 
 
 class QuestionsLeft(NamedTuple):
     """Counts of questions without a final answer."""
 
     open_count: int
-    given_up_count: int  # unanswered questions that later runs skip unless the user requests them
-    capped: Mapping[ApiName, int]  # unanswered questions left by the daily cap, for each API
+    given_up_count: int  # unanswered questions that no later run will ask unless the user requests it
+    capped: Mapping[ApiName, int]  # unanswered questions that the daily cap left, by API
 
     @property
     def is_given_up(self) -> bool:
-        """True if questions are left, and no later run would ask any of them."""
+        """True if questions are left, but no later run would ask any of them."""
         return 0 < self.given_up_count == self.open_count
 
 
 def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> QuestionsLeft:
-    """The questions of a file that are left to a later run."""
+    """Count the questions of a file that are left to a later run."""
     undecided = answers.filter(_IS_UNDECIDED)
     if not asked.caps:
         return QuestionsLeft(undecided.height, asked.given_up_count, {})
@@ -55,13 +55,13 @@ def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> Quest
 
 
 def question_counts(bases: Bases) -> dict[ApiName, int]:
-    """Question counts by API."""
+    """Count the questions by API."""
     counts = bases.group_by("api", maintain_order=True).len()
     return {ApiName(api): count for api, count in counts.iter_rows()}
 
 
 def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list[ApiCalls]:
-    """Question counts by API and result."""
+    """Count the questions by API and result."""
     return [
         ApiCalls(
             api=api,
@@ -79,7 +79,7 @@ def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list
 
 
 def next_step(left: QuestionsLeft, asked: AskingResult) -> Sentence:
-    """The sentence about how, and when, to continue with the questions left."""
+    """Say how, and when, to continue with the questions that are left."""
     left_count = left.open_count - left.given_up_count
     given_up = Sentence("executors.given_up", run_count=RUNS_MAX, count=left.given_up_count)
     if left_count == 0:

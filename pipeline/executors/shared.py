@@ -1,8 +1,8 @@
-"""One process asks its claims of a run that other processes ask too, in rounds.
+"""Ask questions of a run together with other processes, in rounds.
 
-A round is the set of questions that are open when it begins, in chunks. A process that arrives during a round
-joins it; a process that finds no open round begins one with all unanswered questions. The round ends when all
-its chunks are done, and so does every participant's asking: unanswered questions are left for the next round.
+A round consists of the questions that are open when it begins, in chunks. A process joins an open round, or
+begins one with all unanswered questions. When all chunks are done, the round ends, and so does the asking of
+its participants; questions that are still unanswered are left for the next round.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,7 +26,7 @@ CHUNK_SIZE = 100
 
 
 class SharedPart:
-    """The part of a shared source that this process claims: all it can get, or up to a limit."""
+    """The part of a shared source that this process claims: all it can get, up to a limit."""
 
     is_shared = True
 
@@ -42,7 +42,7 @@ class SharedPart:
         return self._left <= 0
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """A chunk, or the part of one that this process may still ask."""
+        """Claim a chunk, or the part of one that this process may still ask."""
         if self.is_used_up or (chunk := await self._source.claim(api)) is None:
             return None
         self.claim_count += 1
@@ -62,11 +62,11 @@ class SharedPart:
             await self._source.done(hold)
 
     def holds(self, hold: ChunkLease) -> bool:
-        """True if the chunk is still this process's, as far as it knows."""
+        """True if this process still holds the chunk, as far as it knows."""
         return self._source.holds(hold)
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """True if its lease has not ended, as far as this process knows."""
+        """True if the chunk's lease has not ended, as far as this process knows."""
         return self._source.may_send(hold)
 
     async def give_back(self, api: ApiName | None = None) -> None:
@@ -76,22 +76,22 @@ class SharedPart:
 
 @dataclass(slots=True)
 class RoundAsker:
-    """One process's part in a shared run."""
+    """Asks one process's part of a shared run."""
 
     run: SharedRun
     access: SharedAccess
     apis: Collection[ApiName]  # the APIs that have questions
     world: AskingContext
     watch: RunObserver
-    limit: int | None = None  # how many questions this process may take up
+    limit: int | None = None  # how many questions this process may take
     wait_max_s: float = inf  # how long to wait for a share of a server
-    has_answered: Collection[ApiName] = ()  # APIs that answered a question of this run before
+    has_answered: Collection[ApiName] = ()  # APIs that have already answered a question of this run
     caps: Caps = field(default_factory=dict)  # daily caps of the servers that were asked
-    round_number: int | None = None  # round in which this process took part
-    is_used_up: bool = False  # whether it took up as many questions as it may
+    round_number: int | None = None  # the round in which this process took part
+    is_used_up: bool = False  # True if it has taken as many questions as it may
 
     async def ask(self, round_number: int) -> None:
-        """Take part in an open round until it ends, or this process can do no more.
+        """Take part in an open round until it ends, or until this process can do no more.
 
         Raises:
             PrecheckError: as `ask`; also if the ledger's database is unavailable for too long.
@@ -106,16 +106,16 @@ class RoundAsker:
             if state.undone_count == 0:
                 await self.run.end_round(round_number)
             elif state.free_count == 0 or not await self.ask_what_is_free(part):
-                if self.access.kept is not None:  # the channels may hold a share that others can use
+                if self.access.kept is not None:  # the channels may hold a share that other processes can use
                     await self.access.kept.close_channels()
                 await pause(self.world)
 
     async def ask_what_is_free(self, part: SharedPart) -> bool:
-        """Ask until no chunk can be claimed; return whether there was one."""
+        """Ask until no chunk can be claimed; return True if there was one."""
         before = part.claim_count
         self.watch.enter(Phase.CONNECTING)
         try:
-            # A process that waits for others takes no share yet, so they can use all of it.
+            # While this process waits for others, it takes no share, so that they can use all of it.
             async with self.access.channels(
                 self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
             ) as channels:
@@ -130,24 +130,26 @@ class RoundAsker:
                 )
                 self.caps |= await caps_of(self.access.profile.servers, channels)
         finally:
-            self.world.tally.is_asking = False  # no request is in flight until channels are open again
+            self.world.tally.is_asking = (
+                False  # no request can be in flight before the channels are open again
+            )
         self.is_used_up = part.is_used_up
         return part.claim_count > before
 
     def _show(self, state: RoundState) -> None:
-        """Count the answers of other processes, as closely as chunks show it."""
+        """Count the answers of other processes, as closely as the chunks show them."""
         tally = self.world.tally
         tally.done_count = max(tally.done_count, tally.check_count - state.undone_count * CHUNK_SIZE)
 
 
 async def pause(world: AskingContext) -> None:
-    """Wait for other processes, until a stop is requested."""
+    """Wait for other processes, or for a stop request."""
     with anyio.move_on_after(LOOK_INTERVAL_S):
         await world.stop.wait()
 
 
 async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | None:
-    """The open round, or a new one of these unanswered chunks in order; None if no question is left."""
+    """Return the open round, or begin one with these chunks in order; None if no question is left."""
     while True:
         state = await run.latest_round()
         if state.is_open and (state.undone_count or not await run.end_round(state.number)):
@@ -159,11 +161,11 @@ async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | 
 
 
 class NoAnswers:
-    """Answers that only the shared ledger keeps."""
+    """An answer sink that keeps nothing, because the shared ledger has the answers."""
 
     def add(self, answer: Answer) -> None:
         """Do nothing."""
 
     def frame(self) -> pl.DataFrame:
-        """Return no answers."""
+        """Return an empty frame."""
         return pl.DataFrame(schema=ANSWERS)

@@ -1,7 +1,7 @@
-"""Traces of checks by OpenTelemetry: one span for a question, and in it its waits, commits and requests.
+"""OpenTelemetry traces of checks: one span per question, with spans for waits, commits and requests.
 
-Spans hold the API, codes, counts and correlation ids; never a name, an account or a key. OpenTelemetry's
-environment variables (OTEL_*) set the collector and the sampling. Requests are unchanged.
+Spans contain the API, codes, counts and correlation ids, but never a name, an account or a key.
+OpenTelemetry's environment variables (OTEL_*) set the collector and the sampling. Requests are unchanged.
 """
 
 import logging
@@ -26,14 +26,14 @@ from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 FLUSH_MAX_S = 5.0
-"""How long the end of a command waits for a collector to accept the last spans."""
+"""How long a command waits at its end for the collector to accept the last spans."""
 SERVICE = "payee-precheck"
 PROTOCOL = "http/protobuf"
 _PROTOCOL_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 
 LEFT = "left"
-"""The state of a question that a stop, or another process, took away before its answer."""
+"""The state of a question that stayed unanswered, because of a stop or another process."""
 
 
 class Traces:
@@ -46,7 +46,7 @@ class Traces:
 
     @contextmanager
     def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
-        """Begin no span, as each trace is of one question; at the end, close those still open."""
+        """Close the spans that are still open at the end; each question begins its own."""
         del channels, tally
         try:
             yield
@@ -76,10 +76,10 @@ class _QuestionTrace:
         self._step: Span | None = None
 
     def event(self, event: QuestionEvent) -> None:
-        """Begin and end its steps; a wait before the next attempt is a gap."""
+        """Begin and end the question's steps; a wait before the next attempt is a gap."""
         match event:
             case Wait():
-                if self._step is None:  # a postponed question is waiting already
+                if self._step is None:  # a postponed question is already waiting
                     self._begin("wait")
             case Intend(attempt, request_id):
                 self._begin("intent", {"precheck.attempt": attempt, "precheck.request_id": request_id})
@@ -113,7 +113,7 @@ class _QuestionTrace:
         self._ended(self)
 
     def leave(self) -> None:
-        """End the trace without an answer."""
+        """End the trace of a question without an answer."""
         self._span.set_attribute("precheck.state", LEFT)
         self._end_span()
 
@@ -121,7 +121,7 @@ class _QuestionTrace:
         self, name: str, attributes: Mapping[str, str | int] | None = None, kind: SpanKind = SpanKind.INTERNAL
     ) -> None:
         self._end_step()
-        if self._span.is_recording():  # an unsampled question costs little
+        if self._span.is_recording():  # unsampled questions should cost little
             self._step = self._tracer.start_span(name, self._context, kind, attributes)
 
     def _end_step(self) -> None:
@@ -135,7 +135,7 @@ class _QuestionTrace:
 
 
 def _name_reply(request: Span, reply: str) -> None:
-    """Source: OpenTelemetry, "Semantic conventions for HTTP spans"."""
+    """Set a request's attributes, by OpenTelemetry, "Semantic conventions for HTTP spans"."""
     if reply.isdecimal():
         request.set_attribute("http.response.status_code", int(reply))
     if not reply.isdecimal() or int(reply) >= 400:
@@ -145,12 +145,12 @@ def _name_reply(request: Span, reply: str) -> None:
 
 @contextmanager
 def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterator[Traces]:
-    """Send traces to the collector that the environment names, until the block ends.
+    """Send traces to the collector named in the environment, during the block.
 
-    At the first lost span, `failed` is called with the reason, perhaps in another thread.
+    When the first span is lost, `failed` is called with the reason, possibly from another thread.
 
     Raises:
-        ConfigurationError: the environment requests something that is not installed.
+        ConfigurationError: the environment requests a package that is not installed.
     """
     for variable in _PROTOCOL_VARIABLES:
         if (wanted := os.environ.get(variable, PROTOCOL)) != PROTOCOL:
@@ -179,7 +179,7 @@ def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterato
 
 @contextmanager
 def _failures_go_to(failed: Callable[[str], None]) -> Iterator[None]:
-    """Pass OpenTelemetry's error messages to `failed`, once, instead of standard error."""
+    """Pass the first of OpenTelemetry's error messages to `failed`, and none to standard error."""
 
     class Once(logging.Handler):
         is_done = False

@@ -1,6 +1,6 @@
 """Ask a run together with other processes, through a shared ledger.
 
-The shared ledger has all answers. The ledger in a file's folder gets a copy.
+The shared ledger has all answers, and the ledger in a file's folder gets a copy.
 """
 
 from collections import Counter
@@ -35,18 +35,18 @@ class JoinedRun(NamedTuple):
 
     access: SharedAccess
     run: StoredRun
-    shared: SharedRun  # this process's handle on it
+    shared: SharedRun  # as this process uses it
 
 
 @dataclass(slots=True)
 class WithOthers:
-    """A process that asks together with all others of the same run."""
+    """A way to ask together with all other processes of the same run."""
 
     joined: JoinedRun
     copy: FolderCopy
-    """The copy in the folder: answers are read from it, even if the database is unavailable at the end."""
+    """The copy in the folder: answers are read from it even if the database is unavailable at the end."""
     asks: bool = True
-    """True if this process asks; otherwise it leaves an open round for workers."""
+    """True if this process asks; otherwise it leaves an open round to workers."""
     _asker: RoundAsker = field(init=False)
 
     @property
@@ -115,7 +115,7 @@ class WithOthers:
 
 
 def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[int, PlannedChunk]]:
-    """The chunks of a part, with how often their questions were asked; new questions are separate."""
+    """Yield the chunks of a part, with how often their questions were asked; new questions are separate."""
     was_asked = (pl.col("attempts") > 0).alias("was_asked")
     for (api, _), mine in todo.group_by("api", was_asked, maintain_order=True):
         for some in mine.iter_slices(CHUNK_SIZE):
@@ -124,14 +124,14 @@ def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[in
 
 
 async def _end_round(asker: RoundAsker) -> None:
-    """End the round with its unasked questions that no other process has, and the causes."""
+    """End the round together with its unasked questions that no other process has; record the causes."""
     if asker.round_number is not None:
         await asker.run.end_round(asker.round_number, is_over=True)
         await _find_spent_caps(asker)
 
 
 async def _find_spent_caps(asker: RoundAsker) -> None:
-    """Record the caps that other processes have used up, which this one may not have reached."""
+    """Record caps that other processes have used up, as this process may not have reached them."""
     closures = asker.world.tally.closures
     if asker.world.stop.is_set() or asker.is_used_up:
         return
@@ -142,7 +142,7 @@ async def _find_spent_caps(asker: RoundAsker) -> None:
 
 
 def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
-    """`Answers` with the reason why a question has none, if this process knows it."""
+    """Return `Answers` in which unanswered questions have a reason, as far as this process knows it."""
     reasons: dict[str, Closure] = {str(api): closure for api, closure in asker.world.tally.closures.items()}
     if asker.is_used_up:
         reasons = {str(api): Closure(AnswerState.DEFERRED, OwnCode.LIMIT) for api in asker.apis} | reasons
@@ -159,7 +159,7 @@ def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> p
 
 
 def _count_elsewhere(answered: Counter[ApiName], tally: AskingTally) -> None:
-    """Count the answers of other processes since this one began, from the current number per API."""
+    """Count the answers of other processes since this one began; `answered` has the present numbers."""
     for name, count in answered.items():
         # If the database is unavailable, this process no longer knows all earlier answers.
         before_count = tally.answered_before[name] + tally.reused[name]

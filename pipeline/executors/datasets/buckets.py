@@ -1,10 +1,10 @@
-"""Two of the four functions of a data set: those that work on a bucket.
+"""The two functions of a data set that work on a bucket.
 
     bucket -plan_bucket->    distinct questions, which rows they are for, warnings across parts
     bucket -divide_answers-> answers by part
 
-A bucket has all payments to each of its accounts, so findings that need all payments of an account are made
-there.
+A bucket contains all payments to each of its accounts, so findings that need all payments to an account are
+made here.
 """
 
 from collections.abc import Iterator
@@ -24,17 +24,17 @@ from schemas.outcomes import ApiName
 
 _ROWS_AT_ONCE = 200_000
 HASH_SEED = 7
-"""The seed of the hash that assigns an account to its bucket."""
+"""Seed of the hash that assigns accounts to buckets."""
 BESIDE: Schema = {
     "reference": pl.String(),
-    "payee_id": pl.String(),  # what the payer's own system knows the payee by
+    "payee_id": pl.String(),  # the payee's id in the payer's own system
 }
 IN_BUCKET: Schema = {**ACCEPTED, **BESIDE}
-"""An accepted payment, as it lies in a bucket: `row` is that of its part."""
+"""An accepted payment in a bucket; `row` is its row within its part."""
 GIVEN: Schema = {
-    "row": pl.UInt32(),  # within the part
+    "row": pl.UInt32(),  # within its part
     **{name: kind for name, kind in (BASES | ANSWERS).items() if name != "check"},
-    "in_sequence": pl.Boolean(),  # whether the account is one of several unknown ones, consecutively numbered
+    "in_sequence": pl.Boolean(),  # True for one of several unknown accounts with consecutive numbers
 }
 """The answer to one payment."""
 SUSPECTS: Schema = {"account": pl.String()}
@@ -43,7 +43,7 @@ IS_ACROSS = pl.col("code").is_in([code.value for code in ACROSS_ROWS])
 
 
 def plan_bucket(task: BucketTask) -> BucketPlanned:
-    """Find the distinct questions about the accounts of a bucket, and warn across parts."""
+    """Find the distinct questions about a bucket's accounts, and warn of findings across parts."""
     shared, bucket, rows = task
     shared.require_alike()
     files, done = shared.files, shared.files.done("planned", bucket)
@@ -57,7 +57,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     for part, some in by_part(warnings.filter(IS_ACROSS), rows).items():
         write_frame(some, files.frame("warnings_across", part, bucket))
     planned = plan(accepted)
-    # Numbers are unique in the data set, however many questions the other buckets have.
+    # Numbers are unique in the data set, whatever the number of questions in other buckets.
     number = ((pl.col("check") - 1) * shared.bucket_count + bucket + 1).cast(pl.UInt32).alias("check")
     checks = planned.checks.with_columns(number)
     write_frame(planned.assignments.with_columns(number), files.frame("assignments", bucket))
@@ -77,7 +77,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
 
 
 def _paid(task: BucketTask) -> pl.DataFrame:
-    """The payments to the accounts of a bucket, by the rows of the data set."""
+    """Return the payments to the accounts of a bucket, numbered by the rows of the data set."""
     shared, bucket, rows = task
     files = shared.files
     parts = [
@@ -88,7 +88,7 @@ def _paid(task: BucketTask) -> pl.DataFrame:
 
 
 def accepted_rows(shared: SetTask, rows: UsableRows) -> Iterator[tuple[Accepted, pl.Series]]:
-    """The accepted payments of all buckets, some hundred thousand at once, and their `payee_id`."""
+    """Yield the accepted payments of all buckets, in pieces of some 100,000, with their `payee_id`."""
     waiting = list[pl.DataFrame]()
     for bucket in range(shared.bucket_count):
         waiting.append(_paid(BucketTask(shared, bucket, rows)))
@@ -99,7 +99,7 @@ def accepted_rows(shared: SetTask, rows: UsableRows) -> Iterator[tuple[Accepted,
 
 
 def divide_answers(task: BucketTask) -> int:
-    """Give the answers of a bucket to the payments that they are for, by part; return how many."""
+    """Assign the answers of a bucket to payments, by part; return the number of payments."""
     shared, bucket, rows = task
     shared.require_alike()
     files = shared.files
@@ -123,7 +123,7 @@ def divide_answers(task: BucketTask) -> int:
 
 
 def by_part(found: pl.DataFrame, rows: UsableRows) -> dict[int, pl.DataFrame]:
-    """Rows of the data set as rows of their parts."""
+    """Renumber rows of the data set as rows of their parts."""
     starts = pl.Series(rows.starts, dtype=pl.UInt32)
     place = starts.search_sorted(found["row"] - 1, side="right") - 1
     local = (found["row"] - starts.gather(place)).alias("row")

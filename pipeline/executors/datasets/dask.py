@@ -1,4 +1,4 @@
-"""The engine of several machines: workers of a Dask scheduler with the same folders under the same paths."""
+"""The engine for several machines: Dask workers that have the same folders under the same paths."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class DaskEngine:
-    """The workers of a scheduler."""
+    """The workers of a Dask scheduler."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -31,7 +31,7 @@ class DaskEngine:
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
-        # Not pure: a task also writes files.
+        # Not pure, because a task also writes files.
         futures = self._client.map(function, tasks, pure=False)
         of_future: dict[Any, Task] = dict(zip(futures, tasks, strict=True))
         try:
@@ -45,7 +45,7 @@ class DaskEngine:
 
 @contextmanager
 def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
-    """The workers of a scheduler at an address, or of a cluster of this machine, until the block ends.
+    """Yield the workers of the scheduler at an address, or of a local cluster.
 
     Raises:
         ConfigurationError: Dask is not installed, or the address has no scheduler.
@@ -58,7 +58,7 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
             Sentence("executors.library_dask_not"), advice=Sentence("executors.install_payee_precheck_dask")
         ) from None
     if scheduler is None:
-        # Its processes would print tracebacks when they end; `each` raises the errors.
+        # The cluster's processes would print tracebacks when they end; `each` raises the errors.
         quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
         with (
             dask.config.set(quiet),

@@ -1,4 +1,4 @@
-"""An engine runs the tasks of a data set; all engines give the same results."""
+"""Engines run the tasks of a data set; all engines give the same results."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -15,7 +15,7 @@ class Engine(Protocol):
         """Yield each task with its result, in any order.
 
         Args:
-            function: of a module; it may be called twice for a task.
+            function: a module-level function; it may be called twice for the same task.
             tasks: the arguments of the function; they may be sent to another process.
 
         Raises:
@@ -25,7 +25,7 @@ class Engine(Protocol):
 
 
 Count = Callable[[SetStep, int, int], object]
-"""As `RunObserver.count`."""
+"""Reports progress: (step, done count, total count), as `RunObserver.count`."""
 
 
 def count_nothing(step: SetStep, done_count: int, all_count: int) -> None:
@@ -35,17 +35,17 @@ def count_nothing(step: SetStep, done_count: int, all_count: int) -> None:
 def counted(
     found: Iterable[tuple[Task, Found]], count: Count, step: SetStep, all_count: int
 ) -> Iterator[tuple[Task, Found]]:
-    """Pass the results on, and count each."""
+    """Yield the results, and report the progress after each."""
     for done_count, one in enumerate(found, start=1):
         count(step, done_count, all_count)
         yield one
 
 
 def engine(name: str, scheduler: str | None = None) -> AbstractContextManager[Engine]:
-    """An engine, `pool` or `dask`, until the block ends; the scheduler is that of `dask`.
+    """Open an engine, `pool` or `dask`; `scheduler` is an address for `dask`.
 
     Raises:
-        ConfigurationError: it is not installed, or its scheduler cannot be reached.
+        ConfigurationError: the engine is not installed, or its scheduler cannot be reached.
     """
     if name == "dask":
         from pipeline.executors.datasets.dask import dask_engine

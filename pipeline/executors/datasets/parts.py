@@ -1,4 +1,4 @@
-"""Two of the four functions of a data set: those that work on a part.
+"""The two functions of a data set that work on a part.
 
 part -read_part->   accepted payments by bucket, rejects, warnings
 part -decide_part-> outcome file, summary of the part
@@ -65,16 +65,16 @@ from schemas.outcomes import Outcome
 from schemas.summary import InputFile, Summary
 
 REPORTED: tuple[Kept, Kept, Kept, Kept] = ("attention", "shown", "sums", "changed")
-"""Where the fields of a `PartReport` are kept."""
+"""The names under which the fields of a `PartReport` are stored."""
 _NEEDED = [name for name in PAYMENTS if name in LISTED]
-"""The columns of `Payments` that reports use."""
+"""The columns of `Payments` that reports need."""
 
 
 def read_part(task: PartTask) -> PartRead:
-    """Read and validate a part, and put its accepted payments into buckets.
+    """Read and validate a part, and distribute its accepted payments to buckets.
 
     Returns:
-        The findings, even if the part is unusable, which stops no other part.
+        The findings; a part that is unusable does not stop the others.
     """
     shared, part = task
     shared.require_alike()
@@ -101,10 +101,10 @@ def read_part(task: PartTask) -> PartRead:
 
 
 def _source(shared: SetTask, part: DataPart) -> PaymentSource:
-    """The payments of a part.
+    """Return the payments of a part.
 
     Raises:
-        InputError: it has no readable payments, or has changed since the run began.
+        InputError: the part has no readable payments, or has changed since the run began.
     """
     source = read(part.file, mapping=shared.mapping, encoding=shared.encoding, country=shared.country)
     if source.sha256 != part.sha256:
@@ -121,7 +121,7 @@ def _by_bucket(source: PaymentSource, accepted: Accepted, bucket_count: int) -> 
 
 
 def _as_written(source: PaymentSource) -> dict[str, str]:
-    """The fields that are exact copies of a column, with its header."""
+    """Map fields that are exact copies of a column to its header."""
     payments, original = source.payments, source.original
     return {
         field: header
@@ -131,7 +131,7 @@ def _as_written(source: PaymentSource) -> dict[str, str]:
 
 
 def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles, part: int) -> None:
-    """Store a part as it was read, for `decide_part`: reading it again takes longer than all the rest."""
+    """Store a part as it was read, for `decide_part`: reading it again would take most of the time."""
     own = [field for field in _NEEDED if field not in as_written]
     write_frame(source.payments.select(own), files.frame("payments", part))
     path = files.frame("original", part)
@@ -167,14 +167,14 @@ def _is_blank(column: pl.Series) -> bool:
         return True
     if column.dtype != pl.String:
         return False
-    # A quick check of some cells, which decides nearly every column.
+    # Checking some cells first is enough for nearly every column.
     return all(
         some.str.strip_chars().str.len_bytes().max() in {None, 0} for some in (column.head(1_000), column)
     )
 
 
 def kept_part(shared: SetTask, part: DataPart, read: PartRead) -> tuple[Original, Payments]:
-    """A part as it was read; `Payments` with the fields that reports are made of: others are null."""
+    """Return a part as it was read. `Payments` has only the fields that reports need; others are null."""
     path = shared.files.frame("original", part.number)
     original = Original(read_as_written(path)) if path.exists() else _source(shared, part).original
     as_written = [original[header].alias(field) for field, header in read.as_written.items()]
@@ -198,7 +198,7 @@ def decide_part(task: DecideTask) -> PartDecided:
         dialect=Dialect(**task.read.dialect),
         name=part.outcome_name,
     )
-    # From here on by the rows of the data set.
+    # From here on, rows are numbered as in the data set.
     number = pl.col("row") + task.row_start
     payments, outcomes = Payments(payments.with_columns(number)), Outcomes(outcomes.with_columns(number))
     banks = bank_counts(payments, outcomes)
@@ -226,7 +226,7 @@ def decide_part(task: DecideTask) -> PartDecided:
 
 
 def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
-    """The outcomes of a part, its warnings, and the sentences of its reasons."""
+    """Return the outcomes of a part, its warnings, and the sentences of its reasons."""
     files, part = task.shared.files, task.part.number
     given = _of_buckets(task, lambda bucket: files.frame("given", part, bucket), GIVEN).with_row_index(
         "check", offset=1
@@ -248,13 +248,13 @@ def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
 
 
 def _of_buckets(task: DecideTask, path_of: Callable[[int], Path], schema: Schema) -> pl.DataFrame:
-    """The results of all buckets for a part."""
+    """Return the results of all buckets for a part."""
     found = (read_frame(path_of(bucket), schema) for bucket in range(task.shared.bucket_count))
     return pl.concat([pl.DataFrame(schema=schema), *found])
 
 
 def _slender(summary: Summary) -> Summary:
-    """A summary without the lists of all rows, which are too large for a data set."""
+    """Return a summary without lists of rows, which would be too large for a data set."""
     slender = [count.model_copy(update={"every_row": []}) for count in summary.warning_codes]
     return summary.model_copy(update={"warning_codes": slender})
 

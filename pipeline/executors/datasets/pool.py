@@ -1,4 +1,4 @@
-"""The engine of one machine: a pool of processes, one per processor."""
+"""The engine for one machine: a pool of processes, one per processor."""
 
 import os
 import threading
@@ -14,15 +14,15 @@ from pipeline.executors.datasets.tasks import Found, Task
 from pipeline.wording import Sentence
 
 _IN_EACH = {
-    "POLARS_MAX_THREADS": "1",  # there are as many processes as processors
-    "PYTHONSAFEPATH": "1",  # the working folder may hold other people's modules
-    # All threads reuse freed memory for the next step: allocating it again costs a tenth of the time.
+    "POLARS_MAX_THREADS": "1",  # there are already as many processes as processors
+    "PYTHONSAFEPATH": "1",  # the working folder may contain other people's modules
+    # All threads share freed memory: allocating it again for each step costs a tenth of the time.
     "_RJEM_MALLOC_CONF": "narenas:1,dirty_decay_ms:2000",
 }
 
 
 class PoolEngine:
-    """Processes that start at the first task, and end with this process, however it ends."""
+    """Worker processes that start with the first task, and end with this process, however it ends."""
 
     def __init__(self, executor: ProcessPoolExecutor) -> None:
         self._executor = executor
@@ -40,9 +40,9 @@ class PoolEngine:
 
 @contextmanager
 def pool_engine(process_count: int | None = None) -> Iterator[PoolEngine]:
-    """A pool of worker processes, by default one per processor, until the block ends."""
+    """Yield a pool of worker processes, by default one per processor."""
     count = process_count or len(os.sched_getaffinity(0))
-    # Not forked: polars has threads.
+    # Not forked, because polars has threads.
     executor = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
     try:
         yield PoolEngine(executor)
@@ -56,7 +56,7 @@ def pool_engine(process_count: int | None = None) -> Iterator[PoolEngine]:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """Environment of processes that start within the block."""
+    """Set the environment of processes that start during the block."""
     before = {name: os.environ.get(name) for name in _IN_EACH}
     os.environ.update(_IN_EACH)
     try:
@@ -70,7 +70,7 @@ def _environment() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """Prepare a worker process: it ignores Ctrl-C and ends with its parent."""
+    """Prepare a worker process: ignore Ctrl-C, and end with the parent."""
     os.umask(0o077)
     os.setpgid(0, 0)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -1,4 +1,4 @@
-"""The questions of a data set, in the files of its buckets; their answers go to files beside them."""
+"""The questions of a data set, in files of its buckets, with their answers in files beside them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,15 @@ from pipeline.stages.ask import AnswerBuffer
 from schemas.outcomes import ApiName
 
 ANSWERS_AT_ONCE = 65_536
-"""Answers held in memory before they are written."""
+"""How many answers are held in memory before they are written."""
 LEFT: Schema = {**CHECKS, "attempts": pl.Int32(), "is_suspect": pl.Boolean()}
 
 
 class SetQuestions:
-    """A part is a bucket; as `RunQuestions`."""
+    """The questions of a data set; a `RunQuestions` in which each part is a bucket."""
 
     def __init__(self, files: PartFiles, counts: Sequence[Mapping[ApiName, int]]) -> None:
-        """Take the files, and the question counts of each bucket."""
+        """Take the files, and each bucket's question counts by API."""
         self.part_count = len(counts)
         self.counts = sum(map(Counter, counts), Counter[ApiName]())
         self._files = files
@@ -30,27 +30,27 @@ class SetQuestions:
         self._spill_count = 0
 
     def checks(self, part: int) -> Checks:
-        """`Checks` of a bucket."""
+        """Return the `Checks` of a bucket."""
         return Checks(read_frame(self._files.frame("questions", part), CHECKS))
 
     def unasked(self, part: int) -> Piece:
-        """Read them when they are asked."""
+        """Return a function that reads the questions when they are needed."""
         return partial(to_thread.run_sync, lambda: never_asked(self.checks(part)))
 
     def put_aside(self, part: int, name: str, todo: pl.DataFrame) -> Piece:
-        """Write them to a file."""
+        """Write open questions to a file."""
         path = self._files.left(part, name)
         write_frame(todo.cast(LEFT), path)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
         return partial(to_thread.run_sync, read_frame, path, LEFT)
 
     def add(self, answer: Answer) -> None:
-        """Hold one more answer in memory, or write all that are held."""
+        """Hold another answer in memory, or write all that are held."""
         self._coming.add(answer)
         if self._coming.count == ANSWERS_AT_ONCE:
             self.frame()
 
     def frame(self) -> pl.DataFrame:
-        """Write the held answers to the files of their buckets."""
+        """Write the answers in memory to the files of their buckets."""
         self._spill_count += 1
         coming, self._coming = self._coming.frame(), AnswerBuffer()
         bucket = ((pl.col("check") - 1) % self.part_count).alias("bucket")
@@ -60,11 +60,11 @@ class SetQuestions:
         return pl.DataFrame(schema=ANSWERS)
 
     def keep(self, part: int, name: str, answers: pl.DataFrame) -> None:
-        """Write them to a file of their bucket."""
+        """Write answers to a file of their bucket."""
         write_frame(answers, self._files.answers(part) / f"{name}.parquet")
 
     def forget(self) -> None:
-        """Remove the files of all answers."""
+        """Delete the files of all answers."""
         for part in range(self.part_count):
             for piece in self._files.answers(part).glob("*"):
                 piece.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""The arguments of the four functions: the settings shared by all tasks of a data set, and those of each.
+"""The arguments of the four functions: settings shared by all tasks of a data set, and each task's own.
 
-They travel between processes, and hold no secret.
+They are sent between processes, and contain no secrets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from schemas.row_positions import RowPositions
 POLARS = pl.__version__
 Task = TypeVar("Task")
 Found = TypeVar("Found")
-"""Argument and result of a task function."""
+"""The result of a task function."""
 
 
 class SetTask(NamedTuple):
@@ -34,7 +34,7 @@ class SetTask(NamedTuple):
     encoding: str | None
     bucket_count: int
     country: str | None = None
-    polars: str = POLARS  # the same account gets the same bucket only with the same version
+    polars: str = POLARS  # only the same version assigns an account to the same bucket
 
     def require_alike(self) -> None:
         """Refuse to work in a process with another version of polars.
@@ -56,9 +56,9 @@ class PartTask(NamedTuple):
 
 
 class UsableRows(NamedTuple):
-    """The rows of a data set, by its usable parts."""
+    """The rows of a data set, in terms of its usable parts."""
 
-    parts: Sequence[int]  # their numbers, in order
+    parts: Sequence[int]  # the numbers of the parts, in order
     counts: Sequence[int]
     positions: RowPositions
 
@@ -69,7 +69,7 @@ class UsableRows(NamedTuple):
 
 
 class BucketTask(NamedTuple):
-    """One bucket: to plan, or to divide its answers."""
+    """One bucket to plan, or whose answers to divide."""
 
     shared: SetTask
     bucket: int
@@ -82,11 +82,11 @@ class DecideTask(NamedTuple):
     shared: SetTask
     part: DataPart
     read: PartRead
-    row_start: int  # the number of rows of the data set before this part
-    format: str  # format of the outcome file
+    row_start: int  # number of rows in the data set before this part
+    format: str  # the format of the outcome file
     out: Path  # the folder of the outcome files
     profile: str
     environment: Environment
     tool_version: str
-    answers: str  # name of the answers used
-    basis: str  # name of the other data used
+    answers: str  # name of the answers to use
+    basis: str  # name of the other data to use
