@@ -1,6 +1,6 @@
 """The entry point of the command, and the Python API: `check`, `plan` and `explain`.
 
-The packages of this program are named `pipeline` and `schemas`, as other people's packages may be; this
+The packages of this program are named `pipeline` and `schemas`, names that other packages may have too; this
 module is named after the distribution. `python -I -m payee_precheck` runs the command in an interpreter that
 ignores PYTHONPATH and the working folder. The Python API runs each job in such an interpreter, so that the
 caller's modules, event loop, threads and signal handlers do not matter. Importing this module loads nothing
@@ -40,13 +40,13 @@ __all__ = ["CheckOptions", "CheckResult", "PlanOptions", "PrecheckError", "check
 _PACKAGES = ("pipeline", "schemas")
 _CONFIGURATION = 78
 _MISTAKE = 70
-"""The exit statuses of two errors of `pipeline.errors`, which cannot be imported here."""
+"""Exit statuses of two errors in `pipeline.errors`, which cannot be imported here."""
 _COMPLETE = (0, 1)
-"""The exit statuses of a run that decided every row."""
+"""Exit statuses of a run that decided every row."""
 _LAST_COLUMN = "check_attempts"
 """The last column of an outcome file; the character before it is the delimiter."""
 _COLLECTED_AFTER = 200_000
-"""The garbage collector runs after this many new objects; a run of a few rows makes fewer."""
+"""The garbage collector runs after this many new objects; short runs make fewer."""
 
 
 class PrecheckError(Exception):
@@ -55,8 +55,8 @@ class PrecheckError(Exception):
     Attributes:
         exit_code: the exit status of the command, as in `precheck run --help`: 65 for a file that cannot be
             used, 75 for a run that is not complete, and so on.
-        reason: what happened, and where; an English sentence.
-        advice: what to do; empty if the reason says it, or if nothing can be done.
+        reason: what happened and where, as an English sentence.
+        advice: what to do; empty if the reason says it or nothing can be done.
         result: the result so far, if the run wrote its outcome file; else None.
     """
 
@@ -106,20 +106,20 @@ class CheckResult:
     """The result of a check."""
 
     exit_code: int
-    """0: every row is decided; 1: a row has an outcome of `fail_on`."""
+    """0: every row is decided; 1: also, a row has an outcome in `fail_on`."""
     folder: Path
-    """Where the outcome file, the reports and the ledger are."""
+    """The folder of the outcome file, the reports and the ledger."""
     _document: str
 
     @cached_property
     def summary(self) -> "Summary":
-        """The document `summary.json`: counts, sums and what a person must look at."""
+        """The document `summary.json`: counts, sums and the rows that a person must review."""
         summary: Summary = _schema("summary").Summary.model_validate_json(self._document)
         return summary
 
     @cached_property
     def outcomes(self) -> "pl.DataFrame":
-        """One row per payment: the columns of the file and the ten outcome columns; identifiers are text."""
+        """One row per payment: the file's columns and the ten outcome columns; identifiers are text."""
         import polars as pl
 
         parquet, text = self.folder / "outcomes.parquet", self.folder / "outcomes.csv"
@@ -139,8 +139,8 @@ def check(
 ) -> CheckResult:
     """Check every payment, as `precheck run` does.
 
-    The same call again resumes: an answered check is never asked again. Two calls at once for one folder
-    end in a PrecheckError with `exit_code` 75 for the later one.
+    Calling it again resumes the run; answered checks are never asked again. If two calls use one folder at
+    the same time, the later one raises a PrecheckError with `exit_code` 75.
 
     Args:
         payments: a payment file, or a frame whose identifiers (sort code, account, IBAN) are text and whose
@@ -182,7 +182,7 @@ def plan(
 
 
 def explain(code: str, /) -> str:
-    """What a code means, what it does not mean and what to do, in English, as `precheck explain` prints it.
+    """Return what a code means, what it does not mean and what to do, as `precheck explain` in English.
 
     Raises:
         PrecheckError: the code does not exist.
@@ -194,7 +194,7 @@ def explain(code: str, /) -> str:
 
 @contextmanager
 def _on_disk(payments: "str | Path | pl.DataFrame", out: str | Path | None) -> Iterator[tuple[Path, Path]]:
-    """The file to read and the folder of its run; a frame becomes a temporary Parquet file."""
+    """Yield the file to read and the folder of its run; a frame becomes a temporary Parquet file."""
     if isinstance(payments, str | Path):
         file = Path(payments)
         # Absolute, because `-` alone would be standard input.
@@ -210,7 +210,7 @@ def _on_disk(payments: "str | Path | pl.DataFrame", out: str | Path | None) -> I
 
 
 def _arguments(options: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Keyword arguments as the command's long options."""
+    """Turn keyword arguments into the command's long options."""
     for name, given in {**options, "out": folder}.items():
         option = f"--{name.replace('_', '-')}"
         if given is None or given is False:
@@ -254,7 +254,7 @@ def _answer(arguments: Sequence[str]) -> _Answer:
         try:
             printed, _ = child.communicate(json.dumps(list(arguments)).encode())
         except BaseException:
-            child.send_signal(signal.SIGINT)  # it ends as a run does: with its outcome file, to be resumed
+            child.send_signal(signal.SIGINT)  # like any run, it writes its outcome file and can be resumed
             child.wait()
             raise
     try:
@@ -272,7 +272,7 @@ _IMPORTING = threading.Lock()
 
 
 def _schema(name: str) -> Any:  # noqa: ANN401 (a module)
-    """A module of our `schemas`, even if the caller has a package of that name, now or later."""
+    """Import a module of our `schemas`, even if the caller has or will have a package of this name."""
     here = Path(__file__).resolve().parent
     with _IMPORTING:
         loaded = sys.modules.get("schemas")
@@ -299,25 +299,25 @@ def _taken_out() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Start the command, if all packages it would import are ours."""
+    """Start the command if all packages it would import are ours."""
     _start("pipeline.cli.main", "main", prog_name="precheck")
 
 
 def answer() -> None:
-    """Run the command for the Python API of another process, which speaks to it through pipes."""
+    """Run the command for another process's Python API, which uses it through pipes."""
     _start("pipeline.cli.called", "answer")
 
 
 def _start(module: str, function: str, **arguments: str) -> None:
-    """Call a function of the program, after checking that all it imports is ours."""
+    """Call a function of the program after checking that its packages are ours."""
     if sys.platform == "win32":
         sys.stderr.write("precheck: it needs Linux or macOS; on Windows use WSL, or the desk of your team\n")
         sys.exit(_CONFIGURATION)
     _have_standard_streams()
     _forget_what_imports_would_obey()
-    # A run creates few cycles, and imported modules are not garbage (docs/adr/0012).
+    # A run makes few reference cycles, and imported modules are not garbage (docs/adr/0012).
     gc.set_threshold(_COLLECTED_AFTER)
-    # Skip the collection at exit too: Python would search everything for cycles, a quarter of a short run.
+    # Skip the collection at exit too: searching for cycles takes a quarter of a short run.
     atexit.register(gc.freeze)
     for name in _PACKAGES:
         if (stranger := _stranger(name)) is not None:
@@ -325,39 +325,39 @@ def _start(module: str, function: str, **arguments: str) -> None:
     try:
         command = getattr(import_module(module), function)
         from pipeline.files.core_dumps import forbid_core_dumps
-    except Exception as error:  # noqa: BLE001 (a stranger's module may do anything)
+    except Exception as error:  # noqa: BLE001 (a foreign module may raise anything)
         _refuse(
             f"it cannot be imported ({_where(error)}): another program's module, or a damaged installation"
         )
-    os.umask(0o077)  # everything written is for its owner only, including the folders above it
+    os.umask(0o077)  # all files are private, and new folders above them
     forbid_core_dumps()
     try:
         command(**arguments)
-    except Exception as error:  # noqa: BLE001 (the last resort: the code that reports errors failed itself)
+    except Exception as error:  # noqa: BLE001 (last resort: the code that reports errors failed)
         _refuse(f"it failed and could not report it ({_where(error)}): another program's module?", _MISTAKE)
 
 
 def _forget_what_imports_would_obey() -> None:
     """Remove environment variables that change the behaviour of libraries."""
-    # Some make a TLS context while they are imported. It would write its secrets to this file,
+    # Some libraries make a TLS context during import. It would write its secrets to this file,
     os.environ.pop("SSLKEYLOGFILE", None)
-    # and read the authorities of the machine, which nothing here trusts: `transport/tls.py` names its own.
+    # and read the machine's authorities, which are not trusted here: `transport/tls.py` names its own.
     os.environ["SSL_CERT_FILE"] = os.devnull
-    # Another package's plugin would see every document; none is even looked for.
+    # Other packages' plugins would see every document, so none are loaded.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     # httpx imports its command, which would load Rich and Pygments if they are installed.
     sys.modules["httpx._main"] = None  # type: ignore[assignment]
 
 
 def _have_standard_streams() -> None:
-    """Open /dev/null for each closed standard stream: the next opened file must not get its number."""
+    """Open /dev/null for each closed standard stream, so that no other file gets its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
 
 
 def _stranger(name: str) -> str | None:
-    """The other location that a package would be imported from; None if it is the one next to this module."""
+    """Return where else a package would be imported from; None if it is the one next to this module."""
     spec = PathFinder.find_spec(name)
     found = None if spec is None else spec.origin
     ours = Path(__file__).resolve().parent / name / "__init__.py"
@@ -365,7 +365,7 @@ def _stranger(name: str) -> str | None:
 
 
 def _where(error: BaseException) -> str:
-    """The last line of Python that ran before an error, without the error's message."""
+    """Return the last line of Python that ran before an error, without the error's message."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next

@@ -1,7 +1,7 @@
-"""From a profile to open channels: one per API, with its server, its credentials and its limits.
+"""Open the channels of a profile: one per API, with its server, credentials and limits.
 
-The HTTP libraries are imported when a channel is opened: they take a quarter of the start, and a run that is
-refused or has no open question does not need them.
+The HTTP libraries are imported when a channel is opened: they take a quarter of the start time, and a run
+that is refused or has no open question does not need them.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ if TYPE_CHECKING:
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 _WAITS = (1 / 30, 1 / 10)
-"""Waits before an unreachable server is tried again, as parts of its `probe_wait_s`."""
+"""Waits before new tries at an unreachable server, as fractions of its `probe_wait_s`."""
 
 
 def quota_path() -> Path:
-    """The file that counts the daily caps of all processes of this user."""
+    """Return the file that counts the daily caps of all processes of this user."""
     return user_folder(user_state_path) / "quota.db"
 
 
 def leases_path() -> Path:
-    """The folder where all runs of this user divide the servers' limits."""
+    """Return the folder in which all runs of this user divide the servers' limits."""
     return user_folder(user_state_path) / "turns"
 
 
 def routes(profile: Profile) -> Routes:
-    """The routes of payments under a profile; without servers, those of a bank's report."""
+    """Return the routes of payments under a profile; without servers, the routes of a bank's report."""
     return Routes(
         apis=tuple(server.name for server in profile.servers) or (ApiName.BANK_REPORT,),
         gb_iban_to=profile.gb_iban_to,
@@ -82,12 +82,12 @@ def routes(profile: Profile) -> Routes:
 
 
 def api_of(server: Server) -> Api:
-    """The API that a section of a profile is for."""
+    """Return the API that a section of a profile configures."""
     return APIS[server.name].api(server)
 
 
 def quota_of(server: Server, *, now: Callable[[], datetime]) -> SqliteQuota | None:
-    """The daily cap of a server, counted across all processes of this user."""
+    """Return the daily cap of a server, counted across all processes of this user."""
     if server.cap is None:
         return None
     return SqliteQuota(
@@ -100,7 +100,7 @@ def quota_of(server: Server, *, now: Callable[[], datetime]) -> SqliteQuota | No
 
 
 def tokens_of(server: Oauth) -> Tokens:
-    """The access token of one server's client; it is fetched later."""
+    """Return the source of a server's access tokens; the first is fetched later."""
     from pipeline.transport.token_endpoint import TokenEndpoint
 
     endpoint = TokenEndpoint(
@@ -119,11 +119,11 @@ def tokens_of(server: Oauth) -> Tokens:
 
 
 def proxy_to(server: Server, url: str) -> Proxy | None:
-    """The proxy on the way to an address of a server, if the profile names one.
+    """Return the proxy for an address of a server, if the profile names one.
 
     Raises:
-        ConfigurationError: its credentials cannot be read, or the environment's proxy cannot be used.
-        TlsError: its authorities cannot be read.
+        ConfigurationError: the proxy's credentials cannot be read, or the environment's proxy is unusable.
+        TlsError: the proxy's authorities cannot be read.
     """
     from pipeline.transport.proxy import OF_PROXY, Proxy
 
@@ -145,7 +145,7 @@ def proxy_to(server: Server, url: str) -> Proxy | None:
 async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[float] = ()) -> str:
     """Check our certificate and make one TLS connection without sending anything; return version and suite.
 
-    A server that cannot be reached is tried again after each of the waits.
+    An unreachable server is tried again after each of the waits.
 
     Raises:
         TlsError, CredentialsError, IncompleteError: the connection fails.
@@ -176,7 +176,7 @@ async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[flo
 
 
 def _names_a_proxy(url: str) -> bool:
-    """True if the environment names a proxy of any kind for an address."""
+    """True if the environment names any kind of proxy for an address."""
     try:
         return proxy_of_environment(url) is not None
     except ConfigurationError:
@@ -184,7 +184,7 @@ def _names_a_proxy(url: str) -> bool:
 
 
 def context_of(server: Server) -> ssl.SSLContext:
-    """The TLS context of one server, with our certificate if it requires one."""
+    """Return the TLS context of one server, with our certificate if it requires one."""
     if isinstance(server, MutualTls):
         return client_context(
             ca_file=server.ca_file,
@@ -196,7 +196,7 @@ def context_of(server: Server) -> ssl.SSLContext:
 
 
 def shares_of_this_machine(terms: LeaseTerms) -> LeasedShares:
-    """The shares of all runs of this user."""
+    """Return the shares of all runs of this user."""
     return local_shares(leases_path(), terms)
 
 
@@ -211,10 +211,10 @@ async def open_channels(
 ) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
-    A share of each server's limits is taken first: all runs of this user divide them, except those of an
-    embedded sandbox, which has one user only. Then one connection to each server is tried: a refused
-    certificate would look like a broken network on every row. Without `quotas`, the daily caps are counted
-    across all processes of this user.
+    First take a share of each server's limits, which all runs of this user divide, except for an embedded
+    sandbox, which has only one user. Then try one connection to each server, as a refused certificate would
+    look like a broken network on every row. Without `quotas`, the daily caps are counted across all processes
+    of this user.
 
     The channel of an unreachable server holds the reason.
 
@@ -248,7 +248,7 @@ async def _opened(
     now: Callable[[], datetime],
     stack: AsyncExitStack,
 ) -> ApiChannel:
-    """The channel to one server, within a share of its limits; it closes with the stack."""
+    """Open the channel to one server, within a share of its limits; it closes with the stack."""
     from pipeline.stages.ask import ApiChannel
     from pipeline.stages.ask.concurrency import ConcurrencyLimit
     from pipeline.transport.client import Client
@@ -302,7 +302,7 @@ async def _opened(
 
 
 def _requester(server: Server, now: datetime) -> str | None:
-    """The authorisation number in our client certificate, if it has one."""
+    """Return the authorisation number in our client certificate, if it has one."""
     if not isinstance(server, MutualTls):
         return None
     facts = inspect_certificate(server.client_certificate, now=now)
@@ -316,12 +316,12 @@ def _requester(server: Server, now: datetime) -> str | None:
 
 
 def scope_for(server: Server) -> str:
-    """The scope under which requests to a server are counted."""
+    """Return the scope in which requests to a server are counted."""
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
 def account_of(server: Server) -> ServerAccount:
-    """The limits of an account at a server, for all processes together."""
+    """Return the limits of an account at a server, for all processes together."""
     return ServerAccount(
         scope_for(server),
         server.name,
@@ -335,5 +335,5 @@ def account_of(server: Server) -> ServerAccount:
 
 
 def _deadline_s(server: Server) -> float:
-    """The timeout of one request to a server."""
+    """Return the timeout of one request to a server, in seconds."""
     return api_of(server).responder_wait_s + server.response_margin_s

@@ -1,4 +1,4 @@
-"""What can end a run, drawn as a tree. Each error is one sentence: where, what, what to do.
+"""The errors that can end a run, as a tree. Each is one sentence: where, what, what to do.
 
     PrecheckError
     ├── UsageError          2   the arguments of the command do not fit together
@@ -7,19 +7,19 @@
     ├── OutputError        73   an output cannot be created
     ├── MistakeError       70   an unexpected error of this program
     ├── DiskError          74   a disk is full or an I/O operation failed
-    ├── IncompleteError    75   not everything was decided; run again to go on
+    ├── IncompleteError    75   not everything was decided; run again to continue
     │   ├── LockedError         another run is working on the same folder
-    │   ├── LeaseLostError      ends one question here: another process asks it now
-    │   └── CapSpentError       ends one question for today: no request of the daily cap is left for it
+    │   ├── LeaseLostError      another process has the question now; ends this question only
+    │   └── CapSpentError       the daily cap is used up; ends this question for today
     ├── ProtocolError      76   the server broke the protocol repeatedly
     ├── CredentialsError   77   credentials or certificate were refused
     ├── ConfigurationError 78   the configuration cannot be used
     │   ├── ConfigurationFileError   its file has mistakes, one line for each
     │   └── TlsError            no trusted TLS connection can be made
-    └── StoppedError      130   a signal asked to stop (143 for SIGTERM, and so on); run again to go on
+    └── StoppedError      130   stopped by a signal (143 for SIGTERM, and so on); run again to continue
 
-A bad row is not an error: it is data, and travels as a reject. Our own bugs are `AssertionError` or other
-Python errors; they are caught in one place, at the end of the command or of its work on one file.
+A bad row is not an error but data: a reject. Our own bugs are `AssertionError` or other Python errors; they
+are caught in one place, at the end of the command or of its work on one file.
 """
 
 import signal
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 
 class PrecheckError(Exception):
-    """An error that ends the run with an exit status; `str()` is English, `sentences` are for surfaces."""
+    """An error that ends the run with an exit status; `str()` is English, `sentences` any language."""
 
     exit_code: int
 
     def __init__(self, reason: Sentence, *, advice: Sentence | Sequence[Sentence] = ()) -> None:
-        """Take the reason, and the advice: one remedy or several."""
+        """Take the reason and the advice: one or more remedies."""
         self.reason = reason
         self.advice = (advice,) if isinstance(advice, Sentence) else tuple(advice)
         super().__init__(reason)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the error with all attributes, whatever its constructor takes."""
+        """Pickle the error with all attributes, whatever arguments its constructor takes."""
         return _made_again, (type(self), vars(self))
 
     def __str__(self) -> str:
@@ -53,17 +53,17 @@ class PrecheckError(Exception):
 
     @property
     def messages(self) -> tuple[Sentence, ...]:
-        """The problem and its remedy: one sentence, or one for each of several mistakes."""
+        """The problem and its remedy: one sentence, or one for each mistake."""
         if not self.advice:
             return (self.reason,)
         return (Sentence("advice.reason_and_step", reason=self.reason, step=reduce(_either, self.advice)),)
 
     def sentences(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> tuple[str, ...]:
-        """The messages in words, one line each."""
+        """Return the messages in words, one line each."""
         return tuple(words(message, surface, language) for message in self.messages)
 
     def sentence(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
-        """The messages in words, in one line."""
+        """Return the messages in words, in one line."""
         return "; ".join(self.sentences(surface, language))
 
 
@@ -84,7 +84,7 @@ class UsageError(PrecheckError):
 
 
 class OtherRunError(UsageError):
-    """The folder holds the run of another input, profile or environment."""
+    """The folder holds a run of another input, profile or environment."""
 
 
 class InputError(PrecheckError):
@@ -122,14 +122,14 @@ class LockedError(IncompleteError):
 
 
 class LeaseLostError(IncompleteError):
-    """Another process holds the chunk of this question now; nothing was written."""
+    """Another process now has the chunk with this question; nothing was written."""
 
     def __init__(self) -> None:
         super().__init__(Sentence("errors.lease_lost"))
 
 
 class CapSpentError(IncompleteError):
-    """The daily cap has no request left for this question; nothing was written, and it must not be sent."""
+    """The daily cap has no request left; the question must not be sent, and nothing was written."""
 
     def __init__(self) -> None:
         super().__init__(Sentence("errors.cap_spent"))
@@ -157,27 +157,27 @@ class ConfigurationFileError(ConfigurationError):
     """The configuration file has mistakes."""
 
     def __init__(self, mistakes: Sequence[Sentence]) -> None:
-        """Take a sentence for each mistake."""
+        """Take one sentence per mistake."""
         super().__init__(mistakes[0])
         self._mistakes = tuple(mistakes)
 
     @property
     def messages(self) -> tuple[Sentence, ...]:
-        """A sentence about each mistake."""
+        """One sentence per mistake."""
         return self._mistakes
 
 
 class WrongValueError(ValueError):
-    """A value of the configuration is wrong; `ConfigurationFileError` adds its place to the sentence."""
+    """A value of the configuration is wrong; `ConfigurationFileError` adds its position to the sentence."""
 
     def __init__(self, message: Sentence, *below: str) -> None:
-        """Take problem and remedy, and the keys that lead to the value below the validated section."""
+        """Take a sentence, and the keys that lead from the validated section to the value."""
         super().__init__(message)
         self.message, self.below = message, below
 
 
 class TlsError(ConfigurationError):
-    """No TLS connection can be made that keeps the rules of the API reference."""
+    """No TLS connection is possible under the rules of the API reference."""
 
 
 class StoppedError(PrecheckError):
@@ -189,7 +189,7 @@ class StoppedError(PrecheckError):
 
 
 def stopped_by(number: int) -> Sentence:
-    """The sentence about a run that a signal stopped.
+    """Return the sentence about a run that a signal stopped.
 
     >>> str(stopped_by(2))
     'stopped by Ctrl-C; answers so far are kept: run the same command again to continue'
@@ -200,16 +200,16 @@ def stopped_by(number: int) -> Sentence:
 
 
 CONCERN_ONE_FILE = (InputError, OtherRunError, OutputError, LockedError)
-"""Errors that concern one file only: the next file can still be checked."""
+"""Errors that concern only one file; the next file can still be checked."""
 
 _LEAST_TO_MOST_SERIOUS = (0, 1, 75, 2, 65, 73, 74, 76, 77, 78, 70)
 
 
 def most_serious(exit_codes: Iterable[int]) -> int:
-    """The most serious of several exit statuses.
+    """Return the most serious of several exit statuses.
 
-    An error that a person must fix outranks one that running the command again fixes, which outranks a
-    finding of `--fail-on`.
+    An error that a person must fix outranks one that another run fixes, which outranks a finding of
+    `--fail-on`.
 
     >>> most_serious([0, 75, 65, 1])
     65
@@ -218,15 +218,15 @@ def most_serious(exit_codes: Iterable[int]) -> int:
 
 
 FAILED_ON = 1
-"""The exit status if a row has an outcome or a warning named by --fail-on."""
+"""Exit status if a row has an outcome or a warning that --fail-on names."""
 ANY_WARNING = "warning"
-"""In `--fail-on`: any warning."""
+"""Stands for any warning in `--fail-on`."""
 TOTALS_DIFFER = "TOTALS_DIFFER"
-"""In `--fail-on`: a total or count in the file that differs from its payments."""
+"""Stands for a total or count that differs from the file's payments in `--fail-on`."""
 
 
 def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:
-    """Exit status of a summary; an incomplete run reports that first, unless `fail_on` names it."""
+    """Return the exit status of a summary; an incomplete run has its own unless `fail_on` names it."""
     from schemas.outcomes import Outcome
 
     there = {total.outcome.value for total in summary.outcomes if total.row_count}
@@ -242,7 +242,7 @@ def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:
 
 
 def first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one failure to report if many tasks failed at once; our own bugs come first."""
+    """Return the failure to report if many tasks failed at once; our own bugs come first."""
     leaves = list(_leaves(failures))
     return next((leaf for leaf in leaves if not isinstance(leaf, PrecheckError)), leaves[0])
 

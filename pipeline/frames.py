@@ -1,11 +1,11 @@
 """The frames that travel between stages: their columns, types and meaning.
 
-One row of `Payments` is one payment row of the file; of `Accepted`, a payment fit to be checked; of
-`Rejects` and `Warnings`, one finding about one payment; of `Checks` and `Bases`, one distinct
-question; of `Answers`, what came back for one question; of `Outcomes`, one payment, decided.
+One row of `Payments` is one payment row of the file; of `Accepted`, a payment that can be checked; of
+`Rejects` and `Warnings`, one finding about one payment; of `Checks` and `Bases`, one distinct question; of
+`Answers`, the result of one question; of `Outcomes`, the decision on one payment.
 
 Identifiers are text from the first byte read to the last byte written. Null means absent; canonical fields
-have no empty strings. A column with a closed set of values is an enum, which takes one byte per row.
+never hold empty strings. A column with a closed set of values is an enum, which takes one byte per row.
 """
 
 from enum import StrEnum
@@ -26,15 +26,15 @@ class AnswerState(StrEnum):
     REUSED = "reused"  # a match from an earlier run, reused instead of asking again
     REFUSED = "refused"  # a 400: the server will never process it
     UNANSWERED = "unanswered"  # no usable reply; worth asking again in a later run
-    DEFERRED = "deferred"  # not asked: a limit left it for a later run
+    DEFERRED = "deferred"  # not asked: a limit leaves it to a later run
 
 
 class OwnCode(StrEnum):
-    """The codes of questions to which no server gave a code."""
+    """Codes of questions without a code from a server."""
 
     DAILY_CAP = "DAILY_CAP"  # deferred: the day's requests are used up
     LIMIT = "LIMIT"  # deferred: --limit
-    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server asked for more or longer pauses than a run waits
+    SERVER_PAUSE = "SERVER_PAUSE"  # deferred: the server requests more or longer pauses than a run waits
     CONTRACT = "CONTRACT"  # unanswered: the reply breaks the API reference
     NETWORK = "NETWORK"  # unanswered: no complete reply, or no connection
     DEADLINE = "DEADLINE"  # unanswered: no complete reply in time
@@ -46,18 +46,18 @@ class OwnCode(StrEnum):
         "REPORT_DIFFERS"  # unanswered: the bank reports another name, account or amount, or two results
     )
     REPORT_STATUS = "REPORT_STATUS"  # unanswered: the bank reports a status that is not a result
-    PDNG = "PDNG"  # unanswered: by its report, the bank has not finished
-    RVNC = "RVNC"  # unanswered: by its report, the bank ended its check without a result
-    RUN_ENDED = "RUN_ENDED"  # deferred: the run ended before it was asked; unanswered: before a reply came
+    PDNG = "PDNG"  # unanswered: the bank reports that it has not finished
+    RVNC = "RVNC"  # unanswered: the bank reports that it ended its check without a result
+    RUN_ENDED = "RUN_ENDED"  # the run ended, deferred: before asking; unanswered: before a reply
 
 
 TURNED_AWAY_STATUSES = frozenset({*range(201, 500), *range(600, 1000)}) - {408, 425, 429}
-"""HTTP statuses with which a server, or a proxy before it, refuses a question: all but 200, server errors,
-and those that ask for a retry. 400, 413, 415 and 422 count if they are not the API's own refusal of the
+"""HTTP statuses by which a server, or a proxy in front of it, refuses a question: all except 200, server
+errors and requests to retry. 400, 413, 415 and 422 count unless they are the API's own refusal of the
 question.
 """
 TURNED_AWAY_CODES = frozenset({OwnCode.CLOCK, *(f"HTTP_{status}" for status in TURNED_AWAY_STATUSES)})
-"""The codes of questions refused before the API: the status is shown, whatever code the server gives."""
+"""Codes of questions refused before the API: they show the status, whatever code the server sends."""
 
 
 class Meaning(NamedTuple):
@@ -65,9 +65,9 @@ class Meaning(NamedTuple):
 
     outcome: Outcome
     action: Action
-    reason: Sentence  # the meaning, shown in every row that has the code
+    reason: Sentence  # the meaning, shown in every row with the code
     not_said: Sentence  # the wrong conclusion to avoid: completes "it does not say"
-    advice: Sentence | None = None  # what to do, if the action does not say it all
+    advice: Sentence | None = None  # what to do beyond the action, if anything
 
 
 class RouteReason(StrEnum):
@@ -79,7 +79,7 @@ class RouteReason(StrEnum):
 
 
 UK_ROUTES = frozenset({RouteReason.GB_IBAN, RouteReason.SORT_CODE})
-"""The reasons of payments to UK accounts, which are asked about by 14 digits in every API."""
+"""Routes to UK accounts, which every API identifies by 14 digits."""
 
 
 class BicSource(StrEnum):
@@ -96,7 +96,7 @@ NOTE = "Note: "
 Schema = dict[str, pl.DataType]
 
 MONEY = pl.Decimal(precision=38, scale=3)
-"""Exact amounts in the currency's main unit: no currency in use has more than three decimals."""
+"""Exact amounts in the currency's main unit; no currency in use has more than three decimals."""
 
 API = pl.Enum(ApiName)
 STATE = pl.Enum(AnswerState)
@@ -105,7 +105,7 @@ ACTION = pl.Enum(Action)
 
 PAYMENTS: Schema = {
     "row": pl.UInt32(),  # 1-based data row of the file; the header is not counted
-    "defect": pl.String(),  # the reader's finding about the row as a whole; null if none
+    "defect": pl.String(),  # the reader's finding about the whole row; null if none
     **{field: pl.String() for field in FIELDS},
 }
 
@@ -113,7 +113,7 @@ FINDINGS: Schema = {
     "row": pl.UInt32(),
     "field": pl.String(),
     "code": pl.String(),
-    "message": pl.String(),  # for a person, in English; never quotes a name or an account number
+    "message": pl.String(),  # for people, in English; never quotes a name or an account number
     "sentence": pl.String(),  # the message as `Sentence.as_text`
 }
 REJECTS = FINDINGS
@@ -121,9 +121,9 @@ WARNINGS = FINDINGS
 
 PAYEES: Schema = {
     "row": pl.UInt32(),
-    "payee_id": pl.String(),  # the payer's id of the payee, or an identification; null if neither
+    "payee_id": pl.String(),  # the payer's ID for the payee, or an identification; null without either
     "name": pl.String(),  # null if the payee is identified without a name
-    "account": pl.String(),  # one spelling per account, however the file writes it
+    "account": pl.String(),  # always in one spelling, however the file writes it
     "secondary_reference": pl.String(),
 }
 """Payees and their accounts, normalised for comparing two files: one row per accepted payment."""
@@ -140,10 +140,10 @@ PAYEE_KEYS: Schema = {
 KEPT_PAYEES: Schema = {
     **PAYEE_KEYS,
     "known": pl.String(),  # rules.known_payees.PayeeStatus
-    # For carried rows: the folder of the run that had them, its end, and the key of its hashes.
+    # For carried rows: the folder and the end of the run that had them, and the key of its hashes.
     "folder": pl.String(),
     "finished": pl.String(),
-    "payee_key": pl.String(),  # in hexadecimal digits
+    "payee_key": pl.String(),  # in hexadecimal
 }
 """The payees that a run keeps for comparison with the next one: its own `PayeeKeys`, and those carried from
 earlier runs.
@@ -152,15 +152,15 @@ earlier runs.
 CHANGES: Schema = {
     "row": pl.UInt32(),
     "code": pl.String(),  # BANK_DIFFERS, ACCOUNT_CHANGED, NAME_CHANGED or PAYEE_NEW
-    "then": pl.String(),  # masked; null if the payee is new, or the earlier run no longer has it
+    "then": pl.String(),  # masked; null if the payee is new or the old value was deleted
     "now": pl.String(),  # masked
-    "earlier": pl.String(),  # folder of the earlier run, or id of the bank's report; null if the payee is new
+    "earlier": pl.String(),  # folder of the earlier run, or ID of the bank's report; null if the payee is new
 }
 """Differences from an earlier run or a bank's report: at most one row per payment and code."""
 
 QUESTION: Schema = {
     "api": API,
-    "account": pl.String(),  # in the UK sort code and account number, 14 digits; elsewhere the IBAN
+    "account": pl.String(),  # UK: sort code and account number, 14 digits; elsewhere: IBAN
     "name": pl.String(),  # null if the payee is identified without a name
     "account_type": pl.Enum(AccountType),  # cop only
     "secondary_reference": pl.String(),  # cop only
@@ -172,7 +172,7 @@ QUESTION: Schema = {
     "responder_bic": pl.String(),  # vop_standard only: BIC11
     "remittance": pl.String(),  # vop_standard only, if the profile sends it
 }
-"""The fields of a question: payments that are equal in all of them share one."""
+"""The fields of a question; payments that are equal in all of them share a question."""
 
 ACCEPTED: Schema = {
     "row": pl.UInt32(),
@@ -193,7 +193,7 @@ BASES: Schema = {
     "api": API,
     "by_name": pl.Boolean(),  # otherwise by an identification
 }
-"""For each question, the columns needed to read its answer at the end."""
+"""The columns of each question that are needed to read its answer at the end."""
 
 ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}
 """The question that answers each payment: one row per accepted payment."""
@@ -201,11 +201,11 @@ ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}
 ANSWERS: Schema = {
     "check": pl.UInt32(),
     "state": STATE,
-    "code": pl.String(),  # verbatim: a reason code, a problem code, or one of ours
+    "code": pl.String(),  # unchanged: a reason code, a problem code or one of ours
     "matched_name": pl.String(),
-    "request_id": pl.String(),  # correlation id of the accepted answer
+    "request_id": pl.String(),  # correlation ID of the accepted answer
     "time": pl.String(),  # UTC, milliseconds, Z
-    "attempts": pl.UInt32(),  # requests of this run for it; usually 0 if the answer is reused
+    "attempts": pl.UInt32(),  # this run's requests for it; usually 0 if reused
 }
 
 OUTCOMES: Schema = {
@@ -220,25 +220,25 @@ OUTCOMES: Schema = {
 
 REASONS: Schema = {
     "reason": pl.String(),  # as in `check_reason`
-    "sentence": pl.String(),  # its sentences: a JSON list of `Sentence.as_data`
+    "sentence": pl.String(),  # the reason's sentences: a JSON list of `Sentence.as_data`
 }
-"""The sentences of each distinct reason of the outcomes, for pages in other languages."""
+"""The sentences of each distinct reason in the outcomes, for pages in other languages."""
 
 CORRECTIONS: Schema = {
     "row": pl.UInt32(),
-    "field": pl.String(),  # null if only the reason says what is wrong
-    "kind": pl.String(),  # the Acceptance that it needs; null if no answer gives the right value
-    "header": pl.String(),  # the column to write to; null unless there is exactly one
+    "field": pl.String(),  # null if only the reason names the mistake
+    "kind": pl.String(),  # the Acceptance that it needs; null if no answer has the right value
+    "header": pl.String(),  # column to write to; null unless exactly one fits
     "from": pl.String(),
-    "to": pl.String(),  # null if only the payee knows it
+    "to": pl.String(),  # new value; null if only the payee knows it
     "why": pl.String(),
-    "obstacle": pl.String(),  # why this program cannot write it, as a sentence; null if it can
+    "obstacle": pl.String(),  # sentence: why this program cannot write it; null if it can
 }
 
 DECISIONS: Schema = {
     "row": pl.UInt32(),
     "decision": pl.String(),  # a Decision
-    "reason": pl.String(),  # null only for a hold
+    "reason": pl.String(),  # null only if held
     "by": pl.String(),  # who decided
     "time": pl.String(),  # when, UTC, ISO 8601 with Z
     "claimed_by": pl.String(),  # the approver that a workbook names, unverified; null if none
@@ -254,18 +254,18 @@ WARNED: Schema = {
 PLACEMENTS: Schema = {
     "row": pl.UInt32(),
     "place": pl.String(),  # release or hold
-    "why": pl.String(),  # the key of the sentence that says why it is held; null if released
-    "why_of": pl.String(),  # the values of that sentence
-    "decided": pl.Boolean(),  # whether a person decided it
+    "why": pl.String(),  # key of the sentence on why it is held; null if released
+    "why_of": pl.String(),  # values of this sentence
+    "decided": pl.Boolean(),  # true if a person decided it
 }
 
 
 # Each frame has its own type, so that swapped frames do not type-check. Removing rows or changing columns
-# gives a plain frame; the caller that casts it back has checked its schema.
+# returns a plain frame; a caller that casts it back has checked its schema.
 
 Payments = NewType("Payments", pl.DataFrame)
 Original = NewType("Original", pl.DataFrame)
-"""The columns of the file, unchanged; one row for each of `Payments`."""
+"""The columns of the file, unchanged; one row for each row of `Payments`."""
 Accepted = NewType("Accepted", pl.DataFrame)
 Rejects = NewType("Rejects", pl.DataFrame)
 Warnings = NewType("Warnings", pl.DataFrame)
@@ -295,14 +295,14 @@ class Findings(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """The questions, and the payments that each answers."""
+    """The questions, and the payments that each one covers."""
 
     bases: Bases
     assignments: Assignments
 
 
 class Check(NamedTuple):
-    """One question, as a row of `Checks`, for the one step that handles questions singly."""
+    """One row of `Checks`, for the only step that handles questions one by one."""
 
     check: int
     api: ApiName
@@ -320,7 +320,7 @@ class Check(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The result of one question, as a row of `Answers`."""
+    """One row of `Answers`: the result of a question."""
 
     check: int
     state: AnswerState
@@ -339,16 +339,16 @@ def recurring(numbers: pl.Series) -> pl.Series:
 
 
 def slim(*frames: pl.DataFrame) -> pl.DataFrame:
-    """The rows of all frames in one, in as little memory as possible; the given frames are emptied.
+    """Join frames in as little memory as possible; the given frames are emptied.
 
-    polars copies all columns of a frame whose chunks differ, whenever they are used together. Here each
+    polars copies all columns of a frame with different chunks whenever it uses them together. Here each
     column is joined separately, so a large frame is never held twice. A column without values becomes a
     constant, which takes no memory, in derived frames too.
     """
     schema, height = frames[0].schema, sum(frame.height for frame in frames)
     present, absent = [], []
     for name, kind in schema.items():
-        # Not by concat's own rechunk, which keeps the source buffers.
+        # concat's own rechunk would keep the source buffers.
         column = pl.concat([frame.drop_in_place(name) for frame in frames]).rechunk()
         if column.count():
             present.append(column)

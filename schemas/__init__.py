@@ -1,5 +1,5 @@
-"""Models of every document that the program exchanges: over the network, and in files.
+"""Models of every document that the program exchanges, over the network or in files.
 
-This package is independent of the program. Each module transcribes one part of the API reference or one file
-contract; nothing here calls, reads or writes anything.
+This package does not depend on the program. Each module transcribes one part of the API reference or one file
+contract, and does no input or output.
 """

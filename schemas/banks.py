@@ -1,4 +1,4 @@
-"""The answers of each bank in a file: banks differ in strictness."""
+"""The answers of each bank in a file, as some banks are stricter than others."""
 
 from schemas.strict import OwnDocument
 
@@ -7,7 +7,7 @@ class BankOutcomes(OwnDocument):
     """The answers of one responding bank."""
 
     bank: str
-    """Country and bank code, as in its IBANs, or a UK sort code."""
+    """Country and bank code as in its IBANs, or a UK sort code."""
     answered_count: int
     match_count: int
     close_match_count: int

@@ -54,10 +54,10 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
 
 
 def names() -> tuple[str, ...]:
-    """The documents that have a schema."""
+    """Return the names of documents that have a schema."""
     return tuple(_DOCUMENTS)
 
 
 def json_schema(name: str) -> str:
-    """The JSON Schema of a document, indented; an unknown name is a bug of the caller (KeyError)."""
+    """Return the indented JSON Schema of a document; an unknown name is a bug in the caller (KeyError)."""
     return json.dumps(_DOCUMENTS[name].model_json_schema(by_alias=True), indent=2)

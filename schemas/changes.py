@@ -1,4 +1,4 @@
-"""Changes since earlier runs, and those runs."""
+"""Changes since earlier runs, and the runs compared."""
 
 from decimal import Decimal
 
@@ -8,40 +8,40 @@ from schemas.strict import OwnDocument
 
 
 class EarlierRun(OwnDocument):
-    """A finished run that a file was compared with."""
+    """A finished run with which a file was compared."""
 
     folder: str
-    """Its name, without its path."""
+    """Name of its folder, without the path."""
     input_name: str
     input_sha256: str
     finished: str
 
 
 class Comparison(OwnDocument):
-    """A comparison of a file with earlier runs, and its result. It holds no name and no account."""
+    """A comparison of a file with earlier runs, and its result, without names or accounts."""
 
     requested: str
-    """The folders that the user gave, or the pattern whose newest match was used."""
+    """The user's folders, or the pattern whose newest match was used."""
     runs: list[EarlierRun]
     """Latest first; empty if no folder matched the pattern."""
     payee_count: int
-    """Payments that could be compared."""
+    """Number of payments that could be compared."""
     new_count: int
-    """Payments among them whose payee and account are both new."""
+    """Number of these payments whose payee and account are both new."""
     banks: list[BankOutcomes] = []
     """Each bank's answers in the latest of the runs."""
 
 
 class BankComparison(OwnDocument):
-    """How a check and the reports of the payer's bank agree, in payments."""
+    """How many payments a check and the reports of the payer's bank agree on."""
 
     agreed_count: int
     differing_count: int
-    """Each has a change with the code BANK_DIFFERS."""
+    """Payments that differ; each has a change with the code BANK_DIFFERS."""
     only_bank_count: int
-    """Answered by the bank alone; the check has rejected, deferred or not answered them."""
+    """Payments that only the bank answered; the check rejected, deferred or did not answer them."""
     only_check_count: int
-    """No report has a final status for them."""
+    """Payments without a final status in any report."""
 
 
 class Change(OwnDocument):
@@ -50,10 +50,10 @@ class Change(OwnDocument):
     row: int
     code: WarningCode
     then: str | None
-    """Masked; null if the payee is new, or where the earlier run no longer has it. With BANK_DIFFERS it is
-    the outcome of the check, or the name that it gave."""
+    """The old value, masked; null if the payee is new or the value was deleted. With BANK_DIFFERS, the
+    outcome of the check or the name that it returned."""
     now: str
     earlier: str | None
-    """The folder of the earlier run, or the message id of the bank's report; None if the payee is new."""
+    """The folder of the earlier run, or the message ID of the bank's report; None if the payee is new."""
     amount: Decimal | None = None
     currency: str | None = None

@@ -23,7 +23,7 @@ class AccountType(StrEnum):
 
 
 class ReasonCode(StrEnum):
-    """Why a check was not a full match: all sixteen codes of the API reference."""
+    """Why a check was not a full match: the sixteen codes of the API reference."""
 
     ANNM = "ANNM"
     AC01 = "AC01"
@@ -70,8 +70,8 @@ class NameVerificationRequest(Document):
 class VerificationReport(Document):
     """The responder's answer.
 
-    A full match has no reason code; every other outcome has one; only a close match has a name. The reader of
-    the report must check these rules.
+    A full match has no reason code, any other outcome has one, and only a close match has a name. Callers
+    must check these rules.
     """
 
     matched: bool

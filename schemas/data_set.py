@@ -9,10 +9,10 @@ from schemas.summary import CurrencySources, ModulusUsed, NotPayment, RouteCount
 
 
 class PartRead(OwnDocument):
-    """The findings in a part before any request, or why it cannot be used."""
+    """What was found in a part before any request, or why it cannot be used."""
 
     problem: LocalizedText | None = None
-    """Place, problem and remedy; None if there is none. Otherwise all other fields are as for no rows."""
+    """Place, problem and remedy, or None. With a problem, all other fields are as for no rows."""
     row_count: int = 0
     accepted_count: int = 0
     headers: list[str] = []
@@ -20,27 +20,27 @@ class PartRead(OwnDocument):
     decision: dict[str, str] = {}
     """Field -> its columns by position, in `--map` notation."""
     blank: list[str] = []
-    """The columns without any cell, by position: how they are read does not matter."""
+    """Positions of columns without any cell; how they are read does not matter."""
     columns: dict[str, str] = {}
-    """Header -> the field that it was read as."""
+    """Header -> field that the column was read as."""
     as_written: dict[str, str] = {}
     """Field -> the header of an identical column."""
     notes: list[LocalizedText] = []
     dialect: dict[str, Any] = {}
-    """The dialect: `formats.table.Dialect`."""
+    """The fields of `formats.table.Dialect`."""
     not_payments: list[NotPayment] = []
     currency_sources: CurrencySources = CurrencySources()
     routes: list[RouteCount] = []
 
 
 class BucketPlanned(OwnDocument):
-    """The distinct questions about the accounts of a bucket, counted."""
+    """Counts of the distinct questions about the accounts in a bucket."""
 
     question_counts: dict[ApiName, int]
     uk_account_count: int
     """Number of distinct UK accounts in questions."""
     many_names_rows: list[int]
-    """The first ten rows of the data set that try many names on an account."""
+    """The first ten rows that try many names on an account, numbered in the data set."""
     many_names_count: int
     many_names_account_count: int
     modulus: ModulusUsed | None
@@ -50,18 +50,18 @@ class PartDecided(OwnDocument):
     """The outcomes of a part."""
 
     answers: str
-    """Identifies the answers that they were made from: equal values mean equal answers."""
+    """Identifies the answers behind the outcomes: equal values mean equal answers."""
     basis: str
-    """Identifies all other data that they were made from."""
+    """Identifies all other data behind the outcomes."""
     outcome_name: str
     outcome_sha256: str
     outcome_byte_count: int
     summary: Summary
-    """Summary of the part, with the rows of the data set."""
+    """Summary of the part, with row numbers of the data set."""
 
 
 class PartKept(OwnDocument):
-    """A part of a data set, by name and hash."""
+    """Name and hash of a part of a data set."""
 
     name: str
     sha256: str
@@ -72,7 +72,7 @@ class DataSetRecord(OwnDocument):
     """The parts of a run's data set: `data_set.json`."""
 
     input_sha256: str
-    """The run's identity in the ledger: the digest of the parts when it began."""
+    """The run's identity in the ledger: the digest of the parts when the run began."""
     parts: list[PartKept]
     work: str
-    """The folder of the run within the work folder; it exists until all parts are decided."""
+    """The run's folder in the work folder; it exists until all parts are decided."""

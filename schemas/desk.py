@@ -1,4 +1,4 @@
-"""Records of the desk next to the folder of a run: how a file is read, decisions, and the audit."""
+"""Records of the desk next to the folder of a run: how a file is read, decisions and audit."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -14,7 +14,7 @@ NOTHING_BEFORE = "0" * 64
 
 
 class Entry(OwnDocument):
-    """A line of an append-only journal. Each holds its predecessor's hash, so no change stays unnoticed."""
+    """A line of an append-only journal. Each has its predecessor's hash, which reveals any change."""
 
     previous: Annotated[str, Field(description="SHA-256 of the line before it, without its end.")]
     time: Annotated[str, Field(description="UTC, ISO 8601 with Z.")]
@@ -22,7 +22,7 @@ class Entry(OwnDocument):
 
 
 class RowsDecided(Entry):
-    """A line of `decisions.jsonl`: one person's decision about some rows, made at once."""
+    """A line of `decisions.jsonl`: one person's single decision about some rows."""
 
     run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
     rows: list[int]
@@ -54,7 +54,7 @@ class RowsDecided(Entry):
 
 
 class RowCommented(Entry):
-    """A line of `comments.jsonl`: a person's comment on a row. It decides nothing."""
+    """A line of `comments.jsonl`: a person's comment on a row, without any effect on decisions."""
 
     row: int
     comment: str
@@ -64,39 +64,39 @@ class Deed(StrEnum):
     """Recorded actions of people at the desk."""
 
     OPENED = "opened"
-    """The start of a session, or in a team the first request since the desk started."""
+    """The start of a session; in a team, a person's first request since the desk started."""
     CLOSED = "closed"
     UPLOADED = "uploaded"
     READ_AS = "read as"
     PLANNED = "planned"
-    """With the chosen profile."""
+    """Checks were planned with the chosen profile."""
     STARTED = "started"
     STOPPED = "stopped"
     STARTED_OVER = "started over"
-    """For a check that had ended without any answer."""
+    """A check that had ended without any answer was started over."""
     DECIDED = "decided"
     HANDED_OVER = "handed over"
     SENT_BACK = "sent back"
     NOT_NOTIFIED = "not notified"
-    """Notification of the people in `[notify]` about a file that waits or was sent back."""
+    """The people in `[notify]` were not notified of a file that waits or was sent back."""
     APPROVED = "approved"
     CORRECTED = "corrected"
-    """The file whose decisions it follows, to be checked again."""
+    """A corrected file was made from another file's decisions, to check again."""
     COMPARED = "compared"
-    """The check, with what the payer's bank reported about the same file."""
+    """A check was compared with the bank's report on the same file."""
     GIVEN = "given to the bank"
     COMMENTED = "commented"
     SAW_ACCOUNTS = "saw accounts"
-    """Whole account numbers of a file's rows; recorded once since the desk started."""
+    """A person saw whole account numbers of a file; recorded once per start of the desk."""
     DOWNLOADED = "downloaded"
     VERIFIED = "verified"
     PURGED = "purged"
     REFUSED = "refused"
-    """For lack of a session, an identity or a right."""
+    """A request was refused for lack of a session, an identity or a right."""
 
 
 class AuditEntry(Entry):
-    """A line of `audit.jsonl`: who did what at the desk. It holds no names of payees and no accounts."""
+    """A line of `audit.jsonl`: who did what at the desk, without payees' names or accounts."""
 
     deed: Deed
     run: Annotated[str | None, Field(description="The id of the file at the desk.")] = None
@@ -131,7 +131,7 @@ class Release(OwnDocument):
 
 
 class DeskFile(OwnDocument):
-    """`desk.json`: one uploaded file, and what people stated about it."""
+    """`desk.json`: one uploaded file, and what people entered about it."""
 
     name: str
     sha256: str

@@ -20,23 +20,23 @@ class ApiForecast(OwnDocument):
     question_count: int
     """Distinct questions in the file."""
     answered_before_count: int = 0
-    """Questions whose answer an earlier run of the same folder has."""
+    """Questions with an answer from an earlier run in the same folder."""
     reused_count: int = 0
-    """Questions whose answer an earlier run of another folder has, by --reuse-from."""
+    """Questions with an answer from a run in another folder (--reuse-from)."""
     call_count: int
     """Questions left to ask."""
     price_per_call: Price | None = None
-    """The profile's price; null if it has none."""
+    """The profile's price; null without one."""
     cost: Price | None = None
-    """Cost of these calls without repeats; null without a price."""
+    """Cost of the calls without repeats; null without a price."""
     rate_per_s: float
     duration_s: float
-    """At the configured rate, if the first request brings every answer."""
+    """Seconds at the configured rate if every first request is answered."""
     daily_cap: int | None
     used_count: int = 0
     """Requests already used in the current window."""
     day_count: int
-    """Days needed under the cap, today included if it has units left."""
+    """Days needed under the cap, including today if calls are left."""
 
 
 class RejectedRow(OwnDocument):
@@ -49,7 +49,7 @@ class RejectedRow(OwnDocument):
     code: str
     message: str
     name: Annotated[str | None, Field(exclude=True)] = None
-    """The payee's name in the row; it and the next two cells are only for the pages of the desk."""
+    """The payee's name in the row; this and the next two cells are only for pages of the desk."""
     amount: Annotated[str | None, Field(exclude=True)] = None
     cell: Annotated[str | None, Field(exclude=True)] = None
     """The content of the field."""
@@ -65,7 +65,7 @@ class BrokenRule(OwnDocument):
     rows: list[int]
     """The first ten rows."""
     sentence: Annotated[list[JsonValue], Field(exclude=True)] = []
-    """The sentence behind the message, as in `frames.FINDINGS`, for pages in other languages."""
+    """The message's sentence, as in `frames.FINDINGS`, for pages in other languages."""
 
 
 class Forecast(OwnDocument):
@@ -84,34 +84,34 @@ class Forecast(OwnDocument):
     """Cost of all calls that have a price, by currency."""
     saved_call_count: int
     rejects: list[RejectedRow]
-    """The first thousand, row by row."""
+    """The first thousand, in row order."""
     broken_rules: list[BrokenRule]
-    """All of them, most frequent first."""
+    """All broken rules, most frequent first."""
     warning_count: int
     refusal: Spoken | None = None
-    """Why a run of this file would send nothing; None if it would ask."""
+    """Why a run of this file would not send anything; None if it would."""
     warning_codes: list[WarningCount] = []
-    """Every warning code that needs no answer."""
+    """Warnings that need no answer, by code."""
     compared: Comparison | None = None
-    """The earlier runs of the comparison; None without one."""
+    """The comparison with earlier runs; None without one."""
     changes: list[Change] = []
-    """Changes since these; the first thousand of each code, largest amounts first."""
+    """Changes since these runs: the first thousand of each code, largest amounts first."""
     why_uncounted: Spoken | None = None
-    """Why no answers of an earlier run in the same folder are counted; None if all are."""
+    """Why answers of an earlier run in the same folder are not counted; None if they are."""
     shared_ledger: str | None = None
-    """The address of a shared ledger, which the forecast does not query: other hosts' answers and used caps
+    """The address of a shared ledger, which the forecast does not query: answers and used caps of other hosts
     are not counted.
     """
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines."""
     notes: list[Spoken] = []
-    """Notes on decisions about columns, for people."""
+    """Notes for people on how columns were chosen."""
     not_payments: list[NotPayment] = []
-    """The rows of the table that are not payments."""
+    """Rows of the table that are not payments."""
     controls: list[StatedControl] = []
-    """The control totals of a payment format: differing ones first; at most a thousand."""
+    """At most a thousand control totals of a payment format, differing ones first."""
     set_aside: list[SetAside] = []
-    """Contents of the file besides payments."""
+    """Contents of the file other than payments."""
     bank_warnings: list[BankWarning] = []
     """What a bank may refuse."""
     currency_sources: CurrencySources = CurrencySources()

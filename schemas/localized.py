@@ -1,4 +1,4 @@
-"""Texts of documents for people: English, with the sentence that gives other languages."""
+"""Texts for people in documents: English, with the sentence to translate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # slow to import, and printing a sentence needs neither
 
 
 class LocalizedText(str):
-    """English, with the key and the values of its sentence, for pages in other languages.
+    """English text with the key and values of its sentence, for pages in other languages.
 
     In a document it is `{"text": "...", "sentence": ["room.key", {"value": 1}]}`.
     """
@@ -21,14 +21,14 @@ class LocalizedText(str):
 
     @classmethod
     def of(cls, text: str, sentence: list[Any]) -> Self:
-        """A text, and the data from `Sentence.as_data`."""
+        """Make one from a text and the data from `Sentence.as_data`."""
         localized = cls(text)
         localized.sentence = sentence
         return localized
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Documents hold text and sentence; code passes the text, which carries its sentence."""
+        """Read text and sentence from documents; code passes the text, which carries its sentence."""
         from pydantic_core import core_schema
 
         parts = core_schema.typed_dict_schema(

@@ -1,7 +1,7 @@
-"""The manifest of a run, `manifest.json`: proves to an auditor that nothing was changed since.
+"""The manifest of a run, `manifest.json`, which shows an auditor that nothing has changed since.
 
-It lists the files with their hashes, and records the program, settings and result behind them. It holds no
-name, no account number and no credential.
+It lists the files with their hashes and records the program, settings and result behind them, without names,
+account numbers or credentials.
 """
 
 from schemas.cop import AccountType
@@ -12,7 +12,7 @@ from schemas.summary import InputFile, Money, OutcomeTotal, ReportUsed
 
 
 class FileEvidence(OwnDocument):
-    """One file of the folder, by its bytes."""
+    """Size and hash of one file in the folder."""
 
     name: str
     sha256: str
@@ -20,12 +20,12 @@ class FileEvidence(OwnDocument):
 
 
 class ServerUsed(OwnDocument):
-    """One server, and the limits that were kept."""
+    """One server, and the limits that the run kept."""
 
     api: ApiName
     base_url: str
     client: str
-    """The identity that the server saw; masked except for its end."""
+    """The identity that the server saw, masked except for its end."""
     rate_per_s: float
     in_flight_max: int
     daily_cap: int | None
@@ -35,7 +35,7 @@ class ServerUsed(OwnDocument):
     response_margin_s: float
     send_remittance: bool = False
     bic_table: dict[str, str] = {}
-    """The user's own directory of banks, VoP Standard only."""
+    """The user's directory of banks, for VoP Standard only."""
 
 
 class ProfileUsed(OwnDocument):
@@ -43,7 +43,7 @@ class ProfileUsed(OwnDocument):
 
     name: str
     sha256: str
-    """Identity of all settings that decide which questions are asked; the ledger has the same."""
+    """Identifies all settings that decide which questions are asked, as in the ledger."""
     default_account_type: AccountType
     gb_iban_to: str
     ask_by: str
@@ -57,7 +57,7 @@ class LedgerEvidence(OwnDocument):
     """Contents of the ledger when the outcome file was written."""
 
     input_sha256: str | None = None
-    """The ledger's hash of the payments, if parts of a data set were corrected since it began."""
+    """The ledger's hash of the payments, if parts of a data set were corrected since."""
     question_count: int
     """Distinct questions of the file."""
     unanswered_count: int
@@ -71,9 +71,9 @@ class LedgerEvidence(OwnDocument):
     created_at: str
     """When the first run in this folder began."""
     finish_count: int
-    """The number of outcome files that runs in this folder have written."""
+    """Number of outcome files that runs in this folder have written."""
     digests: dict[str, str]
-    """Table of the ledger -> SHA-256 of the seals of its lines then; purging names does not change it."""
+    """Ledger table -> SHA-256 of the seals of its lines at that time; purging names does not change it."""
 
 
 class Adoption(OwnDocument):
@@ -90,11 +90,11 @@ class Purge(OwnDocument):
     answers_before: str
     """Names in answers before this time were deleted from the ledger."""
     files: list[str]
-    """The files deleted with them, which may be missing."""
+    """Files deleted with the names; they may be missing."""
     by: str | None = None
-    """The user; null for a user without a name."""
+    """The user's name; null if unknown."""
     reason: str | None = None
-    """The given reason."""
+    """The reason that the user gave."""
 
 
 class PaymentsEvidence(FileEvidence):
@@ -102,7 +102,7 @@ class PaymentsEvidence(FileEvidence):
 
     row_count: int
     totals: list[Money]
-    """By currency; rows without a readable amount are in `row_count` only."""
+    """By currency; rows without a readable amount are only in `row_count`."""
 
 
 class SplitMade(OwnDocument):
@@ -110,11 +110,11 @@ class SplitMade(OwnDocument):
 
     time: str
     by: str
-    """Who approved the files and had them made."""
+    """The person who approved the files and had them made."""
     self_approved: bool
-    """False if `by` neither decided nor shaped the file, and all people had to identify themselves."""
+    """False if `by` neither decided rows nor shaped the file, and everyone had to identify themselves."""
     shaped: list[Shaped] = []
-    """Who shaped the file at a desk; empty if it never was at one."""
+    """People who shaped the file at a desk; empty if it never was at one."""
     policy: dict[str, Verdict]
     """Outcome, code or warning -> verdict, as applied."""
     release: PaymentsEvidence | None
@@ -125,7 +125,7 @@ class SplitMade(OwnDocument):
     """Rows that a person decided to release, but the policy held."""
     held_rows: list[int]
     again_rows: list[int] = []
-    """Rows released although an earlier release file has them, by `--release-again`."""
+    """Rows released again by `--release-again`, although an earlier release file has them."""
 
 
 class Manifest(OwnDocument):
@@ -137,32 +137,32 @@ class Manifest(OwnDocument):
     profile: ProfileUsed
     environment: Environment
     simulated: bool
-    """True if the answers come from a sandbox and say nothing about any real account."""
+    """True if a sandbox answered, so that the answers say nothing about real accounts."""
     many_names_reason: str | None
-    """Why many names for one account were allowed."""
+    """The user's reason for many names of one account."""
     started: str
     finished: str
-    """The version of the run that wrote the outcome file."""
+    """The program version of the run that wrote the outcome file."""
     written: str
     """When this document was last written."""
     input: InputFile
     mapping: dict[str, str]
     """Canonical field -> header, from --map."""
     language: str = "en"
-    """Language of page and workbook; every other file is English."""
+    """Language of page and workbook; all other files are in English."""
     outcome_file: FileEvidence
     files: list[FileEvidence]
     """The other files of the folder: the summary, the reports, and files made from them later."""
     outcomes: list[OutcomeTotal]
     totals: list[Money]
-    """Over all rows of the file, by currency: the control totals."""
+    """Control totals over all rows of the file, by currency."""
     ledger: LedgerEvidence
     approvals: list[Approval]
     bank_reports: list[ReportUsed] = []
-    """The reports from which the outcomes come; their copies are among the files."""
+    """The bank reports behind the outcomes; their copies are among the files."""
     adoptions: list[Adoption] = []
     purges: list[Purge] = []
     splits: list[SplitMade] = []
-    """Oldest first. The last one made the present files; the others were replaced."""
+    """Oldest first. The last one made the current files; the others were replaced."""
     replaced_splits: list[SplitMade] = []
-    """Splits on answers that a later run in this folder replaced: none of their files exists."""
+    """Splits by answers that a later run in this folder replaced; their files no longer exist."""

@@ -1,4 +1,4 @@
-"""The notification of `[notify]` when a run or a file needs a person; it has no data of payees."""
+"""The notification of `[notify]` when a run or a file needs a person, without payees' data."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ class NotifiedFile(OwnDocument):
     file: str
     folder: str
     status: int | None = None
-    """Its exit status; None if the run ended before it."""
+    """Exit status of the file; None if the run ended before it."""
     environment: Environment | None = None
     """The kind of server that answered; None without an outcome file."""
     simulated: bool = False
@@ -35,7 +35,7 @@ class Notification(OwnDocument):
     status: int = 0
     """The exit status of the run."""
     reason: str
-    """What happened, and what to do; English."""
+    """What happened and what to do, in English."""
     host: str
     profile: str | None = None
     started: str | None = None

@@ -1,4 +1,4 @@
-"""The outcome file: the columns that are appended to the payments, and the words in them."""
+"""The outcome file: the columns appended to the payments, and the words in them."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -38,24 +38,24 @@ class Action(StrEnum):
 
 
 class WarningCode(StrEnum):
-    """An oddity of a payment that changes no outcome."""
+    """A warning about a payment, which does not change its outcome."""
 
     BANK_DIFFERS = "BANK_DIFFERS"  # the report of the payer's bank differs from the check
-    ACCOUNT_CHANGED = "ACCOUNT_CHANGED"  # a payee of an earlier run, with another account
-    NAME_CHANGED = "NAME_CHANGED"  # an account of an earlier run, with another name
-    PAYEE_NEW = "PAYEE_NEW"  # neither its payee nor its account was in an earlier run
-    PAYMENT_REPEATED = "PAYMENT_REPEATED"  # it repeats an earlier one
-    MANY_NAMES = "MANY_NAMES"  # too many names are checked for its account
+    ACCOUNT_CHANGED = "ACCOUNT_CHANGED"  # an earlier run paid this payee to another account
+    NAME_CHANGED = "NAME_CHANGED"  # an earlier run paid this account under another name
+    PAYEE_NEW = "PAYEE_NEW"  # no earlier run has its payee or its account
+    PAYMENT_REPEATED = "PAYMENT_REPEATED"  # repeats an earlier payment
+    MANY_NAMES = "MANY_NAMES"  # its account is checked with too many names
     ENUMERATION = "ENUMERATION"  # one of several unknown accounts with consecutive numbers
     MIXED_SCRIPTS = "MIXED_SCRIPTS"  # a word mixes two alphabets
-    MODULUS_OLD_TABLES = "MODULUS_OLD_TABLES"  # its account fails, by tables older than a year
-    NAME_NOT_LATIN = "NAME_NOT_LATIN"  # letters that VoP need not carry between banks
+    MODULUS_OLD_TABLES = "MODULUS_OLD_TABLES"  # its account fails by tables older than a year
+    NAME_NOT_LATIN = "NAME_NOT_LATIN"  # has letters that VoP messages need not carry
     NAME_CLEANED = "NAME_CLEANED"  # checked without meaningless characters
-    NAME_DAMAGED = "NAME_DAMAGED"  # damaged before it came here, and checked as entered
-    ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it names a product, so the default applies
-    BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # than the account's
+    NAME_DAMAGED = "NAME_DAMAGED"  # damaged in the file, and checked as entered
+    ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # names an account product, so the default applies
+    BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # the BIC's country is not the account's
     UK_ACCOUNT_CURRENCY = "UK_ACCOUNT_CURRENCY"  # a sort code and account number, but not in pounds
-    NAME_TRUNCATED = "NAME_TRUNCATED"  # it fills its field in the payment format
+    NAME_TRUNCATED = "NAME_TRUNCATED"  # fills its field in the payment format
 
 
 ABOUT_THE_PAYEE = (
@@ -68,8 +68,8 @@ ABOUT_THE_PAYEE = (
     WarningCode.MIXED_SCRIPTS,
     WarningCode.NAME_DAMAGED,
 )
-"""Warnings for which a person reviews a payment even if it matched, the most serious first. The others are
-about how a file was read, or what a payment format holds.
+"""Warnings for which a person reviews even a match, the most serious first. The others are about how a file
+was read, or what its format can hold.
 """
 
 
@@ -100,7 +100,7 @@ Asked = Literal[Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION]
 
 
 class OutcomeColumns(BaseModel):
-    """The columns appended to every payment row, in this order, after the unchanged original ones."""
+    """The columns appended to every payment row, in this order, after its unchanged columns."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -123,4 +123,4 @@ class OutcomeColumns(BaseModel):
 
 COLUMNS: tuple[str, ...] = tuple(OutcomeColumns.model_fields)
 PLACE_COLUMNS = ("check_row", "check_place")
-"""The columns before them in attention.csv, which has some rows only: row number and position."""
+"""Columns before `OutcomeColumns` in attention.csv, which has only some rows: row number and position."""

@@ -42,10 +42,10 @@ FIELDS: tuple[str, ...] = tuple(Payment.model_fields)
 """The canonical fields, in the order of the documentation."""
 
 IGNORE = "ignore"
-"""A key of mappings besides the fields: the columns to ignore."""
+"""The key in mappings for columns to ignore."""
 
 
 class ConfiguredHeader(str):
-    """A header mapped by the configuration: it says how to read a file, not that it holds payments."""
+    """A header that the configuration maps: it helps to read a file, but is not a sign of payments."""
 
     __slots__ = ()

@@ -1,7 +1,7 @@
 """Problem details: the body of every error response of the three APIs.
 
-Source: API reference, "Problem details" and "Errors". It shows neither which members are always present nor
-all codes: so every member may be missing, and any code is accepted.
+Source: API reference, "Problem details" and "Errors". It does not show which members are always present, nor
+all codes, so every member may be missing, and any code is accepted.
 """
 
 from enum import StrEnum
@@ -20,7 +20,7 @@ class ProblemCode(StrEnum):
 
 
 class Problem(Document):
-    """One error."""
+    """One error of a server."""
 
     type: str | None = None
     code: str | None = None

@@ -1,6 +1,6 @@
-"""The vocabulary of decisions, the results of `precheck fix` and `precheck split`, and who decided what.
+"""Decisions, the results of `precheck fix` and `precheck split`, and who decided what.
 
-No document here holds the name of a payee or an account number.
+These documents hold no payees' names and no account numbers.
 """
 
 from enum import StrEnum
@@ -30,10 +30,10 @@ class Decision(StrEnum):
 
 
 class Acceptance(StrEnum):
-    """Kinds of corrections, accepted for all rows at once."""
+    """Kinds of corrections that a user accepts for all rows together."""
 
-    CLOSE_MATCH = "close_match"  # the bank's name instead of the one in the file
-    ACCOUNT_TYPE = "account_type"  # the other account type
+    CLOSE_MATCH = "close_match"  # replace the file's name by the bank's
+    ACCOUNT_TYPE = "account_type"  # change to the other account type
 
 
 class ControlTotal(OwnDocument):
@@ -41,11 +41,11 @@ class ControlTotal(OwnDocument):
 
     row_count: int
     totals: list[Money]
-    """By currency; rows without a readable amount are in `row_count` only."""
+    """By currency; rows without a readable amount are only in `row_count`."""
 
 
 class PaymentFile(ControlTotal):
-    """A written payment file, as read back."""
+    """A payment file that was written and read back."""
 
     path: str
     sha256: str
@@ -60,18 +60,18 @@ class Fix(OwnDocument):
     row_count: int
     """Rows that need a correction."""
     correctable_count: int
-    """Rows among them whose corrections are all known and have a column."""
+    """Rows among them whose corrections are all known and have columns."""
     corrected: PaymentFile | None
     """None if no correction was accepted."""
     corrected_rows: list[int]
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if it has no lines."""
     notes: list[Spoken] = []
-    """Possible objections of a bank to the file, and what it lacks of the input: a sentence each."""
+    """A sentence for each possible objection of a bank, and for what the file lacks of the input."""
     refused_rows: list[int]
-    """Rows with a requested correction that is impossible, for a reason in corrections.csv."""
+    """Rows whose requested correction is impossible, for a reason in corrections.csv."""
     before_next: Spoken
-    """What a person must do before it."""
+    """What a person must do before `next_step`."""
     next_step: str
     """The command that continues."""
 
@@ -97,19 +97,19 @@ class Split(OwnDocument):
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if it has no lines."""
     differences: list[Spoken] = []
-    """Differences between the file's own figures and its payments: a sentence each."""
+    """A sentence for each difference between the file's own figures and its payments."""
     notes: list[Spoken] = []
-    """Possible objections of a bank to the files: a sentence each."""
+    """A sentence for each possible objection of a bank to the files."""
     released_warnings: list[WarningCount]
     """Warnings on released rows."""
     how_to_hold: Spoken | None
-    """How to hold the rows with a warning; None if none of them was released."""
+    """How to hold the rows with a warning; None if none was released."""
     reasons: str
     """The path of hold_reasons.csv."""
     held: list[HoldReason]
     """Most rows first."""
     unheeded_rows: list[int]
-    """Rows that a person decided to release, but that stay held; approvals.json records the refusal."""
+    """Rows that a person decided to release but that stay held; approvals.json records the refusal."""
 
 
 class Approval(OwnDocument):
@@ -143,7 +143,7 @@ class Approval(OwnDocument):
 
 
 class Act(StrEnum):
-    """The acts that shape a payment file at a desk; a user who did any of them cannot approve the file."""
+    """Acts that shape a payment file at a desk; a user who did one cannot approve the file."""
 
     DECIDED = "decided"
     CORRECTED = "corrected"
@@ -165,4 +165,4 @@ class Shaped(OwnDocument):
 
 
 class Approvals(RootModel[list[Approval]]):
-    """`approvals.json`, an append-only list: every decision, in the order of making."""
+    """`approvals.json`: an append-only list of all decisions, in order."""

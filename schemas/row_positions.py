@@ -1,4 +1,4 @@
-"""Positions of the rows of a payment file for its reader: line, sheet row, batch or part."""
+"""Positions of payment rows for readers of the file: line, sheet row, batch or part."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Literal
 from schemas.strict import OwnDocument
 
 Unit = Literal["line", "sheet row", "PmtInf", "part"]
-"""The batch (`PmtInf`) for pain.001, whose text may be a single line; the file for a data set."""
+"""For pain.001, whose text may be a single line, the batch (`PmtInf`); for a data set, the file."""
 
 
 class RowPositions(OwnDocument):
@@ -21,7 +21,7 @@ class RowPositions(OwnDocument):
     """Names of the parts of a data set."""
 
     def of(self, row: int) -> int:
-        """The position of a row; rows are counted from 1.
+        """Return the position of a row; rows are counted from 1.
 
         >>> RowPositions(unit="line", stretches=[(1, 2, 1), (3, 4, 2)]).of(4)
         6
@@ -30,7 +30,7 @@ class RowPositions(OwnDocument):
         return place + (row - first) * step
 
     def text(self, row: int) -> str:
-        """The position of a row in words.
+        """Return the position of a row in words.
 
         >>> RowPositions(unit="sheet row", stretches=[(1, 5, 1)]).text(1)
         'sheet row 5'
@@ -48,16 +48,16 @@ class RowPositions(OwnDocument):
                 return f"{self.unit} {self.of(row)}"
 
     def nth(self, row: int) -> int:
-        """The number of a row within its batch or part, from 1."""
+        """Return the number of a row within its batch or part, from 1."""
         return row - self._stretch(row)[0] + 1
 
     @property
     def headers(self) -> list[str]:
-        """Headers of a table's columns of row positions."""
+        """The headers of a table's position columns."""
         return ["PmtInf", "CdtTrfTxInf"] if self.unit == "PmtInf" else [self.unit]
 
     def numbers(self, row: int) -> list[int]:
-        """The position of a row, for the columns of `headers`."""
+        """Return the position of a row, for the columns of `headers`."""
         return [self.of(row), self.nth(row)] if self.unit == "PmtInf" else [self.of(row)]
 
     def _stretch(self, row: int) -> tuple[int, int, int]:
@@ -65,7 +65,7 @@ class RowPositions(OwnDocument):
 
 
 def position_text(row: int, positions: RowPositions | None) -> str:
-    """The position of a row in words; empty if the format has none.
+    """Return the position of a row in words; empty if the format has none.
 
     >>> position_text(1, RowPositions(unit="sheet row", stretches=[(1, 5, 1)])), position_text(1, None)
     ('sheet row 5', '')
@@ -74,7 +74,7 @@ def position_text(row: int, positions: RowPositions | None) -> str:
 
 
 def batch_paths(rows: Sequence[int], positions: RowPositions) -> list[str]:
-    """The paths of payments, each batch once; batches with the same payments are joined.
+    """Return the paths of payments, each batch once; batches with the same payments are joined.
 
     >>> places = RowPositions(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0), (20, 3, 0)])
     >>> batch_paths([1, 2, 18], places), batch_paths([18, 20], places)
@@ -93,7 +93,7 @@ def batch_paths(rows: Sequence[int], positions: RowPositions) -> list[str]:
 
 
 def in_brackets(rows: Sequence[int], positions: RowPositions | None) -> str:
-    """The positions of the rows that a sentence has just named, in brackets."""
+    """Return in brackets the positions of rows that a sentence has just named."""
     if positions is None or not rows:
         return ""
     if positions.unit == "PmtInf":

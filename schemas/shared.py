@@ -1,4 +1,4 @@
-"""Shared runs: a folder's run, the questions for workers, and the asking processes."""
+"""Shared runs: a folder's run, questions for workers, and the processes that ask them."""
 
 from typing import Annotated
 from uuid import UUID
@@ -21,7 +21,7 @@ class SharedRunRecord(OwnDocument):
 
 
 class WorkRecord(OwnDocument):
-    """`work.json`: the run of a folder of questions; written last, when all are there."""
+    """`work.json`: the run of a folder of questions; written last, when all questions are there."""
 
     ledger: Annotated[str, Field(description="The address of the ledger; no secret stands in it.")]
     run: Annotated[UUID, Field(description="The run in that ledger.")]
@@ -75,7 +75,7 @@ class HolderStatus(OwnDocument):
 
 
 class ShareStatus(OwnDocument):
-    """One process's current share of an account."""
+    """A process's current share of an account."""
 
     host: str | None
     pid: int | None

@@ -1,4 +1,4 @@
-"""The history of one payment, `precheck show --json`: the file's data, the question, the answer."""
+"""The history of one payment (`precheck show --json`): the file's data, the question, the answer."""
 
 from typing import Annotated
 
@@ -17,11 +17,11 @@ class StoryFinding(OwnDocument):
     message: str
     is_warning: bool
     sentence: Annotated[list[JsonValue], Field(exclude=True)] = []
-    """The sentence behind the message, as in `frames.FINDINGS`, for pages in other languages."""
+    """The message's sentence, as in `frames.FINDINGS`, for pages in other languages."""
 
 
 class StoryRoute(OwnDocument):
-    """The API to be asked, and why."""
+    """The API for the payment, and why."""
 
     api: ApiName
     reason: str
@@ -32,9 +32,9 @@ class StoryQuestion(OwnDocument):
     """The question; equal rows share one."""
 
     fields: dict[str, str]
-    """The fields that are not empty; the account is masked."""
+    """Fields that are not empty, with the account masked."""
     rows: list[int]
-    """All rows that share it, this one included; the first hundred."""
+    """The first hundred rows that share the question, including this one."""
     positions: list[str] = []
     """Positions of these rows in the file; empty if the format has none."""
     row_count: int
@@ -51,11 +51,11 @@ class StoryAttempt(OwnDocument):
     code: str | None
     ended_at: str | None
     detail: str | None = None
-    """The server's description of a problem, at most 200 characters, accounts masked; None if there is none,
+    """The server's description of a problem, at most 200 characters, accounts masked; None if there is none
     or it was purged.
     """
     has_hidden_detail: bool = False
-    """True if there is a description, encrypted under a key that the usual configuration lacks."""
+    """True if the description is encrypted under a key that the usual configuration lacks."""
 
 
 class StoryDecision(OwnDocument):
@@ -64,7 +64,7 @@ class StoryDecision(OwnDocument):
     by: str
     time: str
     decision: Decision | None
-    """None if it was refused, or is not recorded."""
+    """None if the decision was refused or is not recorded."""
     what: str
     why: str
     approved_by: str
@@ -74,19 +74,19 @@ class StoryDecision(OwnDocument):
 
 
 class StoryCorrection(OwnDocument):
-    """A cell that was corrected by a decision, as in `corrections.csv`."""
+    """A cell that a decision corrected, as in `corrections.csv`."""
 
     field: str
     before: str
-    """Empty if the cell was."""
+    """The old text; empty if the cell was empty."""
     now: str
 
 
 class StoryPayment(OwnDocument):
-    """The payment's destination in the last split."""
+    """Where the last split put the payment."""
 
     file: str
-    """The file of payments to release, or to hold."""
+    """The file of payments to release or to hold."""
     is_released: bool
     approved_by: str
     time: str
@@ -95,14 +95,14 @@ class StoryPayment(OwnDocument):
 
 
 class StoryOrigin(OwnDocument):
-    """The payment before the file was corrected, or made from held rows."""
+    """The payment in the file that was corrected, or whose held rows were taken."""
 
     file: str
     folder: str
-    """Folder of that run, relative to the folder of this one."""
+    """Folder of that file's run, relative to this run's folder."""
     is_corrected: bool
     first_row: int
-    """Row in the first file of the family."""
+    """Its row in the first file of the family."""
 
 
 class Story(OwnDocument):
@@ -111,20 +111,20 @@ class Story(OwnDocument):
     file: str
     row: int
     made_of: StoryOrigin | None = None
-    """None if the file was made from no other known one."""
+    """None if no other known file is its source."""
     released_before: str | None = None
     """Another file of the family whose release file has the payment, or None."""
     place: str | None = None
-    """Its position in the file, such as line 18; None if the format has none."""
+    """Position in the file, such as line 18; None if the format has none."""
     batch: str | None = None
     """The batch's name in the file; None if the format has no batches."""
     environment: Environment
     simulated: bool
     payment: dict[str, str]
-    """Field -> content, without empty ones; accounts are masked."""
+    """Field -> content, without empty fields; accounts are masked."""
     findings: list[StoryFinding]
     route: StoryRoute | None
-    """None if no API could be asked."""
+    """None if no API can check the payment."""
     question: StoryQuestion | None
     attempts: list[StoryAttempt]
     answered_by_earlier_run: bool

@@ -12,10 +12,10 @@ from schemas.localized import LocalizedText
 
 
 class Document(BaseModel):
-    """A document of one of the APIs: immutable, camelCase on the wire, no type coerced.
+    """A document of one of the APIs: immutable, in camelCase on the wire, without type coercion.
 
-    Unknown members are ignored, because a server may add some within a version; models of requests, in which
-    unknown members are mistakes, forbid them.
+    Unknown members are ignored, as a server may add some within a version. Models of requests forbid them, as
+    there they are mistakes.
     """
 
     model_config = ConfigDict(
@@ -29,18 +29,18 @@ class Document(BaseModel):
     )
 
     def to_json(self) -> bytes:
-        """The document as UTF-8 JSON with its wire names; members that are None are left out."""
+        """Return the document as UTF-8 JSON with its wire names; members that are None are left out."""
         return self.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
 class OwnDocument(BaseModel):
-    """A document that this program writes, or a part of one: immutable, without unknown members."""
+    """A document that this program writes, or a part of one: immutable, refuses unknown members."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 Spoken = Annotated[LocalizedText | str, PlainSerializer(str, return_type=str)]
-"""A type for documents that this program prints and never reads back: only the text."""
+"""For documents that this program prints and never reads back: written as text only."""
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -60,11 +60,11 @@ _STRICT = json.JSONDecoder(object_pairs_hook=_refuse_repeated_keys, parse_consta
 
 
 def parse(model: type[AnyDocument], body: bytes, *, emptied: Collection[str] = ()) -> AnyDocument:
-    """Read a JSON body as a model, refusing every document that two readers could read differently.
+    """Read a JSON body as a model; refuse documents that two readers could read differently.
 
-    Python's own decoder takes the last of two equal keys and accepts NaN, so that
-    `{"matched": false, "matched": true}` would pass for a match. Here such a document is refused. Long lists
-    that the caller does not need are emptied before they take time and memory.
+    Python's own decoder takes the last of two equal keys and accepts NaN, so that `{"matched": false,
+    "matched": true}` would pass for a match. Here such a document is refused. Long lists in `emptied`, which
+    the caller does not need, are emptied before they take time and memory.
 
     Raises:
         ValueError: the body is not UTF-8 JSON, repeats a key, holds NaN or Infinity, nests too
@@ -79,7 +79,7 @@ def parse(model: type[AnyDocument], body: bytes, *, emptied: Collection[str] = (
 
 
 def timestamp(moment: datetime) -> str:
-    """A moment as the APIs write it: UTC, milliseconds, Z (API reference, "Request headers").
+    """Write a time like the APIs: UTC, milliseconds, Z (API reference, "Request headers").
 
     >>> timestamp(datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC))
     '2030-01-02T03:04:05.678Z'

@@ -1,7 +1,7 @@
 """The summary of a run: `summary.json`, the source of every report.
 
-It holds no names and no account numbers: a row is named by its number in the file and by the
-payer's own payment id.
+It has no names or account numbers: a row is identified by its number in the file and the payer's own payment
+ID.
 """
 
 from decimal import Decimal
@@ -21,28 +21,28 @@ from schemas.strict import OwnDocument, Spoken
 TOTALS_DIFFER: Final = "TOTALS_DIFFER"
 """A total or count in the file differs from its payments."""
 ROWS_NAMED_MAX = 10
-"""The number of rows of one kind that a document lists."""
+"""Most rows of one kind that a document lists."""
 ROWS_LISTED_MAX = 1_000
-"""The number of items that a document lists."""
+"""Most items that a document lists."""
 
 
 class NotPayment(OwnDocument):
-    """A table row that is not a payment: in no outcome file, count or sum."""
+    """A table row that is not a payment; outcome files, counts and sums leave it out."""
 
     place: int | None
-    """The line, or the row of the sheet; None if the format has neither."""
+    """Its line or sheet row; None if the format has neither."""
     row: int | None
     """The number that it would have as a payment; None for a second line of headers."""
     kind: Literal["headers", "total", "subtotal", "count", "note"]
     label: str | None
-    """The label found in it; None for a sum without one, and for text below a label."""
+    """The label found in it; None for a sum without one or text below a label."""
     amount: Decimal | None = None
     currency: str | None = None
     payment_count: int | None = None
     agrees: bool | None = None
-    """True if its figure equals that of the payments; None without a figure."""
+    """True if its figure equals the payments'; None without a figure."""
     sentence: LocalizedText
-    """The finding as a sentence."""
+    """A sentence about the row."""
 
 
 class StatedControl(OwnDocument):
@@ -60,21 +60,21 @@ class StatedControl(OwnDocument):
 
 
 class SetAside(OwnDocument):
-    """Entries of a format that are not payments: reported, never checked."""
+    """Entries of a file that are not payments: reported, never checked."""
 
     kind: str
     """Name in the singular: direct debit."""
     code: str | None
     row_count: int
     lines: list[int]
-    """The first ten lines."""
+    """The first ten line numbers."""
 
     sentence: LocalizedText
     """The sentence about them."""
 
 
 class BankCode(StrEnum):
-    """A bank rule about accepted files."""
+    """A bank's rule for the files that it accepts."""
 
     VERSION_RETIRED = "VERSION_RETIRED"
     ID_REPEATED = "ID_REPEATED"
@@ -90,28 +90,28 @@ class BankWarning(OwnDocument):
 
     code: BankCode
     path: str
-    """Path of the first violating element, below the message."""
+    """Path of the first element that breaks the rule, below the message."""
     place_count: int
     value: str
-    """The odd value there."""
+    """The value that breaks the rule."""
     since: str | None
-    """The day from which banks apply the rule; None: always."""
+    """First day of the rule; None: always."""
     source: str
     sentence: LocalizedText
     """The whole warning, and what to do."""
 
 
 class CurrencySources(OwnDocument):
-    """How the currencies of the amounts are known: the number of rows each way."""
+    """Number of rows by how the currency of the amount is known."""
 
     given: int = 0
-    """By a currency column, or by a header."""
+    """From a currency column or a header."""
     beside_amount: int = 0
-    """By the sign or code in the amount's cell."""
+    """From the sign or code in the amount's cell."""
     uk_account: int = 0
-    """Only inferred from the UK account: pounds."""
+    """Pounds, inferred from the UK account."""
     unknown: int = 0
-    """Unknown: the currency of a payment to an IBAN is never guessed."""
+    """Unknown, as the currency of a payment to an IBAN is never guessed."""
 
 
 class MadeOf(OwnDocument):
@@ -128,28 +128,28 @@ class MadeOf(OwnDocument):
 
 
 class InputFile(OwnDocument):
-    """The payment file, as read."""
+    """The payment file after reading."""
 
     name: str
     sha256: str
     byte_count: int
     row_count: int
     made_of: MadeOf | None = None
-    """None: no known run corrected or held these payments."""
+    """None if no known run corrected or held these payments."""
     format: str
     format_said: bool = False
     """True if `--input-format` was given."""
     layout: dict[str, JsonValue] | None = None
-    """Section of a user's layout; None: a built-in format."""
+    """The user's layout; None for a built-in format."""
     compression: Literal["gzip", "zip"] | None = None
-    """The file's compression; None if there is none."""
+    """The file's compression, or None."""
     unpacked_name: str | None = None
-    """Name of the file inside a compressed file; its suffix is that of a payment file."""
+    """Name of the file inside a compressed file, with a payment file's suffix."""
     encoding: str
     sheet: str | None = None
     """Sheet of a workbook, as the user named it; None: the only one with data."""
     country: str | None = None
-    """Country of all accounts without an IBAN, by `--country` or the profile; None: the file shows it."""
+    """Country of all accounts without an IBAN, from `--country` or the profile; None: from the file."""
     columns: dict[str, str]
     """Header -> its canonical field; other columns are copied unchanged."""
     mapping: dict[str, str] = {}
@@ -157,7 +157,7 @@ class InputFile(OwnDocument):
     decision: dict[str, str] = {}
     """Field -> its columns by position, in `--map` notation."""
     notes: list[LocalizedText] = []
-    """Notes on decisions about columns, for people."""
+    """Notes for people on how columns were chosen."""
     header_line: bool = True
     """True if the file has a header line; otherwise its columns are named by position."""
     delimiter: str | None = None
@@ -169,24 +169,24 @@ class InputFile(OwnDocument):
     numbers: tuple[str, ...] = ()
     """The columns of amounts in a workbook whose filled cells are all numbers."""
     extra_column_count: int = 0
-    """The number of the outcome file's columns, before its own, with excess cells of rows."""
+    """Number of columns in the outcome file, before the outcome, that hold excess cells of rows."""
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines, such as Parquet."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are not payments, in file order."""
     warning_codes: list[Literal["TOTALS_DIFFER"]] = []
-    """Oddities of the file as a whole, by code."""
+    """Warnings about the whole file, by code."""
 
     facts: dict[str, str] = {}
-    """Facts that a payment format states about itself: version, encoding and the like."""
+    """Facts in a payment file about itself, such as version and encoding."""
     controls: list[StatedControl] = []
-    """The control totals of a payment format: differing ones first; at most a thousand."""
+    """At most a thousand control totals of a payment format, differing ones first."""
     control_count: int = 0
-    """The number of all control totals."""
+    """Number of all control totals."""
     set_aside: list[SetAside] = []
-    """Contents of the file besides payments."""
+    """Contents of the file other than payments."""
     bank_warnings: list[BankWarning] = []
-    """What a bank may refuse, by its rules at the time of the check."""
+    """What a bank may refuse by its rules at the time of the check."""
 
     @model_validator(mode="after")
     def _with_codes(self) -> Self:
@@ -197,7 +197,7 @@ class InputFile(OwnDocument):
 
     @property
     def differences(self) -> list[LocalizedText]:
-        """Differences between the file's own figures and its payments, to be reviewed first."""
+        """Differences between the file's own figures and its payments, to review first."""
         stated = [control.difference for control in self.controls if control.difference]
         return [*(row.sentence for row in self.not_payments if row.agrees is False), *stated]
 
@@ -219,21 +219,21 @@ class OutcomeTotal(OwnDocument):
     outcome: Outcome
     row_count: int
     totals: list[Money]
-    """By currency; rows without a readable amount are in `row_count` only."""
+    """By currency; rows without a readable amount are only in `row_count`."""
 
 
 class BatchTotal(OwnDocument):
     """The rows of one batch of a payment format."""
 
     batch: str | None
-    """Its name in the file; an account in it is masked. None if it has none."""
+    """Name in the file, with any account masked; None without a name."""
     location: str
-    """Its position: `PmtInf[2]`, or the line of its first payment."""
+    """Position: `PmtInf[2]`, or the line of its first payment."""
     row_count: int
     to_look_at_count: int
-    """Rows to review before the file is paid: decided, and not a match."""
+    """Decided rows to review before payment, as they are not a match."""
     totals: list[Money]
-    """By currency; rows without a readable amount are in `row_count` only."""
+    """By currency; rows without a readable amount are only in `row_count`."""
 
 
 class PartTotal(OwnDocument):
@@ -244,16 +244,16 @@ class PartTotal(OwnDocument):
     problem: Spoken | None
     """Why it cannot be used, and what to do; None if it was checked."""
     first_row: int | None
-    """The data set's row number of its first row; None if it cannot be used."""
+    """Row number in the data set of its first row; None if it cannot be used."""
     row_count: int
     to_look_at_count: int
-    """Rows to review before the file is paid: decided, and not a match."""
+    """Decided rows to review before payment, as they are not a match."""
     undecided_count: int
     """Rows left for a later run."""
     totals: list[Money]
-    """By currency; rows without a readable amount are in `row_count` only."""
+    """By currency; rows without a readable amount are only in `row_count`."""
     outcome_file: str | None
-    """Its outcome file, in the folder of the run; None if there is none."""
+    """Its outcome file in the folder of the run, or None."""
     outcome_sha256: str | None = None
     outcome_byte_count: int = 0
 
@@ -271,15 +271,15 @@ class CodeCount(OwnDocument):
 
 
 class ApiCalls(OwnDocument):
-    """Calls of one API."""
+    """Calls to one API."""
 
     api: ApiName
     question_count: int
     """Distinct questions in the file."""
     answered_before_count: int
-    """Questions whose answer an earlier run of the same folder had."""
+    """Questions with an answer from an earlier run in the same folder."""
     reused_count: int = 0
-    """Questions whose answer an earlier run of another folder had, by --reuse-from."""
+    """Questions with an answer from a run in another folder (--reuse-from)."""
     elsewhere_count: int = 0
     """Questions that other processes of a shared run answered meanwhile."""
     request_count: int
@@ -287,9 +287,9 @@ class ApiCalls(OwnDocument):
     repeat_count: int = 0
     """Requests that repeated a question, perhaps one of an earlier run."""
     pause_count: int = 0
-    """Pauses that the server requested because of too many requests."""
+    """Pauses that the server requested after too many requests."""
     in_flight_least: float | None = None
-    """The lowest limit in flight because of that; below 1, a share of the rate. None: never reduced."""
+    """The lowest limit in flight after such pauses; below 1, a share of the rate. None: never reduced."""
 
 
 class RouteCount(OwnDocument):
@@ -303,7 +303,7 @@ class RouteCount(OwnDocument):
 
 
 class AttentionRow(OwnDocument):
-    """A row to review before the file is paid."""
+    """A row to review before payment."""
 
     row: int
     payment_id: str | None
@@ -316,7 +316,7 @@ class AttentionRow(OwnDocument):
 
 
 class WarningRow(OwnDocument):
-    """A warning about a row, which stopped nothing."""
+    """A warning about a row, which did not stop its payment."""
 
     row: int
     code: str
@@ -331,20 +331,20 @@ class WarningCount(OwnDocument):
     rows: list[int]
     """The first ten rows."""
     every_row: list[int] = []
-    """All rows, which a policy can hold; empty in the summary of a data set."""
+    """All rows, as a policy may hold them; empty in the summary of a data set."""
 
 
 class ModulusUsed(OwnDocument):
     """The tables of the UK modulus check in the profile."""
 
     valid_from: str
-    """The date that the profile states for them."""
+    """Their date in the profile."""
     weights_sha256: str
     substitutions_sha256: str
     is_old: bool
     """True if they were too old to reject a payment."""
     uncovered_count: int
-    """Distinct UK accounts on sort codes that the tables do not cover: they were not checked."""
+    """Distinct UK accounts that were not checked, as the tables do not cover their sort codes."""
 
 
 class ReportUsed(OwnDocument):
@@ -356,11 +356,11 @@ class ReportUsed(OwnDocument):
     """The name of the file that was imported."""
     sha256: str
     provided_by: str
-    """Who provided it; nothing proves that it is the bank's."""
+    """The person who provided it; nothing proves that it comes from the bank."""
     provided: str
     """When it was imported."""
     message_ids: list[str]
-    """The ids of the reports in it."""
+    """The IDs of the reports in it."""
     remarks: list[str] = []
     """Notes about the whole file, such as legal texts."""
 
@@ -370,29 +370,29 @@ REHEARSAL = "rehearse"
 
 
 class Summary(OwnDocument):
-    """The findings of a run, in one document."""
+    """The results of a run in one document."""
 
     tool_version: str
     profile: str
     environment: Environment
     simulated: bool
-    """True if the answers come from a sandbox and say nothing about any real account."""
+    """True if a sandbox answered, so that the answers say nothing about real accounts."""
     many_names_reason: str | None = None
-    """Why many names for one account were allowed; None if they were not."""
+    """The user's reason for many names of one account; None if not allowed."""
     started: str
     finished: str
     input: InputFile
     outcomes: list[OutcomeTotal]
-    """Every outcome, in the order of the documentation, including those without rows."""
+    """Every outcome in documented order, even without rows."""
     codes: list[CodeCount]
     batches: list[BatchTotal] = []
-    """The first thousand batches, in file order, of a format that has batches."""
+    """The first thousand batches in file order, if the format has batches."""
     batch_count: int = 0
-    """The number of all batches."""
+    """Number of all batches."""
     banks: list[BankOutcomes] = []
-    """Banks that answered, those with most rows first; the first thousand. Empty for a data set."""
+    """The thousand banks with the most answered rows, most first. Empty for a data set."""
     bank_count: int = 0
-    """The number of all banks."""
+    """Number of all banks."""
     parts: list[PartTotal] = []
     """All parts of a data set, unusable ones first."""
     routes: list[RouteCount]
@@ -400,31 +400,30 @@ class Summary(OwnDocument):
     saved_call_count: Annotated[int, Field(ge=0)]
     """Calls saved by asking each distinct question once."""
     attention: list[AttentionRow]
-    """No-match and not-possible rows, largest amounts first; the first thousand."""
+    """The first thousand no-match and not-possible rows, largest amounts first."""
     attention_count: int
     warnings: list[WarningRow]
     """The first thousand."""
     warning_count: int
     warning_codes: list[WarningCount] = []
-    """Every code that has rows."""
+    """Every warning code that has rows."""
     warned_match_count: int = 0
-    """Matches with a warning about the payee: a person looks at them, too."""
+    """Matches with a warning about the payee, which a person reviews too."""
     compared: Comparison | None = None
-    """The earlier runs of the comparison; None without one."""
+    """The comparison with earlier runs; None without one."""
     modulus: ModulusUsed | None = None
-    """None if the profile has no tables."""
+    """None if the profile has no modulus tables."""
     bank_reports: list[ReportUsed] = []
-    """The reports of the payer's bank that were imported, oldest first. Where nothing was asked, every answer
-    comes from them."""
+    """Imported reports of the payer's bank, oldest first. If nothing was asked, they have all answers."""
     bank_comparison: BankComparison | None = None
-    """How a check agrees with them; None where nothing was asked."""
+    """How a check agrees with these reports; None if nothing was asked."""
     complete: bool
     """False if rows are left for a later run."""
     next_step: str | None
     """When and how to continue an incomplete run."""
     given_up: bool = False
-    """True if the run is incomplete, but the same command would ask nothing: the rest had no answer in
-    several runs.
+    """True if the run is incomplete but running it again would ask nothing, as the remaining questions had no
+    answer in several runs.
     """
 
     @property
@@ -434,28 +433,28 @@ class Summary(OwnDocument):
 
     @property
     def to_look_at_count(self) -> int:
-        """Decided rows that a person must look at: not a match, or with a warning about the payee."""
+        """Decided rows that a person must review: not a match, or with a warning about the payee."""
         others = self.input.row_count - self._row_count(Outcome.MATCH) - self.undecided_count
         return others + self.warned_match_count
 
     @property
     def compares_banks(self) -> bool:
-        """True if banks can be compared: more than one, and some with several answers."""
+        """True if banks can be compared: several banks, some with several answers."""
         return self.bank_count > 1 and self.banks[0].answered_count > 1
 
     @property
     def is_bank_answered(self) -> bool:
-        """True if the payer's bank answered by its reports, and nothing was asked."""
+        """True if the payer's bank answered by its reports and nothing was asked."""
         return self.environment is Environment.BANK
 
     @property
     def is_rehearsal(self) -> bool:
-        """True if the answers were invented to try the user's own file."""
+        """True if the answers were invented for a rehearsal with the user's own file."""
         return self.simulated and self.profile == REHEARSAL
 
     @property
     def is_unasked(self) -> bool:
-        """True if no answer has come yet, so there is nothing to decide."""
+        """True if there is no answer yet, and so nothing to decide."""
         return (
             not self.complete
             and self.to_look_at_count == self._row_count(Outcome.REJECTED)
@@ -467,7 +466,7 @@ class Summary(OwnDocument):
 
     @property
     def run_id(self) -> str:
-        """Identifies these answers to this file: 32 hexadecimal digits, new after every run that wrote."""
+        """Identifies this file's answers: 32 hexadecimal digits, new after every run that writes answers."""
         codes = [f"{count.code} {count.row_count} {count.rows}" for count in self.codes]
         content = "\n".join((self.input.sha256, self.finished, *codes))
         return sha256(content.encode()).hexdigest()[:32]

@@ -1,7 +1,6 @@
 """The OAuth 2.0 client credentials grant.
 
-Source: API reference, "Authentication"; the answer is not shown there and follows RFC 6749,
-section 5.1.
+Source: API reference, "Authentication"; it does not show the answer, which follows RFC 6749, section 5.1.
 """
 
 import re
@@ -12,7 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StringConstr
 from schemas.strict import Document
 
 LIFE_MAX_S = 86_400
-"""A longer life counts as a day."""
+"""A longer life counts as one day."""
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?")
 
 
@@ -28,7 +27,7 @@ class TokenRequest(Document):
 
 
 def _bounded(life: object) -> object:
-    """The life of a token in seconds, limited; servers may send text or fractions."""
+    """Limit the life of a token in seconds; servers may send text or fractions."""
     if isinstance(life, str) and _NUMBER.fullmatch(life):
         life = float(life)
     if isinstance(life, bool) or not isinstance(life, int | float) or not life >= 0:
@@ -37,7 +36,7 @@ def _bounded(life: object) -> object:
 
 
 class TokenRefusal(Document):
-    """Why there is no token: in the form of RFC 6749, section 5.2, or as problem details."""
+    """A refusal of a token, in the form of RFC 6749, section 5.2, or as problem details."""
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -48,11 +47,11 @@ class TokenRefusal(Document):
 
 
 class TokenResponse(Document):
-    """The answer of the token endpoint; the token itself is opaque."""
+    """The token endpoint's answer; the token itself is opaque."""
 
     model_config = ConfigDict(alias_generator=None)
 
     access_token: Annotated[SecretStr, Field(min_length=1)]
     token_type: str | None = None
     expires_in: Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_bounded)] = None
-    """Seconds of life from the moment of the answer; None if the server does not state it."""
+    """Seconds of life from the time of the answer; None if the server does not state it."""

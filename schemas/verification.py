@@ -1,20 +1,20 @@
-"""The findings of `precheck verify`, as a document."""
+"""The result of `precheck verify`."""
 
 from schemas.strict import OwnDocument
 
 
 class VerifiedItem(OwnDocument):
-    """One check."""
+    """One check of `precheck verify`."""
 
     what: str
-    """The name of a file, or of the comparison."""
+    """The name of a file or comparison."""
     well: bool
     detail: str
-    """The finding, or the difference and what to do."""
+    """The result, or the difference and what to do."""
 
 
 class Verification(OwnDocument):
-    """All checks, in order."""
+    """All checks of a folder, in order."""
 
     well: bool
     """True if all checks passed."""

@@ -1,8 +1,8 @@
 """Verification of Payee, VoP Gateway 1.0.2 and VoP Standard 1.0.0: the name check by IBAN.
 
 Source: API reference, "VoP Gateway and VoP Standard: VerificationOfPayeeRequest",
-"VerificationOfPayeeResponse" and "VoP outcomes". Where the reference says "not shown", the
-choice made here is recorded in docs/api-notes.md.
+"VerificationOfPayeeResponse" and "VoP outcomes". Where the reference says "not shown", docs/api-notes.md
+records our choice.
 """
 
 from enum import StrEnum
@@ -55,7 +55,7 @@ class IdMatch(StrEnum):
 
 
 class Request(Document):
-    """A part of a request: members outside the reference are mistakes."""
+    """A part of a request; members outside the reference are mistakes."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -103,7 +103,7 @@ class PartyAccount(Request):
 
 
 class FinancialInstitutionId(Request):
-    """A bank, by its BIC of eleven characters."""
+    """A bank, identified by its BIC of eleven characters."""
 
     bicfi: Bic11
 
@@ -115,19 +115,19 @@ class Agent(Request):
 
 
 class GatewayRequest(Request):
-    """The body of a VoP Gateway request: the gateway finds the responder from the IBAN."""
+    """The body of a VoP Gateway request; the gateway finds the responder from the IBAN."""
 
     party: Party
     party_account: PartyAccount
 
 
 class StandardRequest(GatewayRequest):
-    """Body of a VoP Standard request, which names both banks; this client always sends both."""
+    """The body of a VoP Standard request, which names both banks; this client always sends both."""
 
     party_agent: Agent | None = None
     requesting_agent: Agent | None = None
     unstructured_remittance_information: list[Text] | None = None
-    """Remittance text; the item type is not shown and is taken to be a string."""
+    """Remittance text; the reference does not show the item type, assumed to be a string."""
 
 
 class VerificationOfPayeeResponse(Document):

@@ -1,1 +1,1 @@
-"""Files and child processes, whatever they hold: atomic writing, confined parsing, memory, locks."""
+"""Files and child processes of any content: atomic writing, confined parsing, memory, locks."""

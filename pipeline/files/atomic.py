@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, readable by their owner only unless stated otherwise."""
+"""Write files that appear whole or not at all, readable only by their owner unless stated otherwise."""
 
 import io
 import os
@@ -16,7 +16,7 @@ _PART = ".part"
 
 @contextmanager
 def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
-    """Write a file under another name, and rename it once it is synced to disk. Its folder must exist.
+    """Write a file under another name and rename it once it is synced to disk. Its folder must exist.
 
     The file is open for writing and reading, so the caller can check it before it appears. If the block
     raises, the partial file is deleted, and an earlier file of this name is unchanged. Only files without
@@ -47,7 +47,7 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
 
 @contextmanager
 def write_folder_atomically(path: Path) -> Iterator[Path]:
-    """Write the files of a folder, which gets its name at the end of the block; as `write_atomically`."""
+    """Write the files of a folder, which gets its name when the block ends; else as `write_atomically`."""
     part = partial_name(path)
     try:
         delete(part)
@@ -72,7 +72,7 @@ def delete(path: Path) -> None:
 
 
 def partial_name(path: Path) -> Path:
-    """The name of a file while it is written; a killed process leaves it behind."""
+    """Return the name of a file while it is written; a killed process leaves such a file behind."""
     return path.with_name(path.name + _PART)
 
 
@@ -83,7 +83,7 @@ def _new_file(part: Path) -> io.BufferedRandom:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the folder, to make a rename in it durable."""
+    """Sync a folder, which makes a rename in it durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

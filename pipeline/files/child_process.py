@@ -1,12 +1,12 @@
-"""Options and environment of our child processes: enough to run our modules, and no secret."""
+"""Options and environment of our child processes: enough to run our modules, without secrets."""
 
 import os
 import sys
 
 INTERPRETER = (sys.executable, "-I" if sys.flags.isolated else "-P")
-"""-P: a module in the working folder must not be imported as ours.
+"""-P, so that a module in the working folder is not imported as ours.
 
--I if this process has it: PYTHONPATH is ignored too.
+-I, which also ignores PYTHONPATH, if this process has it.
 """
 
 _NEEDED = frozenset(
@@ -15,5 +15,5 @@ _NEEDED = frozenset(
 
 
 def environment() -> dict[str, str]:
-    """The variables that an interpreter needs to find itself and its packages; no credentials."""
+    """Return the variables that an interpreter needs to find itself and its packages; no credentials."""
     return {name: value for name, value in os.environ.items() if name in _NEEDED or name.startswith("PYTHON")}

@@ -1,7 +1,7 @@
-"""Compressed files: gzip, or a ZIP with one payment file or some bank reports.
+"""Read and write compressed files: gzip, or a ZIP with one payment file or some bank reports.
 
-They are unpacked piece by piece under limits of size and ratio, so a zip bomb is refused before it is in
-memory. Output files are packed like the input, with reproducible bytes.
+Files are unpacked piece by piece under limits of size and ratio, so that a zip bomb is refused before it is
+in memory. Output files are packed like the input, with reproducible bytes.
 """
 
 import io
@@ -17,10 +17,10 @@ from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 8 * 1024**3
 RATIO_MAX = 200
-"""Limit of unpacked to packed size: the most repetitive pain.001 measured had 40."""
+"""Limit of unpacked to packed size; it was 40 for the most repetitive pain.001 measured."""
 
 DOCUMENTS_MAX = 1_000
-"""Files in one ZIP: a bank sends a report for each message, or for each batch."""
+"""Most files in one ZIP; a bank may send a report for each message or batch."""
 _SMALL_BYTES = 1024**2
 """Files up to this size are never bombs, whatever their ratio."""
 _PIECE_BYTES = 256 * 1024
@@ -34,11 +34,11 @@ _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _OF_WORKBOOKS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"mimetype")
 _NAME_AT = 30
-"""The offset of the first file's name in a ZIP."""
+"""Offset of the first file's name in a ZIP."""
 _NOBODYS = ("__MACOSX/", ".DS_Store")
 """Names of files that archivers add."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a ZIP can record; a copy does not reveal when it was made."""
+"""The earliest time that a ZIP can record, so that a copy does not reveal when it was made."""
 _LEVEL = 6
 
 
@@ -54,11 +54,11 @@ class UnpackedFile(NamedTuple):
 
     data: bytes
     compression: Compression
-    member: str | None  # the name of the file in the ZIP; None for gzip
+    member: str | None  # name of the file in the ZIP; None for gzip
 
 
 def sniff(head: bytes) -> Compression | None:
-    """The compression of a file, by its first bytes; None for plain files and workbooks (also ZIPs)."""
+    """Return the compression of a file by its first bytes; None for plain files and workbooks (also ZIPs)."""
     if head.startswith(_GZIP_MAGIC):
         return Compression.GZIP
     if head.startswith(_ZIP_MAGIC) and not head[_NAME_AT:].startswith(_OF_WORKBOOKS):
@@ -95,7 +95,7 @@ def unpacked(
 def unpacked_documents(
     data: bytes, compression: Compression, *, where: str, unpacked_bytes_max: int = UNPACKED_BYTES_MAX
 ) -> list[bytes]:
-    """All documents of a file, at most `DOCUMENTS_MAX`; the limits of one file hold for all together.
+    """Unpack at most `DOCUMENTS_MAX` documents, under the limits of a single file.
 
     Raises:
         InputError: as `unpacked`; also if a ZIP is empty, or holds too much.
@@ -115,7 +115,7 @@ def unpacked_documents(
 
 
 class _Meter:
-    """Joins pieces within the limits."""
+    """Joins pieces up to the limits."""
 
     def __init__(self, where: str, packed_bytes: int, limit: int) -> None:
         self._where, self._packed_bytes, self._limit = where, packed_bytes, limit
@@ -139,7 +139,7 @@ class _Meter:
 
 
 def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
-    """The pieces of all parts of a gzip file, which may be several concatenated ones."""
+    """Yield the pieces of a gzip file, which may be several joined ones."""
     position = 0
     while position < len(data):
         if not data.startswith(_GZIP_MAGIC, position):
@@ -148,7 +148,7 @@ def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
             return
         stream = zlib.decompressobj(_GZIP_WITH_HEADER)
         while not stream.eof:
-            # Only the rest of a small piece is copied each time, not that of the whole file.
+            # Each time only the rest of a small piece is copied, not the rest of the file.
             packed = stream.unconsumed_tail
             if not packed:
                 packed = data[position : position + _PACKED_PIECE_BYTES]
@@ -171,13 +171,13 @@ def _archive(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             yield archive
-    # The errors of zipfile for damage, depending on the damaged part.
+    # zipfile's errors for damage, depending on the damaged part.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError):
         raise _damaged(where) from None
 
 
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """The files in a ZIP, without those that archivers add."""
+    """Return the files in a ZIP, without those that archivers add."""
     return [
         each
         for each in archive.infolist()
@@ -195,7 +195,7 @@ def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
 
 
 def _fit(member: zipfile.ZipInfo, where: str) -> zipfile.ZipInfo:
-    """A member that can be unpacked here, or an InputError."""
+    """Return a member if it can be unpacked here (InputError: it cannot)."""
     if member.compress_type not in _METHODS:
         raise InputError(Sentence("files.holds_several", where=where))
     if member.flag_bits & _ENCRYPTED:
@@ -204,7 +204,7 @@ def _fit(member: zipfile.ZipInfo, where: str) -> zipfile.ZipInfo:
 
 
 def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """The pieces of a member. zipfile stops at the declared size, and compares the checksum."""
+    """Yield the pieces of a member. zipfile stops at the declared size and compares the checksum."""
     byte_count = 0
     with archive.open(member) as file:
         while piece := file.read(_PIECE_BYTES):
@@ -215,7 +215,7 @@ def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[byt
 
 
 def pack(data: bytes, compression: Compression, file: IO[bytes], *, member: str) -> None:
-    """Compress into an empty file, and read it back; the bytes do not depend on time or machine.
+    """Compress into an empty file and read it back; the bytes do not depend on time or machine.
 
     `member` is the name of the content in a ZIP; gzip has none.
 

@@ -1,9 +1,9 @@
 """Parse risky files in a child process with a limit on its memory.
 
-A few changed bytes can make some parsers abort the process, or request too much memory. A child parses such
-files; at worst the child dies, and the user gets an error. The table comes back through a pipe as Arrow IPC,
-part by part, so that no process holds it twice. Nothing is written to disk, and the child's environment has
-no secrets.
+A few changed bytes can make some parsers abort the process or request too much memory. A child process parses
+such files; at worst it dies, and the user gets an error. The table comes back through a pipe as Arrow IPC in
+parts, so that no process holds it twice. Nothing is written to disk, and the child's environment has no
+secrets.
 """
 
 import importlib
@@ -28,19 +28,19 @@ from pipeline.files.memory import GIB, memory_max_bytes
 from pipeline.wording import Sentence, require_words
 
 MEMORY_MIN_BYTES = 2 * GIB
-"""Enough for a small file that was compressed a thousandfold; the libraries take a sixth of it."""
+"""Enough for a small file that was compressed a thousandfold; libraries take a sixth of it."""
 MEMORY_PER_BYTE = 32
 """Additional memory per byte of the file: columns may be compressed, and are held twice during transfer."""
 CPU_MAX_S = 600
 """A file of 8 GiB takes a few minutes; a longer parse would never end."""
 REFUSAL_BYTES_MAX = 4_000
-"""Limit of a child's report about a file; a hostile file may control the child."""
+"""Limit of a child's refusal; a hostile file may control the child."""
 NO_OPTIONS: Mapping[str, str | int | None] = {}
 
 _LENGTH_BYTES = 8
 _REFUSED = 3
 """The exit status of a child that sends a `RefusedFile`."""
-# The limit is on address space, and by default allocators reserve gigabytes that they never use.
+# The limit is on address space, of which allocators by default reserve gigabytes that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "1",
@@ -59,7 +59,7 @@ class RefusedFile(NamedTuple):
 
     @classmethod
     def received(cls, data: bytes) -> Self:
-        """The child's refusal (ValueError: it is unknown to the catalogues)."""
+        """Read the child's refusal (ValueError: it is not in the catalogues)."""
         match json.loads(data):
             case [reason, *advice]:
                 refusal = cls(Sentence.of_data(reason), tuple(map(Sentence.of_data, advice)))
@@ -77,14 +77,14 @@ def parse_confined(
     what: Sentence,
     options: Mapping[str, str | int | None] = NO_OPTIONS,
 ) -> pl.DataFrame:
-    """Parse a file in a child process; only the child holds an open file in memory.
+    """Parse a file in a child process; only the child holds the content of an open file.
 
     The module has a `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`, which yields one or more parts
     with the same columns. Its InputError is passed on, with `where` before the reason, and with its advice if
-    that is text; any other error is reported as damage to `what` the file should be.
+    that is text. Any other error is reported as damage; `what` names the kind of file.
 
     Raises:
-        InputError: it cannot be parsed, or not within the limits.
+        InputError: it cannot be parsed within the limits, or at all.
     """
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * _size(data))
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
@@ -132,12 +132,12 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
 
 
 def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | RefusedFile | None:
-    """Read the table that a child sends in parts, or its refusal instead; None for neither.
+    """Read the table that a child sends in parts, or its refusal; None if it sends neither.
 
     Each part is preceded by its length; a length of 0 precedes a refusal.
 
     Raises:
-        MemoryError: the parts exceed the limit, and would fill this process instead of its child.
+        MemoryError: the parts exceed the limit and would fill this process instead of its child.
     """
     parts, table_bytes = [], 0
     try:
@@ -160,7 +160,7 @@ def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | R
 
 
 def main() -> None:
-    """Child process: reads bytes from standard input, writes a table in parts to standard output."""
+    """Run the child process: read bytes from standard input, write a table in parts to standard output."""
     request = json.loads(sys.argv[1])
     limit_bytes = request["memory_max_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))

@@ -1,4 +1,4 @@
-"""Prevent core dumps: they would hold payments and secrets.
+"""Prevent core dumps, which would hold payments and secrets.
 
 Children inherit the limit on core files. The limit does not bind programs to which the kernel pipes dumps
 (systemd-coredump, apport); against those, Linux has a process flag, which each child sets for itself.
@@ -12,7 +12,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def forbid_core_dumps() -> None:
-    """Forbid dumps of this process, and core files of its children."""
+    """Forbid core dumps of this process, and core files of its children."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

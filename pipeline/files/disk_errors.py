@@ -14,25 +14,25 @@ from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckErr
 from pipeline.wording import Sentence
 
 TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of the system when a process, or a computer, has too many open files."""
+"""System errors for too many open files in a process or on a computer."""
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-# CANTOPEN: SQLite does not report why it could not create a journal; if it has read the file before, a full
-# disk is likely.
+# CANTOPEN: SQLite does not report why it could not create a journal; after it has read the file, a full disk
+# is likely.
 _SQLITE_FULL_OR_FAILED = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 )
 
 
 def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
-    """True if the disk is full or failing. Other errors of SQLite concern the content of the file."""
+    """True if the disk is full or failing; other SQLite errors concern the content of the file."""
     if isinstance(error, OSError):
         return error.errno in _FULL_OR_FAILED
-    # The low byte is the kind; an error of the module itself has no code.
+    # The low byte is the kind; errors of the module itself have no code.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_FULL_OR_FAILED
 
 
 def is_of_an_output(error: OSError) -> bool:
-    """True if a stream failed, a disk is full or files are too few; writers report other errors of files.
+    """True if a stream failed, a disk is full or too many files are open; writers report other errors.
 
     >>> is_of_an_output(BrokenPipeError(32, "Broken pipe")), is_of_an_output(OSError(13, "No", "some file"))
     (True, False)
@@ -41,7 +41,7 @@ def is_of_an_output(error: OSError) -> bool:
 
 
 def is_expected_end(end: BaseException) -> bool:
-    """True if an end is expected: an error of `errors`, a request to exit, or a failed output."""
+    """True if an end is expected: an error from `errors`, a request to exit, or a failed output."""
     if isinstance(end, OSError):
         return is_of_an_output(end)
     # A panic of polars is no `Exception`.
@@ -49,7 +49,7 @@ def is_expected_end(end: BaseException) -> bool:
 
 
 def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
-    """The error for a write that failed."""
+    """Return the error for a write that failed."""
     return DiskError(Sentence("files.cannot_written_make", path=path, reason=_reason(error)))
 
 
@@ -60,7 +60,7 @@ OTHER_WORK_FOLDER = Sentence("advice.other_work_folder")
 def not_writable(
     path: Path, error: OSError, *, otherwise: Sentence = OTHER_FOLDER
 ) -> DiskError | OutputError | IncompleteError:
-    """The error for a file that cannot be written, and alternatives to making room on the disk."""
+    """Return the error for a file that cannot be written; `otherwise` is advice besides making room."""
     if error.errno in TOO_FEW_FILES:
         return IncompleteError(Sentence("transport.too_few_files"))
     if is_full_or_failed(error):
@@ -69,7 +69,7 @@ def not_writable(
 
 
 def refuse_non_file(path: Path) -> None:
-    """Refuse to write if a link, folder or device has the name, or no file can be created (OutputError)."""
+    """Refuse to write if a link, folder or device has the name or no file can be created (OutputError)."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -84,7 +84,7 @@ def refuse_non_file(path: Path) -> None:
 
 
 def kind_of_non_file(found: os.stat_result) -> Sentence | None:
-    """The kind of a path that is not a regular file with one name (a second may be another user's)."""
+    """Return the kind of a path other than a regular file with one name (a second may be another user's)."""
     if stat.S_ISLNK(found.st_mode):
         return Sentence("files.symbolic_link")
     if not stat.S_ISREG(found.st_mode):
@@ -93,7 +93,7 @@ def kind_of_non_file(found: os.stat_result) -> Sentence | None:
 
 
 def sqlite_code(error: sqlite3.Error) -> str:
-    """SQLite's code of an error, such as SQLITE_CORRUPT: its message is English."""
+    """Return SQLite's code for an error, such as SQLITE_CORRUPT, as its message is always English."""
     return getattr(error, "sqlite_errorname", type(error).__name__)
 
 

@@ -1,6 +1,6 @@
 """Divide a large Parquet file into parts, in a child process that holds only a small piece of it.
 
-As in `files.confined`, the child that reads the untrusted file has no secrets and limited memory.
+As in `files.confined`, the child that reads the untrusted file has limited memory and no secrets.
 """
 
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 _MEMORY_BYTES = 4 * GIB
-"""Limit of address space: some pages of every column, and the libraries."""
+"""Limit of address space, for some pages of every column and the libraries."""
 _ROWS_AT_ONCE = 65_536
 _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.dividing import main; main()")
 
@@ -54,7 +54,7 @@ def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
 
 
 def main() -> None:
-    """Child process: reads a file from standard input, writes parts to a folder."""
+    """Run the child process: read a file from standard input, write parts to a folder."""
     from pyarrow import parquet
 
     request = json.loads(sys.argv[1])

@@ -1,4 +1,4 @@
-"""How far a compressed file may expand: a value that all rows share takes little room in a file.
+"""Limit how far a compressed file may expand: a value that all rows share takes little room in a file.
 
 The declared size of a file is not trusted. The child that parses the file counts its cells before it sends
 any to the parent, and stops as soon as there are too many.
@@ -14,23 +14,23 @@ from pipeline.files.memory import memory_max_bytes
 from pipeline.wording import Sentence
 
 RECORD_BYTES_MAX = 65_536
-"""Limit of one row in any format: no payment is longer."""
+"""Longest row in any format; no payment is longer."""
 CELL_BYTES = 16
-"""The memory of a cell besides its text, even if empty."""
+"""Memory of a cell in addition to its text, even if empty."""
 
 _MIB = 1024**2
 _TABLE_BYTES_MIN = 256 * _MIB
-"""How far the smallest file may expand: a million short, equal rows."""
+"""Limit for the smallest file: a million short, equal rows."""
 _TABLE_PER_BYTE = 64
 """Additional memory per byte of the file; a file of payments grows 5 to 30 times."""
 _COUNTING_BYTES = 192 * _MIB
 _COUNTING_PER_BYTE = 32
-"""Additional memory per byte: pages are unpacked one by one, but a column may be a single page."""
+"""Additional memory per byte; pages are unpacked one by one, but a column may be a single page."""
 _OWN_PAGES = Path("/proc/self/statm")
 
 
 def table_bytes_max(file_bytes: int) -> int:
-    """The limit for a file's cells in bytes, `CELL_BYTES` for each included: at most half of the memory."""
+    """Return the limit for all cells in bytes, with `CELL_BYTES` for each; at most half of the memory."""
     return min(_TABLE_BYTES_MIN + _TABLE_PER_BYTE * file_bytes, memory_max_bytes() // 2)
 
 
@@ -42,7 +42,7 @@ class SizeBudget:
         self._bytes = 0
 
     def add(self, *, text_bytes: int, cell_count: int) -> None:
-        """Count some cells; an InputError if they exceed what a file of this size may expand to."""
+        """Count some cells (InputError: more than a file of this size may hold)."""
         self._bytes += text_bytes + CELL_BYTES * cell_count
         if self._bytes > self._bytes_max:
             raise InputError(Sentence("files.cells_expand_more", bytes_max=self._bytes_max / _MIB))
@@ -56,12 +56,12 @@ def refuse_long_row(byte_count: int, where: str) -> None:
 
 @contextmanager
 def little_memory(file_bytes: int) -> Iterator[None]:
-    """Limit the memory growth of this process while it counts; only a huge expansion needs more.
+    """Limit the memory growth of this process while it counts cells; only a huge expansion needs more.
 
-    On systems that do not report the size of a process, only the limit of the whole process applies.
+    On systems that do not report a process's size, only the limit of the whole process applies.
 
     Raises:
-        InputError: it needed more.
+        InputError: the process needed more.
     """
     before = resource.getrlimit(resource.RLIMIT_AS)
     room = _COUNTING_BYTES + _COUNTING_PER_BYTE * file_bytes

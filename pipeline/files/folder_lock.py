@@ -1,4 +1,4 @@
-"""The lock on the folder of a run: exclusive for writers, shared by readers."""
+"""The lock on the folder of a run, exclusive for writers and shared by readers."""
 
 import fcntl
 import json
@@ -18,14 +18,14 @@ _CONTENT_BYTES_MAX = 4096
 
 @contextmanager
 def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Iterator[None]:
-    """Lock the folder for this process alone, creating it if it is missing.
+    """Lock the folder for this process alone; create it if missing.
 
-    The lock ends with the process, however that ends. Its file stays: if it were unlinked, two processes
-    could each lock a different file.
+    The lock ends with the process, whatever ends that. The lock file stays: if it were unlinked, two
+    processes could each lock a different file.
 
     Raises:
         LockedError: another process works in the folder; `otherwise` are alternatives to waiting.
-        OutputError: as `require_ours`.
+        OutputError: as in `require_ours`.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_ours(folder)
@@ -43,7 +43,7 @@ def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Ite
 
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
-    """Lock out runs, but not readers, or a LockedError. A copied folder may lack the lock file."""
+    """Lock out runs but not readers (LockedError: a run is active). A copied folder may have no lock file."""
     try:
         lock = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -60,12 +60,12 @@ _ELSEWHERE = (Sentence("advice.other_folder"),)
 
 
 def refuse_open(folder: Path, *, within: bool = False, advice: Sequence[Sentence] = _ELSEWHERE) -> None:
-    """Refuse to write into a folder, or into one within it, where any user may put other files (OutputError).
+    """Refuse to write into a folder, or one within it, if any user may put files there (OutputError).
 
     In a folder with the sticky bit, such as /tmp, users cannot replace each other's files. But another user
     may have created a folder there, and could replace our files or redirect a link.
     """
-    with suppress(OSError):  # a folder that cannot be read cannot be written to either
+    with suppress(OSError):  # an unreadable folder cannot be written to either
         mode = folder.stat().st_mode
         if mode & S_IWOTH and not (within and mode & S_ISVTX):
             raise OutputError(Sentence("files.others_can_write", folder=folder), advice=advice)
@@ -76,7 +76,7 @@ def refuse_open(folder: Path, *, within: bool = False, advice: Sequence[Sentence
 
 
 def _leading_to(folder: Path, links: frozenset[Path] = frozenset()) -> Iterator[Path]:
-    """The folder, and each folder and link on the path to it; links in a loop once."""
+    """Yield the folder, and each folder and link on the path to it; links in a loop once."""
     for path in (*reversed(folder.parents), folder):
         yield path
         if path.is_symlink() and path not in links:
@@ -84,10 +84,10 @@ def _leading_to(folder: Path, links: frozenset[Path] = frozenset()) -> Iterator[
 
 
 def require_ours(folder: Path) -> None:
-    """Refuse a folder that all users can write to, or in which another program's file has the lock's name.
+    """Refuse a folder that all users can write to, or with another program's file in place of the lock.
 
     Raises:
-        OutputError: the lock is not a plain file, or its content is not of this tool; or as `refuse_open`.
+        OutputError: the lock is not a plain file, its content is not this program's, or as in `refuse_open`.
     """
     refuse_open(folder)
     path = folder / LOCK
@@ -133,7 +133,7 @@ def _owner(lock: int) -> Sentence:
 
 
 def _owner_in(content: bytes) -> Sentence | None:
-    """The owner of a lock, by its content; None if `locked` did not write it."""
+    """Return the owner of a lock by its content; None if `locked` did not write it."""
     try:
         owner = json.loads(content)
         since = f"{owner['started_at'][:19].replace('T', ' ')} UTC"

@@ -1,4 +1,4 @@
-"""The available memory, so that too large a file is refused before the process is killed."""
+"""Find the available memory, so that too large a file is refused before the process is killed."""
 
 import ctypes
 import os
@@ -11,7 +11,7 @@ from pipeline.wording import Sentence
 
 GIB = 1024**3
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
-"""The file with a container's memory limit (cgroup v2); "max" or no file if there is none."""
+"""The file with a container's memory limit (cgroup v2); without a limit "max", or no file."""
 
 
 _RESERVED_BYTES = GIB // 2
@@ -19,11 +19,11 @@ _RESERVED_BYTES = GIB // 2
 
 
 def memory_max_bytes() -> int:
-    """The memory that this process can use: the least of the machine's, the container's and its own limit."""
+    """Return the memory that this process can use: the least of machine, container and own limit."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     own, _ = resource.getrlimit(resource.RLIMIT_AS)
     if own != resource.RLIM_INFINITY:
-        # A limit of address space: allocators reserve twice what they use.
+        # The limit is on address space, and allocators reserve twice what they use.
         limits.append(max(0, own - _RESERVED_BYTES) // 2)
     try:
         container = _CGROUP.read_text("ascii").strip()
@@ -35,7 +35,7 @@ def memory_max_bytes() -> int:
 
 
 def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
-    """Refuse a file too large for this machine, at `per_byte` memory for each of its bytes (InputError)."""
+    """Refuse a file that is too large for this machine at `per_byte` bytes per file byte (InputError)."""
     needed, there = byte_count * per_byte, memory_max_bytes()
     if needed > there:
         raise InputError(
@@ -50,15 +50,14 @@ def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
 
 
 _ARENA_MAX, _MMAP_THRESHOLD = -8, -3
-"""Parameters of `mallopt` in the GNU C library."""
+"""Parameters for `mallopt` in the GNU C library."""
 _KEPT_BYTES_MAX = 128 * 1024
 
 
 def give_freed_memory_back() -> None:
-    """Return large blocks to the system once they are free, in every thread.
+    """Make every thread return large blocks to the system once they are free.
 
-    For long-lived processes: by default each thread keeps freed memory for later. Other C libraries keep
-    their behaviour.
+    For long-lived processes: by default each thread keeps freed memory. No effect on other C libraries.
     """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)

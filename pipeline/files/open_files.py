@@ -1,4 +1,4 @@
-"""How many files and connections this process may have open at a time."""
+"""The number of files and connections that this process may have open."""
 
 import resource
 
@@ -6,11 +6,11 @@ from pipeline.errors import ConfigurationError
 from pipeline.wording import Sentence
 
 _NEEDED = 32
-"""Open files of any command with connections, at one request at a time to each of two servers."""
+"""Open files that a command needs to send one request at a time to each of two servers."""
 
 
 def open_files_allowed(wanted: int) -> int:
-    """Allow this process `wanted` open files, or as many as the system permits; return how many."""
+    """Allow this process `wanted` open files, or as many as the system permits; return the number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
@@ -20,6 +20,6 @@ def open_files_allowed(wanted: int) -> int:
 
 
 def require_open_files() -> None:
-    """Refuse to begin if the system allows too few open files (ConfigurationError)."""
+    """Refuse to start if the system allows too few open files (ConfigurationError)."""
     if (allowed := open_files_allowed(_NEEDED)) < _NEEDED:
         raise ConfigurationError(Sentence("files.too_few_allowed", allowed=allowed, needed=_NEEDED))

@@ -1,6 +1,6 @@
-"""Parse the rows of a Parquet file in a child: see `files.confined`.
+"""Parse the rows of a Parquet file in a child process: see `files.confined`.
 
-Separate from its format, whose package takes longer to load than a small file takes to parse.
+Separate from the format, whose package takes longer to load than a small file takes to parse.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 _ROWS_COUNTED_AT_ONCE = 1024
-"""At the longest permitted row, 64 MiB."""
+"""64 MiB if all rows have the longest permitted length."""
 
 
 def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataFrame]:
-    """Parse a Parquet file, in the child, one row group after the other.
+    """Parse a Parquet file in the child process, one row group after the other.
 
-    A file names its columns twice, once for all and again in every row group, and no checksum is on either:
-    two libraries must agree on how many rows its row groups have. The cells may take `bytes_max`, as
-    `expansion.table_bytes_max` gives it. If there are more than `columns_max` columns, the headers stay
-    unchanged, for the caller to refuse.
+    A file names its columns twice, once for all and again in every row group, without checksums, so two
+    libraries must agree on the number of rows in each row group. The cells may take `bytes_max` bytes, from
+    `expansion.table_bytes_max`. With more than `columns_max` columns the headers stay unchanged, for the
+    caller to refuse.
 
     Raises:
-        InputError: a sentence for the user, without the name of the file; before anything is returned.
-        Exception, PanicException: as the libraries; a damaged file may raise any of them.
+        InputError: a sentence for the user, without the file's name; raised before anything is yielded.
+        Exception, PanicException: from the libraries; a damaged file may raise any error.
     """
     headers, row_counts = _counted(data, bytes_max, columns_max)
     # Bytes, not a path: polars would treat * and [ in a path as a pattern.
@@ -50,7 +50,7 @@ def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataF
 
 
 def _headers(names: Sequence[str]) -> list[str]:
-    """The unique names of the columns, or an InputError; a blank one is named by its position, as in CSV."""
+    """Return the column names, blank ones named by position as in CSV (InputError: repeated names)."""
     headers = [name if name.strip() else f"column_{position}" for position, name in enumerate(names, start=1)]
     for position, header in enumerate(headers, start=1):
         if (first := headers.index(header) + 1) < position:
@@ -59,12 +59,12 @@ def _headers(names: Sequence[str]) -> list[str]:
 
 
 def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], Sequence[int]]:
-    """The headers, and each row group's number of rows as the second library counts them, row by row.
+    """Return the headers, and the number of rows of each row group as the second library counts them.
 
-    That library unpacks in small pieces, so a value that many rows share is never repeated in memory; it also
+    That library unpacks in small pieces, so a value that many rows share is never repeated in memory. It also
     verifies page checksums, if present.
     """
-    import pyarrow as pa  # only the child needs it
+    import pyarrow as pa  # only the child process needs it
     from pyarrow import parquet
 
     with little_memory(len(data)):

@@ -1,4 +1,4 @@
-"""Read files in folders that others can write to: reading a pipe there would block for ever."""
+"""Read files in folders that others can write to; reading a pipe there would block forever."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from pipeline.wording import Sentence
 
 
 def open_plain(path: Path) -> BufferedReader:
-    """Open a file to read it (OSError: it cannot be read, or is not a plain file)."""
+    """Open a file for reading (OSError: it cannot be read, or is not a plain file)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -25,5 +25,5 @@ def plain_bytes(path: Path) -> bytes:
 
 
 def real_path(path: Path) -> Path:
-    """The resolved path; link loops stay unresolved, whereas `Path.resolve` raises before Python 3.13."""
+    """Resolve a path; loops of links stay unresolved, whereas `Path.resolve` raises before Python 3.13."""
     return Path(os.path.realpath(path))

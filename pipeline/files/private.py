@@ -1,4 +1,4 @@
-"""Files and folders that only their owner can read, from the first byte on, whatever the umask."""
+"""Create files and folders that only their owner can read, from the first byte on, whatever the umask."""
 
 import fcntl
 import os
@@ -13,10 +13,10 @@ from pipeline.wording import Sentence
 
 
 def user_folder(of: Callable[[str], Path]) -> Path:
-    """The user's folder of one kind, such as `platformdirs.user_state_path`.
+    """Return a folder of the user, such as `platformdirs.user_state_path`.
 
     Raises:
-        ConfigurationError: the user has no home, as in a container with an unknown user id.
+        ConfigurationError: the user has no home, as in a container with an unknown user ID.
     """
     try:
         return of("payee-precheck")
@@ -37,7 +37,7 @@ def make_folder(folder: Path) -> None:
 
 
 def is_private(found: os.stat_result) -> bool:
-    """True if only we or one of our groups can read it, and root or we own it, as for Kubernetes secrets."""
+    """True if root or we own it and only we or our groups can read it, as with Kubernetes secrets."""
     if not found.st_mode & 0o077:
         return True
     of_ours = found.st_uid in {0, os.geteuid()} and found.st_gid in {os.getegid(), *os.getgroups()}
@@ -45,14 +45,14 @@ def is_private(found: os.stat_result) -> bool:
 
 
 def opened(path: Path, flags: int) -> BinaryIO:
-    """Open a file to write, with extra flags such as O_APPEND; mode 0600, links are not followed."""
+    """Open a file for writing with mode 0600 and extra flags such as O_APPEND; links are not followed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
     return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "wb")
 
 
 @contextmanager
 def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
-    """Hold the lock of a file, made if it is missing, until the block ends. LOCK_NB does not wait for it.
+    """Hold a lock on a file, created if missing, until the block ends. LOCK_NB does not wait for the lock.
 
     Raises:
         BlockingIOError: another process has it, with LOCK_NB.

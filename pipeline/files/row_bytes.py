@@ -1,4 +1,4 @@
-"""The size in bytes of each row's cells, in an Arrow batch.
+"""Measure the bytes of each row's cells in an Arrow batch.
 
 Text and bytes count by their length, nested values by their content.
 """
@@ -8,7 +8,7 @@ from pyarrow import compute
 
 
 def row_bytes(batch: pa.RecordBatch) -> pa.Array:
-    """The bytes of each row of a batch, all cells together; 64-bit integers."""
+    """Return the bytes of each row of a batch, all cells together, as 64-bit integers."""
     return _sum([_cell_bytes(column) for column in batch.columns], batch.num_rows)
 
 
@@ -20,7 +20,7 @@ def _sum(columns: list[pa.Array], row_count: int) -> pa.Array:
 
 
 def _cell_bytes(column: pa.Array) -> pa.Array:
-    """The bytes of each cell of a column; 0 if it is null."""
+    """Return the bytes of each cell of a column; 0 if null."""
     kind = column.type
     if isinstance(column, pa.ExtensionArray):
         return _cell_bytes(column.storage)
@@ -51,12 +51,12 @@ def _of_nested(column: pa.Array) -> pa.Array:
 
 
 def _of_lists(column: pa.Array) -> pa.Array:
-    """The bytes of each list: the sum of its items, and one more per item, so that none is free."""
+    """Return the bytes of each list: its items' bytes plus one per item, so that no item is free."""
     bytes_until = _running(compute.add(_cell_bytes(column.flatten()), 1))
     counts = compute.fill_null(compute.list_value_length(column).cast(pa.int64()), 0)
     return compute.pairwise_diff(bytes_until.take(_running(counts))).slice(1)
 
 
 def _running(numbers: pa.Array) -> pa.Array:
-    """The cumulative sums, starting with 0."""
+    """Return the cumulative sums, starting with 0."""
     return pa.concat_arrays([pa.array([0], pa.int64()), compute.cumulative_sum(numbers)])

@@ -1,8 +1,8 @@
-"""The detached signature of a manifest: the holder of a private key vouches for the folder.
+"""The detached signature of a manifest, by which the holder of a private key vouches for the folder.
 
 `manifest.json.sig` holds the 64 bytes of the Ed25519 signature (RFC 8032) of the bytes of `manifest.json`,
-which has the hashes of all other files: a holder of the public key detects any change of them. A manifest
-loses its signature before it is rewritten, so an existing signature always verifies.
+which has the hashes of all other files: a holder of the public key detects any change to them. The signature
+is removed before a manifest is rewritten, so an existing signature always verifies.
 """
 
 from hashlib import sha256
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class PublicKey:
-    """A key that verifies signatures. Made by `read`, or by `Signer.public_key`."""
+    """A key that verifies signatures. Use `read` or `Signer.public_key` to make one."""
 
     def __init__(self, key: "Ed25519PublicKey") -> None:
         self._key = key
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read one from a PEM file (ConfigurationError: it has no Ed25519 public key)."""
+        """Read a key from a PEM file (ConfigurationError: it has no Ed25519 public key)."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -47,13 +47,13 @@ class PublicKey:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the key in DER, in hexadecimal digits."""
+        """SHA-256 of the key in DER, in hexadecimal."""
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
         return sha256(self._key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
     def verifies(self, folder: Path, manifest: bytes) -> bool:
-        """True if the signature in the folder of a run is that of these bytes by this key.
+        """True if the folder of a run has this key's signature of these bytes.
 
         Raises:
             DiskError: it cannot be read, or is missing.
@@ -72,7 +72,7 @@ class PublicKey:
 
 
 class Signer:
-    """A private key that signs manifests. Made by `read`; the key is never shown."""
+    """A private key that signs manifests. Use `read` to make one; the key is never shown."""
 
     def __init__(self, path: Path, key: "Ed25519PrivateKey") -> None:
         self.path = path
@@ -119,11 +119,11 @@ class Signer:
         return PublicKey(self._key.public_key())
 
     def has_signed(self, folder: Path) -> bool:
-        """True if the manifest in the folder of a run has a signature of this key."""
+        """True if the manifest in the folder of a run is signed by this key."""
         return is_signed(folder) and self.public_key.verifies(folder, manifest_bytes(folder))
 
     def sealing_key(self, run_key: bytes) -> bytes:
-        """The key that seals the lines of one ledger: HKDF (RFC 5869), 32 bytes."""
+        """Derive the 32-byte key that seals the lines of one ledger, with HKDF (RFC 5869)."""
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -131,7 +131,7 @@ class Signer:
         return derivation.derive(self._key.private_bytes_raw())
 
     def signature(self, content: bytes) -> bytes:
-        """The signature, 64 bytes."""
+        """Return the 64-byte signature."""
         return self._key.sign(content)
 
 
@@ -146,7 +146,7 @@ def sign(folder: Path, signer: Signer, manifest: bytes) -> None:
 
 
 def manifest_bytes(folder: Path) -> bytes:
-    """The bytes that a signature covers; raises DiskError."""
+    """Read the bytes that a signature covers; raises DiskError."""
     try:
         return plain_bytes(folder / MANIFEST)
     except OSError as error:
@@ -167,7 +167,7 @@ def remove_signature(folder: Path) -> None:
 
 
 def is_signed(folder: Path) -> bool:
-    """True if the folder of a run has a signature, valid or not."""
+    """True if the folder of a run has a signature, even an invalid one."""
     return (folder / SIGNATURE).is_file()
 
 

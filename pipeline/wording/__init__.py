@@ -1,7 +1,7 @@
-"""A message to the user, as data: a key and values in, words out, by surface and language.
+"""Messages to the user as data: turn a key and values into words, by surface and language.
 
 Code raises, records and passes on a `Sentence`; a surface puts it into words with `words`. The words are in
-`catalogues/LANGUAGE/ROOM.po`, which a writer edits without touching code.
+`catalogues/LANGUAGE/ROOM.po`, which writers edit without touching code.
 """
 
 from pipeline.wording.catalogue import ENGLISH

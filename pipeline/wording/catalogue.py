@@ -1,9 +1,9 @@
-"""The words of the program: catalogues, one file for each language and room.
+"""The words of the program: one catalogue for each language and room.
 
 The `msgid` of an entry is its key. Its `msgctxt` is a surface with its own words for the key. Values are in
 braces: `{file}`; lists may state how they are joined: `{formats:or}`, `{headers:and}`, `{options:each}`. An
-entry with `msgid_plural` has a form for each plural of its language, chosen by the value `count`. In
-`helps.po` the `msgid` is the English text from our code and click's.
+entry with `msgid_plural` has every plural form of its language; the value `count` chooses one. In `helps.po`
+the `msgid` is the English text from our code and click's.
 """
 
 import json
@@ -18,14 +18,14 @@ ENGLISH = "en"
 
 
 def entry_of(key: str, count: int, surface: str, language: str) -> str:
-    """The words of a key, with its values still in braces."""
+    """Return the words of a key, with values still in braces."""
     text = text_of(key.partition(".")[0], key, count, surface, language)
     assert text, f"no words for {key} in {language}"
     return text
 
 
 def text_of(room: str, key: str, count: int, surface: str, language: str) -> str:
-    """The words of a key of a room; empty if the room has no such key."""
+    """Return the words of a room's key; empty if the room has no such key."""
     catalogue = _catalogue(room, language)
     forms = catalogue.entries.get((surface, key)) or catalogue.entries.get(("", key), [""])
     return forms[0] if len(forms) == 1 else forms[catalogue.plural(count)]
@@ -40,7 +40,7 @@ class _Catalogue(NamedTuple):
 
 @cache
 def _catalogue(room: str, language: str) -> _Catalogue:
-    """The words of a room, read at first use."""
+    """Read the words of a room, at first use."""
     text = files("pipeline.wording").joinpath("catalogues", language, f"{room}.po").read_text("utf-8")
     entries = dict(map(_entry, text.strip().split("\n\n")))
     [head] = entries.pop(("", ""))
@@ -52,7 +52,7 @@ _PLURAL = re.compile(r"plural=([^;]+);")
 
 
 def _entry(block: str) -> tuple[tuple[str, str], list[str]]:
-    """The surface, key and forms of an entry; babel takes ten times as long to read them."""
+    """Read surface, key and forms of an entry; babel would take ten times as long."""
     said: dict[str, str] = {}
     keyword = ""
     for line in block.splitlines():

@@ -1,6 +1,6 @@
-"""The language of each surface: a terminal has its user's, a page of the desk its reader's.
+"""The language of each surface: the user's on a terminal, the reader's on a page of the desk.
 
-Text for machines and auditors is always English: `str()` of a sentence.
+Text for machines and auditors is always English, the `str()` of a sentence.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _current: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 
 def language() -> str:
-    """The code of the current language."""
+    """Return the code of the current language."""
     return _current.get()
 
 
@@ -30,7 +30,7 @@ def speak(code: str) -> None:
 
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
-    """Use this language while the block lasts."""
+    """Use this language until the block ends."""
     before = _current.set(code)
     try:
         yield
@@ -39,13 +39,13 @@ def speaking(code: str) -> Iterator[None]:
 
 
 def rendered(sentence: Sentence | str, surface: SurfaceKind) -> str:
-    """A sentence, also one from a document, in a surface's words and the current language; text unchanged."""
+    """Return a sentence, even from a document, in a surface's words and the current language, or the text."""
     one = Sentence.of_data(sentence.sentence) if isinstance(sentence, LocalizedText) else sentence
     return words(one, surface, language()) if isinstance(one, Sentence) else one
 
 
 def language_of(environment: Mapping[str, str]) -> str:
-    """The language in the first non-empty locale variable; else English.
+    """Return the language in the first non-empty locale variable; else English.
 
     >>> language_of({"LANG": "de_AT.UTF-8"}), language_of({"LC_ALL": "C", "LANG": "fr_FR"})
     ('de', 'en')

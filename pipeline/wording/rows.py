@@ -9,13 +9,12 @@ from schemas.row_positions import RowPositions, batch_paths
 def rows_named(
     rows: Sequence[int], positions: RowPositions | None, *, row_count: int | None = None
 ) -> Sentence:
-    """Rows by their numbers, such as `rows 1, 2 (lines 2, 3) and 4 more`.
+    """Name rows by their numbers, such as `rows 1, 2 (lines 2, 3) and 4 more`.
 
     Args:
-        rows: all rows or only the first ones; from 1. A number is a name, without separators between
-        thousands.
-        positions: of the rows in their file; None if they have none.
-        row_count: how many there are; None: the rows given.
+        rows: all rows or only the first ones, counted from 1; shown without thousands separators.
+        positions: positions of the rows in their file, if any.
+        row_count: number of all rows; None if `rows` has all.
     """
     count = len(rows) if row_count is None else row_count
     named = Sentence("places.rows", count=count, rows=list(map(str, rows)))
@@ -27,7 +26,7 @@ def rows_named(
 
 
 def positions_named(rows: Sequence[int], positions: RowPositions) -> Value:
-    """The positions of rows, such as `lines 2, 4`."""
+    """Return the positions of rows, such as `lines 2, 4`."""
     match positions.unit:
         case "PmtInf":
             return batch_paths(rows, positions)

@@ -1,4 +1,4 @@
-"""A sentence as data (its key in a catalogue, and its values), and in words."""
+"""A sentence as data (its key in a catalogue, and values) and in words."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from schemas.localized import LocalizedText
 
 
 class SurfaceKind(StrEnum):
-    """The surface that shows a sentence. The catalogue may word each differently."""
+    """The surface that shows a sentence. Catalogues may have different words for each."""
 
     ANY = ""  # logs, documents and evidence
     COMMAND = "command"  # names options and commands
@@ -25,22 +25,22 @@ class SurfaceKind(StrEnum):
 
 
 class Moment(str):
-    """A time of a document: UTC, ISO 8601 with Z. `{time}` shows it to the minute; `{time:iso}` in full."""
+    """A time in a document: UTC, ISO 8601 with Z. `{time}` shows it to the minute, `{time:iso}` in full."""
 
     __slots__ = ()
 
 
 class ColumnPair(NamedTuple):
-    """A field and its column: `name` and `Payee`, a header, or `#2`, a position."""
+    """A field such as `name`, and its column: a header such as `Payee`, or a position such as `#2`."""
 
     field: str
     column: str
 
 
 ANY_COLUMN = "HEADER"
-"""In place of a header that the user knows."""
+"""Stands for a header that the user knows."""
 PLACE = "#"
-"""Before the position of a column, counted from 1."""
+"""Precedes the position of a column, counted from 1."""
 _KEY = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 Value: TypeAlias = (
     "str | int | float | Decimal | date | PurePath | ColumnPair | Sentence | Sequence[Value] | None"
@@ -50,7 +50,7 @@ Value: TypeAlias = (
 class Sentence:
     """A message to the user, as data: `Sentence("csv.empty", file="payroll.csv")`.
 
-    `str()` puts it into English words for logs and documents; `words` into those of a surface and a language.
+    `str()` returns it in English, for logs and documents; `words`, for a surface and in any language.
     """
 
     __slots__ = ("key", "values")
@@ -60,9 +60,8 @@ class Sentence:
 
         Args:
             key: `ROOM.name`: the entry `ROOM.name` of `catalogues/LANGUAGE/ROOM.po`.
-            values: a path is shown in full on a command line and by its last part on a page; the number
-                called `count` chooses between singular and plural; a system error gives its reason, a
-                document's text its sentence.
+            values: a path is shown in full on a command line, by its last part on a page. The number `count`
+                chooses singular or plural. A system error becomes its reason, a document's text its sentence.
         """
         self.key = key
         self.values: Mapping[str, Value] = {
@@ -71,7 +70,7 @@ class Sentence:
         }
 
     def __repr__(self) -> str:
-        """Show the names of the values only: they may be personal data."""
+        """Show only the names of the values, which may be personal data."""
         return f"Sentence({', '.join([repr(self.key), *self.values])})"
 
     def __str__(self) -> str:
@@ -84,11 +83,11 @@ class Sentence:
         return hash(self.key)
 
     def having(self, **values: "Value") -> Self:
-        """The same sentence with more values, such as its file."""
+        """Return the same sentence with more values, such as its file."""
         return type(self)(self.key, **{**self.values, **values})
 
     def renamed(self, old: str, new: str) -> Self:
-        """The same sentence with another name for the same thing, such as a path for a file.
+        """Return the same sentence with another name for the same thing, such as a path for a file.
 
         >>> str(Sentence("advice.either", one="a.csv", other="b.csv").renamed("a.csv", "jan/a.csv"))
         'jan/a.csv, or b.csv'
@@ -98,7 +97,7 @@ class Sentence:
         )
 
     def lists(self, name: str) -> "Sequence[Value]":
-        """The list of this name among its values or those of a nested sentence; empty if there is none."""
+        """Return the list of this name from its values or a nested sentence's; empty without one."""
         mine = self.values.get(name)
         if _is_several(mine):
             return mine
@@ -106,20 +105,20 @@ class Sentence:
         return next(filter(None, within), ())
 
     def as_data(self) -> list[Any]:
-        """The sentence as JSON data; `of_data` reads it back."""
+        """Return the sentence as JSON data; `of_data` reads it back."""
         return [self.key, {name: _as_data(value) for name, value in self.values.items()}]
 
     def as_text(self) -> str:
-        """The JSON data as text."""
+        """Return the JSON data as text."""
         return json.dumps(self.as_data(), ensure_ascii=False)
 
     def recorded(self) -> LocalizedText:
-        """The sentence for a document."""
+        """Return the sentence for a document."""
         return LocalizedText.of(str(self), self.as_data())
 
     @classmethod
     def of_data(cls, data: list[Any]) -> Self:
-        """A sentence from what `as_data` gave (ValueError: it is something else)."""
+        """Read a sentence that `as_data` returned (ValueError: it is something else)."""
         match data:
             case [str(key), {**values}] if _KEY.fullmatch(key):
                 return cls(key, **{str(name): _of_data(value) for name, value in values.items()})
@@ -135,17 +134,17 @@ SYSTEM_ERRORS = frozenset(
         *("enxio", "eperm", "erofs", "estale", "etimedout", "gaierror"),
     }
 )
-"""System errors with words in `system.po`, loaded early: after such an error, no file may be readable."""
+"""System errors with words in `system.po`, loaded early as no file may be readable after such an error."""
 
 
 def _of_system(error: OSError) -> "Sentence | str":
-    """The message of a system error, in the language of the sentence, without its path."""
+    """Return the message of a system error, in the language of the sentence, without its path."""
     name = errorcode.get(error.errno or 0, type(error).__name__).lower()
     return Sentence(f"system.{name}") if name in SYSTEM_ERRORS else error.strerror or name
 
 
 def _of_document(value: "Value") -> "Value":
-    """The sentence of a document's text, also within a list, so that it can be translated."""
+    """Return the sentence of a document's text, even within a list, so that it can be translated."""
     if isinstance(value, LocalizedText):
         return Sentence.of_data(value.sentence)
     if _is_several(value) and any(isinstance(one, LocalizedText) for one in value):
@@ -171,7 +170,7 @@ _TAGGED: Sequence[tuple[str, type, Callable[[Any], Any], Callable[[Any], "Value"
     ("pair", ColumnPair, list, lambda pair: ColumnPair(*pair)),
     ("sentence", Sentence, Sentence.as_data, Sentence.of_data),
 )
-"""Types that JSON lacks: tag, type, and how to write and read each."""
+"""Types that JSON lacks: tag, type, and functions to write and read each."""
 
 
 def _as_data(value: "Value") -> Any:  # noqa: ANN401 (what JSON may hold)
@@ -201,11 +200,11 @@ def _is_several(value: "Value") -> "TypeGuard[Sequence[Value]]":
 
 
 def words(sentence: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
-    """A sentence in words.
+    """Return a sentence in words.
 
     Args:
         sentence: key and values.
-        surface: where it is shown; most entries have the same words on all surfaces.
+        surface: where it is shown; most entries have the same words on every surface.
         language: code of a catalogue.
 
     >>> words(Sentence("advice.choose_format", choices=["bacs18", "pain001"]), SurfaceKind.COMMAND)
@@ -233,7 +232,7 @@ def require_words(*sentences: Sentence) -> None:
 
 
 def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: PLR0911 (a line for each kind)
-    """A value in words."""
+    """Return a value in words."""
     match value:
         case Moment():
             return Time.of(value, language, at_length=surface is SurfaceKind.PAGE)
@@ -256,7 +255,7 @@ def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: 
 
 
 def _pair(pair: ColumnPair) -> Sentence:
-    """A field and its column: as an option of the command, or a choice on a page."""
+    """Return a field and its column: as an option of the command, or a choice on a page."""
     text, field = f"{pair.field}={pair.column}", Sentence(f"field.{pair.field}")
     option = f'"{text}"' if re.search(r"[^\w=+.#-]", text) else text
     if pair.column == ANY_COLUMN:

@@ -1,4 +1,4 @@
-"""Values of sentences in words: lists, numbers and times, in the format of a language."""
+"""Values of sentences in words: lists, numbers and times in the format of a language."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 
 class List(str):
-    """A list in words: `{names}` is joined by commas; `{names:or}` has a word before the last."""
+    """A list in words: `{names}` is joined by commas; `{names:or}` adds a word before the last item."""
 
     __slots__ = ("language", "several")
     language: str
@@ -15,7 +15,7 @@ class List(str):
 
     @classmethod
     def of(cls, several: Sequence[str], language: str) -> Self:
-        """Texts to join as the language does."""
+        """Return texts to join as the language does."""
         made = cls(", ".join(several))
         made.several, made.language = several, language
         return made
@@ -32,7 +32,7 @@ _MARKS: Mapping[str, str] = {"": ", ", "each": " ", ";": "; "}
 _STYLES: Mapping[str, Literal["standard", "or"]] = {"and": "standard", "or": "or"}
 LOCALES: Mapping[str, str] = {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}
 _SEPARATORS: Mapping[str, str] = {"en": ",.", "de": ".,", "fr": "\u202f,"}
-"""The separators of thousands and decimals."""
+"""Separators of thousands and decimals."""
 
 
 class Number(str):
@@ -44,7 +44,7 @@ class Number(str):
 
     @classmethod
     def of(cls, number: float | Decimal, language: str) -> Self:
-        """This number, to be written in the format of a language."""
+        """Return this number, to be written in the format of a language."""
         made = cls(str(number))
         made.number, made.language = number, language
         return made
@@ -63,7 +63,7 @@ class Time(str):
 
     @classmethod
     def of(cls, moment: str, language: str, *, at_length: bool) -> Self:
-        """This time, to be written for a surface and a language."""
+        """Return this time, to be written for a surface and a language."""
         time = datetime.fromisoformat(moment)
         day = day_of(time.date(), language, at_length=at_length) + ("," if at_length else "")
         made = cls(f"{day} {time:%H:%M} UTC")
@@ -81,7 +81,7 @@ class Time(str):
 
 
 def day_of(day: date, language: str, *, at_length: bool) -> str:
-    """A day as in documents; at length, in words."""
+    """Return a day as in documents, or with `at_length` in words."""
     if not at_length:
         return day.isoformat()
     from babel.dates import format_date
