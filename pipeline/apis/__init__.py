@@ -1,7 +1,7 @@
-"""The name-check APIs, each a module of pure functions: build a request, read a response, know the codes.
+"""The name-check APIs, each a module of pure functions: build requests, read responses, explain codes.
 
-Nothing here touches a network, a clock or chance. Each module's `ApiDeclaration` holds all that the program
-needs to know about its API; `registry` lists them. An `Api` builds the requests and reads the answers.
+Nothing here uses a network, a clock or chance. Each module's `ApiDeclaration` contains everything that the
+rest of the program knows about its API; `registry` lists them. An `Api` builds requests and reads answers.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pipeline.sections.servers import Server
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
-if TYPE_CHECKING:  # imported only to ask questions: it is slow, and most commands ask none
+if TYPE_CHECKING:  # slow to import, and needed only to ask questions
     import httpx
 
 MATCH_CODE = "MTCH"
-"""The code of a full match in every API: CoP itself has no code for it."""
+"""The code of a full match in every API. CoP itself has no code for it."""
 IDENTIFICATION = frozenset(
     {"lei", "organisation_bic", "organisation_id", "organisation_id_scheme", "organisation_id_issuer"}
 )
-"""The fields of a question that identify a payee without a name."""
+"""Fields of a question that identify a payee without a name."""
 
 
 class Basis(StrEnum):
@@ -37,20 +37,20 @@ class Basis(StrEnum):
 
 
 class ParsedAnswer(NamedTuple):
-    """A well-formed answer as the responder gave it."""
+    """A well-formed answer, as the responder gave it."""
 
     code: str
     matched_name: str | None
 
 
 RETRY_HERE = Sentence("todo.run_again_later")
-"""Advice for a question without an answer."""
+"""Advice if a question has no answer."""
 RETRY_ELSEWHERE = Sentence("todo.ask_anew")
-"""Advice for a question that may get another answer later."""
+"""Advice if a question may get another answer later."""
 
 
 class ContractBreachError(Exception):
-    """A response that breaks the API reference; the sentence names the rule and quotes nothing."""
+    """A response breaks the API reference; the sentence names the rule and quotes nothing."""
 
     def __init__(self, rule: Sentence) -> None:
         super().__init__(rule)
@@ -58,70 +58,70 @@ class ContractBreachError(Exception):
 
 
 class MisdirectedError(ContractBreachError):
-    """A response that belongs to another request: its correlation id is not ours."""
+    """A response belongs to another request: its correlation id is not ours."""
 
 
 class Api(NamedTuple):
-    """One name-check API, as one requester uses it."""
+    """A name-check API, as one requester uses it."""
 
     name: ApiName
     responder_wait_s: float
     """How long the service waits for the responder before it answers 504."""
     request: Callable[[Check, str, str], httpx.Request]
-    """(check, correlation id, timestamp) -> request."""
+    """Builds a request: (check, correlation id, timestamp) -> request."""
     read: Callable[[httpx.Response, Check, str], ParsedAnswer]
-    """(response with status 200, check, correlation id) -> reading; raises ContractBreachError."""
+    """Reads a 200 response: (response, check, correlation id) -> answer; raises ContractBreachError."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """The meaning of every code that `read` can return; other codes do not exist."""
     responder: Callable[[Check], str]
-    """The bank that answers for an account. It only decides which questions share a bulkhead and a breaker,
-    so a wrong guess costs nothing.
+    """Names the bank that answers for an account. It only decides which questions share a bulkhead and a
+    breaker, so a wrong guess does no harm.
     """
 
 
 class Route(NamedTuple):
-    """A route: the payments that can go to an API, and the kind of question it is asked."""
+    """Which payments can go to an API, and how the API is asked about them."""
 
     account: pl.Expr
-    """The account of a cleaned payment (stages/validate.py), as the API writes it."""
+    """The account of a cleaned payment (stages/validate.py), as the API writes accounts."""
     only: pl.Expr | None = None
-    """A condition on the payment; None: none. An API with a condition is listed before one without."""
+    """A condition on payments, or None. APIs with a condition are listed before those without."""
 
 
 class ApiDeclaration(NamedTuple):
-    """The declaration of one API for the rest of the program."""
+    """Everything that the rest of the program knows about one API."""
 
     name: ApiName
     key: str
-    """Key of its section in a profile."""
+    """The key of its section in a profile."""
     form: str
-    """The `api` of its section, which distinguishes APIs with the same key."""
+    """The value of `api` in its section, which distinguishes APIs with the same key."""
     section: type[Server]
     api: Callable[[Server], Api]
-    """The API for the requester that such a section describes."""
+    """Returns the API for the requester described by such a section."""
     takes: frozenset[str]
-    """The fields that its questions carry besides the account. If `responder_bic` is one, it is required."""
+    """The fields of its questions besides the account. If `responder_bic` is one, it is required."""
     routes: Mapping[RouteReason, Route]
-    """Its routes by the account details that a payment has: only those of UK accounts, or none of them."""
+    """Routes by the account details that a payment has: either only UK accounts, or no UK accounts."""
     meanings: Mapping[tuple[Basis, str], Meaning]
-    """The meanings of its `Api`, the same for every requester."""
+    """The meanings of its `Api`, which are the same for every requester."""
     asked: Mapping[Basis, str]
-    """The API's name for users, for each basis of a question."""
+    """Basis of a question -> what users call the API."""
 
     @property
     def takes_uk(self) -> bool:
-        """True if it checks UK accounts."""
+        """True if the API checks UK accounts."""
         return self.routes.keys() <= UK_ROUTES
 
     def check(self) -> None:
-        """Assert that the declaration does not contradict itself."""
+        """Assert that the declaration is consistent."""
         assert self.takes <= QUESTION.keys() - {"api", "account"}, f"{self.name}: takes what no question has"
         assert self.takes_uk or not self.routes.keys() & UK_ROUTES, f"{self.name}: two kinds of accounts"
         assert {basis for basis, _ in self.meanings} == self.asked.keys(), f"{self.name}: asked by what?"
 
 
 class ReportDeclaration(NamedTuple):
-    """The declaration of a bank's report, which holds the answers that an API would have given."""
+    """The declaration of a bank's report, which contains the answers that an API would have given."""
 
     name: ApiName
     takes: frozenset[str]
@@ -130,14 +130,14 @@ class ReportDeclaration(NamedTuple):
 
 
 def basis_of(check: Check) -> Basis:
-    """The basis of a question: the name or, without one, the identification."""
+    """Return the basis of a question: the name or, without a name, the identification."""
     return Basis.IDENTIFICATION if check.name is None else Basis.NAME
 
 
 def post(path: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
-    """The request of a question, with a path only: the client knows the server's address.
+    """Build the request of a question, with only a path: the client knows the server's address.
 
-    The body is a stream because httpx parses the headers of any other body twice.
+    The body is a stream, because httpx would parse the headers twice for any other body.
     """
     from httpx import ByteStream, Request
 
@@ -153,25 +153,25 @@ def _address(path: str) -> httpx.URL:
 
 
 def name_in(member: str | None) -> str | None:
-    """The matched name in a member of an answer; an empty string counts as no name."""
+    """Return the matched name in a member of an answer; an empty string means no name."""
     return member or None
 
 
 def require_json(response: httpx.Response) -> None:
-    """Refuse a response without the content type of JSON, such as a login page (ContractBreachError)."""
+    """Refuse a response that is not declared as JSON, such as a login page (ContractBreachError)."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise ContractBreachError(Sentence("apis.not_json"))
 
 
 def require_echo(response: httpx.Response, header: str, request_id: str) -> None:
-    """Refuse a response that does not carry the correlation id of its request (MisdirectedError)."""
+    """Refuse a response that does not echo the correlation id of its request (MisdirectedError)."""
     if echo_of(response, header, request_id) is not Echo.OURS:
         raise MisdirectedError(Sentence("apis.other_correlation_id", header=header))
 
 
 class Echo(Enum):
-    """Whether a response carries the correlation id of its request."""
+    """Whether a response echoes the correlation id of its request."""
 
     OURS = auto()
     MISSING = auto()
@@ -179,7 +179,7 @@ class Echo(Enum):
 
 
 def echo_of(response: httpx.Response, header: str, request_id: str) -> Echo:
-    """Compare a response's correlation id with the request's; the same id sent twice counts as one."""
+    """Compare a response's correlation id with the request's; the same id twice counts as one."""
     values = response.headers.get_list(header, split_commas=True)
     echoed = {value.strip().lower() for value in values} - {""}
     if not echoed:

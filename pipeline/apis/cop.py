@@ -48,7 +48,7 @@ ACCOUNT_TYPES_FOUND = {
     ReasonCode.PANM: AccountType.PERSONAL,
     ReasonCode.PAMM: AccountType.PERSONAL,
 }
-"""The actual account type, by codes that say it differs from the one in the question."""
+"""Code that says the account type differs from the one in the question -> the actual type."""
 
 
 class Cop(Oauth):
@@ -60,7 +60,7 @@ class Cop(Oauth):
 
 
 def request(check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check (API reference, section "Headers").
+    """Build the request for one check (API reference, section "Headers").
 
     Args:
         check: a check with a name and an account type.
@@ -201,7 +201,7 @@ _MEANINGS: dict[str, Meaning] = {
 
 
 def responder(check: Check) -> str:
-    """The bank's sort code, the first six digits of the account."""
+    """Return the bank's sort code, the first six digits of the account."""
     return check.account[:6]
 
 

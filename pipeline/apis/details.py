@@ -1,7 +1,7 @@
-"""A server's description of a problem, without personal data, for a log line, the ledger and the terminal.
+"""A server's description of a problem, with personal data removed, for logs, ledger and terminal.
 
-Source: API reference, "Problem details": `detail` is a sentence for people. The server's text may quote the
-request, so names and numbers of the question, other numbers and tokens are removed.
+Source: API reference, "Problem details": `detail` is a sentence for people. It may quote the request, so the
+question's names and numbers, other numbers and tokens are removed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import httpx
 
 _WORD_CHARS_MIN = 2
-"""Names are also removed word by word: a server may quote a part of a name, or reverse it."""
+"""Minimum length of words of a name that are removed singly: a server may quote part of a name."""
 
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
-    """The detail of a problem document, else its title, else empty; any status and any body."""
+    """Return a problem document's detail, or else its title, or else ""; for any status and any body."""
     try:
         problem = parse(Problem, response.content)
     except ValueError:
@@ -34,7 +34,7 @@ def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
 
 
 def _said_of(check: Check) -> list[str]:
-    """The personal data of a question, whole and word by word, the longest first."""
+    """Return the personal data in a question, whole and word by word, longest first."""
     values = (
         check.account, check.name, check.secondary_reference, check.lei, check.organisation_bic,
         check.organisation_id, check.remittance,

@@ -1,7 +1,7 @@
-"""Why a payment has no answer, by our own code or by the service's error code.
+"""Explain why a payment has no answer, by our own code or the service's error code.
 
-The codes of problems are those of the API reference, "Errors"; others that a server may send are explained by
-the state of the question alone.
+Codes of problems are from the API reference, "Errors"; for other codes that a server sends, only the state of
+the question is explained.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ _TURNED_AWAY = {
     "HTTP_451": Sentence("answer.http_451"),
     **{f"HTTP_{status}": Sentence("answer.http_3xx", status=status) for status in (301, 302, 303, 307, 308)},
 }
-"""HTTP status that refuses access -> what the server did."""
+"""HTTP status that refuses access -> the key of the sentence about what the server did."""
 
 
 def _not_the_row(reason: Sentence) -> Meaning:
@@ -67,7 +67,7 @@ BY_STATE: Mapping[AnswerState, Meaning] = {
     AnswerState.UNANSWERED: _unanswered(Sentence("answer.unanswered")),
     AnswerState.DEFERRED: _deferred(Sentence("answer.deferred")),
 }
-"""The meaning if the code has none of its own."""
+"""The meaning of a state, for codes that have no meaning of their own."""
 
 _NEXT_REPORT = Sentence("explain.import_next_report")
 _ASK_BANK = Sentence("explain.ask_bank_or_run")
@@ -87,7 +87,7 @@ OF_REPORTS: Mapping[OwnCode, Meaning] = {
     OwnCode.PDNG: _unanswered(Sentence("answer.pdng"), Sentence("explain.not_reported"), _NEXT_REPORT),
     OwnCode.RVNC: _unanswered(Sentence("answer.rvnc"), Sentence("explain.not_reported"), _ASK_BANK),
 }
-"""The meaning of payments that the bank's report does not answer."""
+"""The meaning of payments that a bank's report does not answer."""
 
 MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.DEFERRED, OwnCode.DAILY_CAP): _deferred(
@@ -126,13 +126,13 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.REFUSED, TOO_LARGE): _not_the_row(Sentence("answer.http_413")),
     (AnswerState.REFUSED, WRONG_FORM): _not_the_row(Sentence("answer.http_415")),
 }
-"""The meaning of a code in a state; the same code in another state is unknown."""
+"""The meaning of a code in a state; in other states the same code is unknown."""
 
 
 def meaning_of(
     answers: Mapping[tuple[Basis, str], Meaning], basis: Basis, state: AnswerState, code: str
 ) -> Meaning:
-    """What a code means in this state; an answered code without a meaning is our own mistake."""
+    """Return what a code means in this state; an answered code without a meaning is a bug of ours."""
     if state in (AnswerState.ANSWERED, AnswerState.REUSED):
         assert (basis, code) in answers, "a code that no table knows was accepted"
         return answers[basis, code]

@@ -1,4 +1,4 @@
-"""The codes of error responses that are neither our own codes nor answer codes."""
+"""Codes of error responses, kept apart from our own codes and from codes of answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TAKEN = frozenset(
 
 
 def problem_code(response: httpx.Response) -> str:
-    """The error code of a response; `HTTP_` and the status if it has none, or one with another meaning."""
+    """Return a response's error code; `HTTP_` and the status if it has none, or one with another meaning."""
     try:
         code = parse(Problem, response.content).code
     except ValueError:

@@ -1,4 +1,4 @@
-"""The table of all name-check APIs; a new one is registered here."""
+"""The table of all name-check APIs; register a new one here."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,18 +13,18 @@ APIS: Mapping[ApiName, ApiDeclaration] = {
     ApiName.VOP_GATEWAY: vop.GATEWAY_DECLARATION,
     ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,
 }
-"""In order of preference, if several can check a payment."""
+"""The APIs, in order of preference if several can check a payment."""
 DECLARED: Mapping[ApiName, ApiDeclaration | ReportDeclaration] = {
     **APIS,
     ApiName.BANK_REPORT: vop.BANK_REPORT,
 }
-"""All sources of answers: the APIs, and a bank's report."""
+"""All sources of answers: the APIs and a bank's report."""
 UK_APIS = tuple(name for name, declared in APIS.items() if declared.takes_uk)
 """The APIs that check UK accounts."""
 
 
 def about_uk_accounts(questions: pl.DataFrame) -> pl.DataFrame:
-    """The `check` and `account` of the questions about UK accounts."""
+    """Return `check` and `account` of the questions about UK accounts."""
     return questions.select("check", "api", "account").filter(pl.col("api").is_in(UK_APIS)).drop("api")
 
 
@@ -34,7 +34,7 @@ def _forms() -> Iterator[tuple[str, dict[str, type[Server]]]]:
 
 
 SECTIONS: Mapping[str, Mapping[str, type[Server]]] = dict(_forms())
-"""Key of a profile -> form -> the section of an API: one for each form of a key."""
+"""Key in a profile -> form -> the section of the API with this key and form."""
 
 assert DECLARED.keys() == set(ApiName), "an API without a declaration"
 assert sum(map(len, SECTIONS.values())) == len(APIS), "two APIs with the same section"

@@ -1,7 +1,7 @@
 """Verification of Payee: the European name check by IBAN, in its two forms.
 
-A request in the gateway form holds the party and the IBAN; in the standard form also both banks. Answers and
-their meanings are the same. Source: API reference, VoP Gateway 1.0.2 and VoP Standard 1.0.0.
+A request in the gateway form contains the party and the IBAN; in the standard form also both banks. Answers
+and their meanings are the same. Source: API reference, VoP Gateway 1.0.2 and VoP Standard 1.0.0.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class VopGateway(Oauth):
 
 
 class VopStandard(MutualTls):
-    """The section of the VoP Standard API: mutual TLS, and both banks named in each request."""
+    """The section of the VoP Standard API: mutual TLS, with both banks named in each request."""
 
     name: ClassVar[ApiName] = ApiName.VOP_STANDARD
 
@@ -78,27 +78,27 @@ class VopStandard(MutualTls):
     bic_table: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}[A-Z0-9]{1,30}$")], Bic11] = Field(
         default_factory=dict
     )
-    """Start of an IBAN without its check digits, such as DE10010010 -> BIC11 of the responder."""
+    """Start of an IBAN without its check digits, such as DE10010010 -> BIC11 of its bank."""
     send_remittance: bool = False
 
     @property
     def client(self) -> str:
-        """Our client id at the server."""
+        """The client id by which the server knows us."""
         return self.requesting_bic
 
     @property
     def banks(self) -> Mapping[str, str]:
-        """The user's own directory of banks."""
+        """The user's own table of banks."""
         return self.bic_table
 
     @property
     def sends_remittance(self) -> bool:
-        """True if a request carries the payment's reference."""
+        """True if requests carry the payment's reference."""
         return self.send_remittance
 
 
 def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check in the gateway form.
+    """Build the request for one check in the gateway form.
 
     Args:
         check: a check with a name or an identification.
@@ -110,7 +110,7 @@ def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
 
 
 def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check in the standard form, which names both banks by their BIC11.
+    """Build the request for one check in the standard form, which names both banks by BIC11.
 
     The other arguments are those of `gateway_request`.
     """
@@ -129,7 +129,7 @@ def standard_request(requesting_bic: str, check: Check, request_id: str, time: s
 def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswer:
     """Read a response with status 200.
 
-    The answer to a name is `partyNameMatch`, to an identification `partyIdMatch`. The other member must be
+    A name is answered in `partyNameMatch`, an identification in `partyIdMatch`. The other member must be
     absent or NOAP.
 
     Raises:
@@ -231,7 +231,7 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
 
 
 def responder(check: Check) -> str:
-    """The bank's BIC, else country and bank code of the IBAN: the gateway does not say which bank it asks."""
+    """Return the bank's BIC, or else the IBAN's country and bank code: the gateway does not name its bank."""
     return check.responder_bic or check.account[:2] + check.account[4:8]
 
 
@@ -239,7 +239,7 @@ GATEWAY = Api(ApiName.VOP_GATEWAY, RESPONDER_WAIT_S, gateway_request, read, _MEA
 
 
 def standard(requesting_bic: str) -> Api:
-    """The standard form, for a requester known by this BIC11."""
+    """Return the standard form of the API, for a requester with this BIC11."""
     build = partial(standard_request, requesting_bic)
     return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS, responder)
 
@@ -286,4 +286,4 @@ BANK_REPORT = ReportDeclaration(
     },
     meanings=_MEANINGS,
 )
-"""A report of the payer's own bank: it uses the codes of VoP, for UK accounts too."""
+"""A report by the payer's own bank: it uses the codes of VoP, even for UK accounts."""

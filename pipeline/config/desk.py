@@ -1,4 +1,4 @@
-"""The section `[desk]` of the configuration: roles, limits and retention for the desk of a team."""
+"""The section `[desk]` of the configuration: roles, limits and retention for a team's desk."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]*$"
 
 
 class DeskRoles(Section):
-    """The users of each role, by their identities at the proxy."""
+    """The users with each role, by their identities at the proxy."""
 
     uploader: list[Words] = Field(default_factory=list)
     reviewer: list[Words] = Field(default_factory=list)
@@ -22,19 +22,19 @@ class DeskSection(Section):
     """The section `desk` of the configuration."""
 
     host: Words | None = None
-    """The host name that browsers use for the desk of a team, with a port if it is not 443."""
+    """The host name of a team's desk for browsers, with a port if it is not 443."""
     proxy_user: Words | None = None
-    """The user that the proxy runs as; only this user may connect to the socket."""
+    """The user as which the proxy runs; only this user may connect to the socket."""
     identity_header: HeaderName = "X-Forwarded-Email"
-    """The header that carries the user's name, set by the proxy."""
+    """The header in which the proxy sends the user's name."""
     upload_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 512
-    """Largest file that may be uploaded."""
+    """Maximum size of an upload."""
     person_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 8192
-    """Total size of one person's files at the desk."""
+    """Maximum total size of one person's files at the desk."""
     idle_minutes_max: Annotated[int, Field(ge=1, le=1_000_000)] = 240
-    """How long an idle session lasts."""
+    """How long a session lasts without activity."""
     session_hours_max: Annotated[int, Field(ge=1, le=1_000_000)] = 12
-    """How long a session lasts, even with activity."""
+    """How long a session lasts at most."""
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
-    """How long names and files are kept after the last check; None: until a user deletes them."""
+    """How long names and files are kept after the last check; None means until a user deletes them."""
     roles: DeskRoles = Field(default_factory=DeskRoles)

@@ -1,4 +1,4 @@
-"""The configuration file: how it is found and read."""
+"""The configuration file: find it and read it."""
 
 import os
 import re
@@ -35,13 +35,13 @@ EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
 LAYOUT_NAME = "^[a-z0-9][a-z0-9-]{0,39}$"
 IMPORTED = ApiName.BANK_REPORT.value
 BUILT_IN = ("sandbox", "sandbox-standard", REHEARSAL, IMPORTED)
-"""The profiles that need no configuration: CoP with the VoP Gateway, VoP Standard, a rehearsal, and a bank's
+"""Profiles that need no configuration: CoP with the VoP Gateway, VoP Standard, a rehearsal, and a bank's
 report, which needs no server.
 """
 
 
 class Configuration(Section):
-    """The whole file."""
+    """The whole configuration file."""
 
     layouts: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], BankLayout] = Field(default_factory=dict)
     inputs: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], InputSection] = Field(default_factory=dict)
@@ -60,7 +60,7 @@ class Configuration(Section):
     @field_validator("profiles")
     @classmethod
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
-        """Accept a file that has only other sections."""
+        """Accept a file without profiles if it has other sections."""
         others = [info.data.get(key, "a mistake") for key in ("layouts", "inputs", "desk", "notify")]
         if not profiles and not any(others):
             raise WrongValueError(Sentence("config.no_profiles"))
@@ -84,8 +84,8 @@ class Configuration(Section):
 def find(explicit: Path | None) -> Path:
     """Find the configuration file.
 
-    Without an explicit path, PRECHECK_CONFIG, the working directory and the user's configuration folder are
-    searched in this order.
+    Without an explicit path, it is looked for in PRECHECK_CONFIG, the working folder and the user's
+    configuration folder, in this order.
 
     Raises:
         ConfigurationError: the file does not exist.
@@ -93,7 +93,7 @@ def find(explicit: Path | None) -> Path:
     named = explicit or (Path(os.environ["PRECHECK_CONFIG"]) if os.environ.get("PRECHECK_CONFIG") else None)
     candidates = [named or Path(FILE_NAME)]
     if named is None:
-        with suppress(ConfigurationError):  # a user without a home has no such folder
+        with suppress(ConfigurationError):  # a user without a home directory has no such folder
             candidates.append(user_folder(user_config_path) / FILE_NAME)
     for path in candidates:
         if path.is_file():
@@ -105,7 +105,7 @@ def find(explicit: Path | None) -> Path:
 
 
 def usual() -> Path | None:
-    """The configuration file used by default, or None."""
+    """Return the configuration file used by default, or None."""
     try:
         return find(None)
     except ConfigurationError:
@@ -113,20 +113,20 @@ def usual() -> Path | None:
 
 
 class ConfigurationFile:
-    """A configuration file, read once at most: an edit while a command runs changes nothing for it."""
+    """A configuration file, read only once, so that edits while a command runs have no effect."""
 
     def __init__(self, explicit: Path | None = None) -> None:
-        """Use the file that the user named, or search for the usual one when it is first needed."""
+        """Use the file that the user named, or look for the usual one when it is first needed."""
         self.explicit = explicit
 
     @cached_property
     def path(self) -> Path:
-        """Its path; raises as `find`."""
+        """The path of the file; raises as `find`."""
         return find(self.explicit)
 
     @cached_property
     def is_there(self) -> bool:
-        """True if the file exists, or the user named one."""
+        """True if the file exists, or if the user named one."""
         return self.explicit is not None or usual() is not None
 
     @cached_property
@@ -164,12 +164,12 @@ class ConfigurationFile:
         return self._understood(self._tables)
 
     def for_profile(self, name: str | None) -> tuple["ConfigurationFile", Sentence | None]:
-        """This file; or None and the error, if it has a mistake and a built-in profile does not need it."""
+        """Return this file; or None and its error, if the profile is built in and does not need it."""
         wanted = name or BUILT_IN[0]
         if wanted not in BUILT_IN or self.explicit is not None or not self.is_there:
             return self, None
         try:
-            self.whole  # noqa: B018 (whether it can be understood)
+            self.whole  # noqa: B018 (checks whether the file can be parsed)
         except ConfigurationError as error:
             with suppress(ConfigurationError):
                 if wanted in self._tables.get("profiles", ()):
@@ -195,11 +195,10 @@ class ConfigurationFile:
             ) from None
 
     def profile(self, name: str) -> Profile:
-        """One profile.
+        """Return one profile.
 
-        Raises:
-            ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the
-                message names the key and what to do, and quotes no value that could be a secret.
+        Raises: ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the message
+            names the key and the remedy, and quotes no value that could be a secret.
         """
         profiles = self.whole.profiles
         if name not in profiles:
@@ -216,7 +215,7 @@ class ConfigurationFile:
 
     @property
     def inputs(self) -> Mapping[str, InputSection]:
-        """The sections `[inputs.NAME]`; if there are none, the rest of the file is not validated.
+        """The sections `[inputs.NAME]`; without any, the rest of the file is not validated.
 
         Raises:
             ConfigurationError: the file cannot be read, or has such sections and a mistake.
@@ -235,12 +234,12 @@ class ConfigurationFile:
 
 
 def load(path: Path, profile_name: str) -> Profile:
-    """Read one profile; raises as `ConfigurationFile.profile` does."""
+    """Read one profile; raises as `ConfigurationFile.profile`."""
     return ConfigurationFile(path).profile(profile_name)
 
 
 def read(path: Path) -> Configuration:
-    """Read the whole file; raises as `load` does."""
+    """Read the whole file; raises as `load`."""
     return ConfigurationFile(path).whole
 
 

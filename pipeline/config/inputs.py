@@ -1,4 +1,4 @@
-"""The sections `[inputs.NAME]` of the configuration: reading options by file name."""
+"""The sections `[inputs.NAME]` of the configuration: how to read files, by their names."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def _country(code: str) -> str:
 
 
 class InputSection(Section):
-    """Reading options for files of a name; command options take precedence."""
+    """How to read files whose names match; options of the command take precedence."""
 
     match: Annotated[Words, Field(description="Names of the files, such as `payroll-*.csv`.")]
     map: dict[Annotated[str, AfterValidator(_field)], Words] = Field(
@@ -55,7 +55,7 @@ class InputSection(Section):
 
 
 class ReadAs(NamedTuple):
-    """The user's choices about reading a file, named as the fields of a job."""
+    """The user's choices about reading a file; the fields are named as in jobs."""
 
     mapping: Mapping[str, str] = MappingProxyType({})
     encoding: str | None = None
@@ -64,7 +64,7 @@ class ReadAs(NamedTuple):
     country: str | None = None
 
     def completed(self, name: str, sections: Mapping[str, InputSection]) -> "ReadAs":
-        """Fill in the choices that the configuration makes for files of this name.
+        """Add the choices that the configuration makes for a file of this name.
 
         Raises:
             ConfigurationError: two sections match the name.
@@ -81,13 +81,13 @@ class ReadAs(NamedTuple):
         )
 
     def _merged(self, others: Mapping[str, str]) -> dict[str, str]:
-        """The mapping, extended by the others for columns that it does not name."""
+        """Return the mapping, with entries of `others` for columns that it does not name."""
         mine = {*self.mapping.values()}
         theirs = {field: ConfiguredHeader(header) for field, header in others.items() if header not in mine}
         return {**theirs, **self.mapping}
 
     def as_section(self, name: str) -> str:
-        """The configuration section that makes these choices for files of this name."""
+        """Return a configuration section that makes these choices for files of this name."""
         key = re.sub(r"[^a-z0-9]+", "-", name.rpartition(".")[0].lower()).strip("-") or "file"
         pairs = ", ".join(f"{field} = {_quoted(header)}" for field, header in self.mapping.items())
         settings = {
@@ -103,7 +103,7 @@ class ReadAs(NamedTuple):
 
 
 def section_for(name: str, sections: Mapping[str, InputSection]) -> str | None:
-    """The name of the section for files of this name (ConfigurationError: there are two)."""
+    """Return the name of the section for files of this name (ConfigurationError: two sections match)."""
     found = [key for key, each in sections.items() if fnmatchcase(name, each.match)]
     if len(found) > 1:
         raise ConfigurationError(Sentence("config.two_inputs", name=name, sections=found))
@@ -111,5 +111,5 @@ def section_for(name: str, sections: Mapping[str, InputSection]) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """A text as a TOML string."""
+    """Quote a text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

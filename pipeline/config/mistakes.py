@@ -1,4 +1,4 @@
-"""Error messages for a configuration file: each mistake once, with its place, value and remedy."""
+"""Explain mistakes in a configuration file: each of them once, with its place, value and remedy."""
 
 import datetime as dt
 import difflib
@@ -17,7 +17,7 @@ from pipeline.formats.layouts.model import BankLayout, OtherLine, PaymentLine, S
 from pipeline.wording import Sentence
 
 _OF_SERVERS: tuple[type[BaseModel], ...] = tuple(declared.section for declared in APIS.values())
-"""The sections that name a server."""
+"""The sections that describe a server."""
 _KEYS: Mapping[str, str] = {
     "missing": "config.missing",
     "greater_than_equal": "config.at_least",
@@ -36,7 +36,7 @@ _KEYS: Mapping[str, str] = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "config.whole_number"),
     **dict.fromkeys(("dict_type", "model_type"), "config.section"),
 }
-"""The sentence about what is wrong and what to do, by pydantic's type of the mistake."""
+"""pydantic's type of a mistake -> the sentence about what is wrong and what to do."""
 _PATTERNS: Mapping[str, str] = {
     **dict.fromkeys(
         ("client_secret_env", "client_key_password_env", "ledger_key_env"), "config.variable_name"
@@ -46,7 +46,7 @@ _PATTERNS: Mapping[str, str] = {
     "requesting_bic": "config.requesting_bic",
     "identity_header": "config.header_name",
 }
-"""The sentence that describes the value of a key, for keys with a special form."""
+"""The pattern of a value -> the sentence that describes it."""
 QUOTED = (
     *(
         "default_account_type",
@@ -62,10 +62,10 @@ QUOTED = (
     *("cap_window", "attempts_max", "probe_wait_s", "response_margin_s", "requesting_bic", "send_remittance"),
     "price_per_call",
 )
-"""The keys whose wrong values are quoted; any other value could be a misplaced secret."""
+"""Keys whose wrong values are quoted; any other value could be a misplaced secret."""
 _QUOTED_LENGTH_MAX = 60
 _LIMITS = ("ge", "gt", "le", "max_length")
-"""pydantic's message about a limit that a sentence names."""
+"""pydantic's names for limits that a sentence states."""
 
 Mistake = Mapping[str, Any]
 """A mistake as pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`."""
@@ -73,7 +73,7 @@ Place = tuple[str, ...]
 
 
 def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[Sentence]:
-    """A sentence for each mistake that pydantic finds; a misspelt key is not also reported as missing."""
+    """Return a sentence for each mistake found by pydantic; a misspelt key does not count as missing, too."""
     listed = _without_consequences(list(found))
     meant = {
         (*_place(mistake)[:-1], near)
@@ -89,7 +89,7 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[Sentence]
 
 
 def _without_consequences(listed: list[Mistake]) -> list[Mistake]:
-    """Drop mistakes about lists that are too short only because of wrong elements."""
+    """Drop mistakes about lists that are too short only because elements are wrong."""
     paths = [tuple(mistake["loc"]) for mistake in listed]
     return [
         mistake
@@ -100,7 +100,7 @@ def _without_consequences(listed: list[Mistake]) -> list[Mistake]:
 
 
 def _place(mistake: Mistake) -> Place:
-    """Path of a mistake in the keys of the file; double-bracket sections count from 1."""
+    """Return a mistake's path in the keys of the file; double-bracket sections are numbered from 1."""
     counted = (part + 1 if isinstance(part, int) else part for part in mistake["loc"])
     parts = [str(part) for part in counted if part != "[key]"]
     has_form = parts[0] == "profiles" and len(parts) > 3 and len(SECTIONS.get(parts[2], {})) > 1
@@ -108,7 +108,7 @@ def _place(mistake: Mistake) -> Place:
 
 
 def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
-    """The section that has an unknown key."""
+    """Return the section that has an unknown key."""
     match [str(part) for part in mistake["loc"]]:
         case ["profiles", _, _]:
             return Profile
@@ -126,7 +126,7 @@ def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
 
 
 def _section_of_a_layout(keys: Sequence[str]) -> type[BaseModel]:
-    """The section of a layout at these keys and numbers."""
+    """Return the section of a layout at these keys and numbers."""
     sections: Mapping[tuple[str, ...], type[BaseModel]] = {
         (): BankLayout,
         ("header",): SummaryLine,
@@ -139,7 +139,7 @@ def _section_of_a_layout(keys: Sequence[str]) -> type[BaseModel]:
 
 
 def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:
-    """The similar key of the same section that the user probably meant; None if there is none."""
+    """Return the key of the same section that the user probably meant; None if none is similar."""
     key = str(mistake["loc"][-1])
     if _is_of_a_server(key) or key in Profile.model_fields:
         return None
@@ -183,7 +183,7 @@ def _pattern(mistake: Mistake) -> str:
 
 
 def _value(mistake: Mistake) -> str | None:
-    """The wrong value, as in the file; None if it is long or could be a secret."""
+    """Return the wrong value, as in the file; None if it is long or could be a secret."""
     place, value = mistake["loc"], mistake["input"]
     is_quoted = place[-1] in QUOTED or place[2:3] == ("policy",)
     if not is_quoted or place[-1] == "[key]" or mistake["type"] == "extra_forbidden":
@@ -191,7 +191,7 @@ def _value(mistake: Mistake) -> str | None:
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, float):
-        return repr(value)  # also inf and nan, which JSON lacks
+        return repr(value)  # inf and nan, too, which JSON lacks
     try:
         written = json.dumps(value, ensure_ascii=False)
     except TypeError:  # a section with dates in it
@@ -200,7 +200,7 @@ def _value(mistake: Mistake) -> str | None:
 
 
 def _unknown(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
-    """The sentence about an unknown key of a section."""
+    """Return the sentence about an unknown key of a section."""
     key, section = str(mistake["loc"][-1]), _section(mistake, whole)
     if (near := _near(mistake, whole)) is not None:
         return Sentence("config.did_you_mean", near=near)

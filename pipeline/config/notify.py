@@ -1,4 +1,4 @@
-"""The section `[notify]` of the configuration: how people are notified of a run that needs them."""
+"""The section `[notify]` of the configuration: how to notify people of a run that needs them."""
 
 from pydantic import Field, model_validator
 
@@ -8,7 +8,7 @@ from pipeline.wording import Sentence
 
 
 class NotifySection(Section):
-    """A command, or a webhook; the webhook's address is a secret."""
+    """A command or a webhook; the address of a webhook is a secret."""
 
     command: list[Words] = Field(
         default_factory=list,

@@ -1,4 +1,4 @@
-"""A profile: the APIs to ask, how payments are routed to them, and the release policy."""
+"""A profile: the APIs to ask, the routing of payments to them, and the release policy."""
 
 import datetime as dt
 import difflib
@@ -64,20 +64,20 @@ def _country(code: str) -> str:
 
 
 class Choices(Section):
-    """The settings of a profile that concern no single API: routing and retention."""
+    """The settings of a profile that belong to no single API: routing and retention."""
 
     default_account_type: AccountType = AccountType.PERSONAL
     default_country: Annotated[str, AfterValidator(_country)] | None = None
-    """Country of accounts without an IBAN, unless the user names another."""
+    """The country of accounts that are not IBANs, unless the user names another one."""
     bank_rules: Literal["sepa", "off"] = "sepa"
-    """The banks whose rules a pain.001 is checked against, for warnings."""
+    """Whose rules a pain.001 is checked against, for warnings."""
     gb_iban_to: Literal["cop", "vop"] = "cop"
     ask_by: Literal["name", "identification"] = "name"
     vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
-    """The countries whose IBANs go to VoP. The tool has no list of participants: the user knows them."""
+    """The countries whose IBANs go to VoP. The program has no list of participants; the user knows them."""
     vop_names: Literal["any", "latin"] = "any"
     ledger: LedgerUrl | None = None
-    """Address of the ledger that several machines share; without it, each run keeps its own in its folder."""
+    """Address of the ledger that several machines share; by default, each run has its own in its folder."""
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
     sign_with: FilePath | None = None
@@ -85,7 +85,7 @@ class Choices(Section):
     sign_with_password_env: VariableName | None = None
     sign_with_password_file: FilePath | None = None
     compare_with: NewestOf | None = None
-    """Folders of runs; a run is compared with the newest of them."""
+    """A pattern of run folders; a run is compared with the newest match."""
     modulus_weights: FilePath | None = None
     modulus_substitutions: FilePath | None = None
     modulus_weights_date: dt.date | None = None
@@ -126,7 +126,7 @@ class Choices(Section):
         return self
 
     def modulus_tables(self) -> ModulusTables | None:
-        """Read the tables of the UK modulus check, if configured (ConfigurationError: invalid)."""
+        """Read the tables of the UK modulus check; None if not configured (ConfigurationError: invalid)."""
         if not (self.modulus_weights and self.modulus_substitutions and self.modulus_weights_date):
             return None
         return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
@@ -141,7 +141,7 @@ class Choices(Section):
 
 
 def _sections() -> Iterator[tuple[str, Any]]:
-    """A field for each section key, which accepts every form of that section."""
+    """Yield a field for each key of a section, which accepts every form of that section."""
     for key, forms in SECTIONS.items():
         either: Any = reduce(operator.or_, forms.values())
         if len(forms) > 1:
@@ -158,7 +158,7 @@ else:
 
 
 class Profile(_WithSections):
-    """One way to run: the APIs, a section for each, and the routing of payments to them."""
+    """One way to run: the APIs, with a section for each, and the routing of payments to them."""
 
     @model_validator(mode="after")
     def _asks_one_kind_of_server(self) -> Self:
@@ -168,7 +168,7 @@ class Profile(_WithSections):
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """The sections of the profile's servers; empty if it uses the embedded sandbox."""
+        """The sections of the profile's servers; empty if the embedded sandbox is used."""
         sections = (getattr(self, key) for key in SECTIONS)
         return tuple(section for section in sections if section is not None)
 
@@ -178,9 +178,9 @@ class Profile(_WithSections):
         return self.servers[0].server
 
     def fingerprint(self) -> str:
-        """SHA-256 of everything that decides which questions are asked, without limits and secrets.
+        """SHA-256 of everything that decides which questions are asked, but not limits or secrets.
 
-        Modulus tables are excluded: newer tables must not discard existing answers.
+        Modulus tables are excluded, because newer tables must not invalidate existing answers.
         """
         limits = set(Server.model_fields) - {"server", "base_url"}
         secrets = {"client_secret_env", "client_secret_file", "client_key", "client_key_env", "token_method"}
@@ -189,6 +189,6 @@ class Profile(_WithSections):
         secrets_of_ours = ("ledger", "ledger_key_env", "ledger_key_file", *_SIGNING)
         ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", "bank_rules", *_MODULUS), True)
         sections: Mapping[str, Any] = dict.fromkeys(SECTIONS, unsaid)
-        # Unset settings are left out: a new key in the program does not change a profile's fingerprint.
+        # Unset settings are left out, so that new keys in the program do not change a fingerprint.
         settings = self.model_dump(mode="json", exclude={**sections, **ours}, exclude_none=True)
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Find the profile of a job; built-in profiles use the embedded sandbox.
 
-The sandbox is a child process that serves simulated answers while a run lasts. It writes its own
-configuration into a private folder, and the run reads that like any other.
+The sandbox is a child process that serves simulated answers during a run. It writes its own configuration
+into a private folder, and the run reads it like any other.
 """
 
 import os
@@ -34,47 +34,47 @@ from schemas.summary import REHEARSAL
 
 STOP_MAX_S = 5.0
 SIGN_PASSWORD = "PRECHECK_SIGN_PASSWORD"  # noqa: S105 (the name of a variable)
-"""The environment variable with the password of a key that the command line names."""
+"""The environment variable with the password of a key named on the command line."""
 
 
 class Chosen(NamedTuple):
-    """A selected profile, not yet opened."""
+    """A profile that was chosen but not opened yet."""
 
     name: str
     profile: Profile | None
-    """The section as it was when chosen; None: the embedded sandbox."""
+    """The profile as it was when chosen; None for the embedded sandbox."""
     config: Path | None
-    """The configuration file; None: the embedded sandbox."""
+    """The configuration file; None for the embedded sandbox."""
     fingerprint: str
     environment: Environment
     policy: Mapping[str, Verdict] = MappingProxyType({})
-    """What `precheck split` does with its rows."""
+    """What `precheck split` does with rows."""
     newest_of: str | None = None
-    """The pattern of folders; a run is compared with the newest matching one."""
+    """A pattern of run folders; the run is compared with the newest match."""
     default_country: str | None = None
-    """Country of accounts without an IBAN."""
+    """The country of accounts that are not IBANs."""
     bank_rules: str = "sepa"
-    """The banks whose rules give warnings."""
+    """Whose rules a pain.001 is checked against, for warnings."""
     signer: Signer | None = None
-    """The key that signs the manifest of a run."""
+    """The key that signs the manifest of the run."""
     account_type: AccountType | None = None
-    """Overrides the account type that the profile assumes."""
+    """The account type to assume, instead of the profile's."""
 
     def assuming(self, account_type: AccountType | None) -> "Chosen":
-        """This profile with another assumed account type, which changes the questions."""
+        """Return this choice with another assumed account type, which changes the questions."""
         if account_type is None:
             return self
         fingerprint = sha256(f"{self.fingerprint} {account_type}".encode()).hexdigest()
         return self._replace(account_type=account_type, fingerprint=fingerprint)
 
     def assumed(self, profile: Profile) -> Profile:
-        """Apply the assumed account type of this choice to a profile."""
+        """Apply this choice's assumed account type to a profile."""
         change = {} if self.account_type is None else {"default_account_type": self.account_type}
         return profile.model_copy(update=change)
 
 
 def choose_again(name: str, config: Path | None) -> Chosen:
-    """The profile of an earlier run, by its name; raises as `choose`, with fitting advice."""
+    """Return the profile of an earlier run by its name; raises as `choose`, with its own advice."""
     file = ConfigurationFile(config)
     try:
         return choose(name, file)
@@ -86,10 +86,10 @@ def choose_again(name: str, config: Path | None) -> Chosen:
 
 
 def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
-    """Find the profile of a name. Without a name it is the embedded sandbox.
+    """Find the profile with a name; without a name, it is the embedded sandbox.
 
-    Built-in names need no configuration file, unless the user names one or the usual file defines them. A
-    file that has only their policy leaves them built in.
+    Built-in names need no configuration file, unless the user names one or the usual file defines them. If
+    the file has nothing but a policy for a built-in profile, it stays built in.
 
     Raises:
         UsageError: the user names a configuration file but no profile in it.
@@ -138,7 +138,7 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
 
 
 def built_in_fingerprint(name: str) -> str:
-    """The fingerprint of a built-in profile."""
+    """Return the fingerprint of a built-in profile."""
     return sha256(f"embedded {name}".encode()).hexdigest()
 
 
@@ -148,19 +148,19 @@ def _built_in(name: str) -> Chosen:
 
 
 def of_bank(chosen: Chosen) -> Chosen:
-    """A profile with a bank's report as its source of answers, whatever servers it has."""
+    """Return a profile whose answers come from a bank's report, whatever servers it has."""
     fingerprint = built_in_fingerprint(IMPORTED)
     return chosen._replace(fingerprint=fingerprint, environment=Environment.BANK)
 
 
 def without_servers(chosen: Chosen) -> Profile:
-    """The profile that judges payments by a bank's report."""
+    """Return the profile under which a bank's report is judged."""
     profile = Profile() if chosen.profile is None else chosen.profile
     return profile.model_copy(update=dict.fromkeys(SECTIONS))
 
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
-    """The format chosen for a file, if any, and the layouts that the configuration adds.
+    """Return the format chosen for a file, if any, and the layouts that the configuration adds.
 
     Raises:
         ConfigurationError: the file cannot be read, or has layouts and a mistake.
@@ -170,17 +170,17 @@ def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) 
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:
-    """The key that encrypts names in the run's ledger, or None; raises as `Profile.ledger_key`."""
+    """Return the key that encrypts names in the run's ledger, or None; raises as `Profile.ledger_key`."""
     return None if chosen.profile is None else chosen.profile.ledger_key()
 
 
 def ledger_url(chosen: Chosen) -> str | None:
-    """Address of the ledger that this run shares, without a password; None if it has its own."""
+    """Return the address of the run's shared ledger, without a password; None if it has its own."""
     return None if chosen.profile is None else chosen.profile.ledger
 
 
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
-    """The profile with the key that signs its manifests: the named key, else its own.
+    """Return the choice with a key to sign manifests: the named key or, by default, the profile's.
 
     Raises:
         ConfigurationError: the key cannot be read, or its password does not open it.
@@ -200,7 +200,7 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
 
 
 def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
-    """Modulus tables for UK accounts, if any; raises as `Profile.modulus_tables`."""
+    """Return the modulus tables for UK accounts, if any; raises as `Profile.modulus_tables`."""
     tables = None if chosen.profile is None else chosen.profile.modulus_tables()
     return (
         None
@@ -220,11 +220,11 @@ _GATEWAY = {
     "in_flight_max": 64,
 }
 _EMBEDDED = {"default_account_type": "Personal", "cop": _GATEWAY, "vop": {"api": "gateway", **_GATEWAY}}
-"""The limits of the embedded sandbox, whose address is known once it starts."""
+"""The limits of the embedded sandbox, whose address is known only when it has started."""
 
 
 def to_plan_with(chosen: Chosen) -> Profile:
-    """The profile to plan with. A plan sends nothing, so the embedded sandbox is not started."""
+    """Return the profile to plan with. A plan sends nothing, so the embedded sandbox is not started."""
     _refuse_imported(chosen)
     return chosen.assumed(Profile.model_validate(_EMBEDDED) if chosen.profile is None else chosen.profile)
 
@@ -238,7 +238,7 @@ def _refuse_imported(chosen: Chosen) -> None:
 
 @contextmanager
 def opened(chosen: Chosen) -> Iterator[Profile]:
-    """The chosen profile; an embedded sandbox runs until the block ends."""
+    """Open the chosen profile; an embedded sandbox runs during the block."""
     _refuse_imported(chosen)
     if chosen.profile is not None:
         yield chosen.assumed(chosen.profile)
@@ -249,10 +249,10 @@ def opened(chosen: Chosen) -> Iterator[Profile]:
 
 @contextmanager
 def sandbox(option: str | None = None) -> Iterator[Path]:
-    """Serve a sandbox on a free loopback port, with an option; give the path of its configuration.
+    """Serve a sandbox on a free loopback port, with an option; yield the path of its configuration.
 
-    The child stops when the block ends or this process dies: it watches its standard input, which only we
-    hold open.
+    The child stops when the block ends or this process dies: it watches its standard input, which only this
+    process holds open.
 
     Raises:
         ConfigurationError: the sandbox did not start.
@@ -268,7 +268,7 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
             "--while-stdin-is-open",
             *filter(None, [option]),
         ]
-        # A session of its own: Ctrl-C must not reach it while requests in flight await their answers.
+        # A session of its own: Ctrl-C must not reach it while requests in flight wait for answers.
         child = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
             command,
             stdin=subprocess.PIPE,
@@ -294,7 +294,7 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
 
 
 def policy_today(profile: str) -> Mapping[str, Verdict] | None:
-    """The policy of a profile in the usual configuration now; None if that has no such profile."""
+    """Return a profile's policy in the usual configuration now; None if the profile is not there."""
     try:
         return choose(profile, None).policy
     except ConfigurationError:

@@ -1,7 +1,7 @@
-"""fix: Outcomes -> Corrections, and accepted corrections -> the file's own columns.
+"""Correct a file: Outcomes -> Corrections, and accepted corrections -> the file's own columns.
 
 Corrections come only from well-formed answers: the name on the account, or the other account type. All other
-rows are listed for people; nothing is guessed.
+rows are listed for people; no correction is guessed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ from schemas.payments import FIELDS
 from schemas.review import Acceptance
 
 BY_HAND = ("name", "account_type")
-"""Fields of a rejected row that people may correct; an account is corrected only in the payer's own file."""
+"""Fields that people may correct in a rejected row; accounts are corrected only in the payer's own file."""
 OF_REJECTED = pl.when(pl.col("check_outcome") == Outcome.REJECTED).then(
     pl.col("check_reason").str.extract("^([a-z_]+): ")
 )
-"""The field of the first broken rule of a rejected row, at the start of its reason."""
+"""The field whose rule a rejected row breaks first, taken from the start of the reason."""
 _NAME = (Action.FIX_NAME, Action.FIX_NAME_AND_ACCOUNT_TYPE)
 _ACCOUNT_TYPE = (Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
 _SEVERAL_COLUMNS = "The name stands in several columns; correct it there."
@@ -39,7 +39,7 @@ _NAME_IS_PURGED = "The bank's name was deleted; ask again with --fresh, or ask t
 
 
 def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[str]]) -> Corrections:
-    """List corrections by row, perhaps two for one; `headers` are those of each field."""
+    """List corrections by row, possibly two for one row; `headers` are those of each field's columns."""
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     rows = payments.join(outcomes, on="row", how="inner", maintain_order="left")
@@ -55,13 +55,13 @@ def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[s
 
 
 def correctable(corrections: Corrections) -> Corrections:
-    """The corrections of rows that can be corrected completely: no row is corrected in part."""
+    """Return the corrections of rows that can be corrected completely: no row is corrected in part."""
     stuck = corrections.filter(pl.col("obstacle").is_not_null())
     return Corrections(corrections.join(stuck, on="row", how="anti", maintain_order="left"))
 
 
 def released_ones_stay(corrections: Corrections, released_in: Mapping[int, str]) -> Corrections:
-    """Drop corrections of payments that were released before: corrected, they would be paid again."""
+    """Drop corrections of payments that were released before, which would otherwise be paid twice."""
     before = {row: f"The payment was released before, in {file}." for row, file in released_in.items()}
     obstacle = pl.col("row").replace_strict(before, default=None, return_dtype=pl.String)
     found = corrections.with_columns(obstacle=pl.coalesce(obstacle, "obstacle"))
@@ -71,7 +71,7 @@ def released_ones_stay(corrections: Corrections, released_in: Mapping[int, str])
 def by_hand(
     corrections: Corrections, written: Mapping[int, str], headers: Mapping[str, Sequence[str]]
 ) -> Corrections:
-    """Add people's corrections of rejected rows, by row, in the field of the broken rule."""
+    """Add people's corrections of rejected rows (row -> text), in the field whose rule was broken."""
     is_written = pl.col("row").is_in([*written]) & pl.col("field").is_in(BY_HAND) & pl.col("kind").is_null()
     header = pl.col("field").replace_strict(
         {field: _only(headers.get(field, ())) for field in BY_HAND}, default=None, return_dtype=pl.String
@@ -89,19 +89,19 @@ def by_hand(
 
 
 def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
-    """The corrections of rows whose corrections are all of accepted kinds."""
+    """Return the corrections of rows for which all corrections are of accepted kinds."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
     return corrections.join(others, on="row", how="anti", maintain_order="left")
 
 
 def unknown_corrections(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
-    """`Corrections` that cannot be made, for rows that a person wants corrected and that have none."""
+    """Return impossible `Corrections` for rows that a person wants corrected but that have none."""
     due = outcomes.filter(pl.col("row").is_in(rows.implode()))
     return _corrections(due, field=pl.lit(None), kind=None, header=None, to=None, obstacle=_NOTHING_KNOWN)
 
 
 def correct(original: Original, corrections: Corrections) -> pl.DataFrame:
-    """Write corrections without an obstacle into the columns of the file; all other cells are unchanged."""
+    """Apply corrections that have no obstacle to the columns of the file; other cells stay unchanged."""
     assert corrections["obstacle"].null_count() == corrections.height
     changed = []
     for header in corrections["header"].unique(maintain_order=True):
@@ -149,7 +149,7 @@ def _account_types(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
 
 
 def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
-    """The file's usual word for each account type in it."""
+    """Return the file's usual word for each account type that occurs in it."""
     counts = rows["account_type"].drop_nulls().value_counts(sort=True)
     words: dict[AccountType, str] = {}
     for word, _ in counts.iter_rows():
@@ -160,13 +160,13 @@ def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
 
 
 def _unknown(rows: pl.DataFrame, action: Action, *, field: str) -> pl.DataFrame:
-    """Corrections that only the payee can give."""
+    """Return corrections whose text only the payee knows."""
     due = rows.filter(pl.col("check_action") == action)
     return _corrections(due, field=field, kind=None, header=None, to=None, obstacle=_PAYEE_KNOWS)
 
 
 def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rejected rows: the field of the first broken rule, which the reason starts with."""
+    """Return corrections of rejected rows: the field of the first broken rule, which starts the reason."""
     due = rows.filter(pl.col("check_outcome") == Outcome.REJECTED).with_columns(
         field=pl.when(OF_REJECTED.is_in(FIELDS)).then(OF_REJECTED)
     )
@@ -187,7 +187,7 @@ def _only(headers: Sequence[str]) -> str | None:
 
 
 def _corrections(due: pl.DataFrame, **values: pl.Expr | str | None) -> pl.DataFrame:
-    """`Corrections` of these rows: the value of each column; a text is the same for all."""
+    """Return `Corrections` for these rows; a value given as text is the same for all rows."""
     if isinstance(values["field"], str):
         values["from"] = pl.col(values["field"])
     values.setdefault("from", None)

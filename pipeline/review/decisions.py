@@ -1,4 +1,4 @@
-"""People's decisions about a run, their approver, and whether its answers may be used."""
+"""Decisions by people about a run, their approver, and whether its answers may be used."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,63 +21,63 @@ NO_REASON = "no reason given"
 
 
 class RunDecisions(NamedTuple):
-    """People's decisions about one run, row by row."""
+    """The decisions of people about one run, row by row."""
 
-    run_id: str  # the run whose answers they are about
+    run_id: str  # the run that the decisions are about
     rows: Decisions
-    by: str  # who submitted the decisions for approval, else the uploader
-    time: str  # of the submission; UTC, ISO 8601 with Z
+    by: str  # who submitted the decisions for approval, or else the uploader
+    time: str  # when they were submitted; UTC, ISO 8601 with Z
     shaped: Sequence[Shaped] = ()  # who shaped the file at the desk
     written: Mapping[int, str] = MappingProxyType({})  # row -> the corrected cell
 
 
 class Approver(NamedTuple):
-    """The user who approves decisions and makes payment files."""
+    """The user who approves decisions and has payment files made."""
 
     by: str
     time: str
     """UTC, ISO 8601 with Z."""
     is_identified: bool = False
-    """True if approver and deciders each had to identify themselves under these names; without it the
-    approver may be a decider.
+    """True if approver and deciders all had to identify themselves under these names; otherwise the
+    approver may have been a decider.
     """
 
     def is_own(self, deciders: Iterable[str]) -> bool:
-        """True if one of the deciders may be the approver."""
+        """True if the approver may be one of the deciders."""
         return not self.is_identified or self.by.casefold() in {by.casefold() for by in deciders}
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewJob:
-    """The decisions about the payments of a run, and how its files are written."""
+    """Decisions about the payments of a run, and how to write its files."""
 
     folder: Path
-    """Folder of the run."""
+    """The folder of the run."""
     decisions: Path | RunDecisions | None = None
-    """A workbook, or recorded decisions."""
+    """A workbook with decisions, or recorded decisions."""
     input_file: Path | None = None
-    """Current path of a payment file whose bytes are edited; None: it is searched for."""
+    """The present path of a payment file whose bytes are edited; None to search for it."""
     by: str | None = None
-    """The approver of the files, and author of all decisions but recorded ones."""
+    """The approver of the files, and the author of decisions other than recorded ones."""
     is_identified: bool = False
     """See `Approver.is_identified`."""
     allow_simulated: bool = False
     sign_with: Path | None = None
-    """The private key; None: that of the profile, if any."""
+    """The private key that signs; None means the profile's, if any."""
     released_in: Mapping[int, str] | None = None
-    """Row -> the file that released the payment before; None: taken from the runs of its family."""
+    """Row -> the file that released the payment before; None to look in the runs of its family."""
 
     def released_before(self) -> Mapping[int, str]:
-        """The earlier releases, found if not given; raises as `families.released_before`."""
+        """Return the earlier releases, found if not given; raises as `families.released_before`."""
         return released_before(self.folder) if self.released_in is None else self.released_in
 
     def approver(self, time: str) -> Approver:
-        """The approver and the time; raises as `decider`."""
+        """Return the approver, with the time; raises as `decider`."""
         return Approver(decider(self.by), time, self.is_identified)
 
 
 def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
-    """Refuse to make payment files from simulated answers, unless the user allowed it (UsageError)."""
+    """Refuse to make payment files from simulated answers unless the user allows it (UsageError)."""
     if run.summary.simulated and not allowed:
         raise UsageError(
             Sentence("review.simulated_sandbox_no", folder=run.folder),
@@ -86,12 +86,12 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
 
 
 def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: Approver) -> Decisions:
-    """`Decisions` about this run; empty if none are given.
+    """Return the `Decisions` about this run; empty if none are given.
 
-    Decisions in a workbook count as the approver's own; others were recorded.
+    Decisions in a workbook count as the approver's own; others name the person who decided.
 
     Raises:
-        InputError: they are about other answers.
+        InputError: the decisions are about other answers.
         InputError, UsageError: as `formats.excel.decisions.read`.
     """
     if given is None:
@@ -110,7 +110,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
 
 
 def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
-    """`Decisions` of one person at one time: rows, decisions, reasons, and the names in a workbook."""
+    """Return `Decisions` by one person at one time: rows, decisions, reasons, and the names in a workbook."""
     return Decisions(
         decided.with_columns(by=pl.lit(by), time=pl.lit(time)).select(
             pl.col(column).cast(kind) for column, kind in DECISIONS.items()
@@ -119,7 +119,7 @@ def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
 
 
 def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what: str) -> Approval:
-    """The record of an approval without decisions; `what` was approved. It names who submitted the file."""
+    """Return the record of an approval of `what` without decisions; it names who submitted the file."""
     by, time = (given.by, given.time) if isinstance(given, RunDecisions) else (approver.by, approver.time)
     return Approval(
         by=by,
@@ -136,7 +136,7 @@ def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what
 def approvals_for(
     approver: Approver, decisions: pl.DataFrame, what: str, decision: Decision | None
 ) -> list[Approval]:
-    """One approval per person, time, reason and claim; each row names its decision and its effect."""
+    """Return one approval per person, time, reason and claim; each row names its decision and its effect."""
     return [
         Approval(
             by=by,

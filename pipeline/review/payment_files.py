@@ -1,4 +1,4 @@
-"""The files that a review writes: payments in the format and compression of the input, lists for people."""
+"""Write the files of a review: payments, in the input's format and compression, and lists for people."""
 
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,11 +32,11 @@ from schemas.summary import InputFile
 
 
 def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:
-    """The writer for the payments of a run, in the format of their file, which is searched for if needed.
+    """Return the writer for a run's payments in their file's format, searching for the file if needed.
 
     Raises:
-        UsageError: the file is needed but missing, or named but not needed.
-        InputError: it is another file, or was changed.
+        UsageError: the file is needed but missing, or given but not needed.
+        InputError: it is a different file, or was changed.
     """
     source = run.summary.input
     entry = entry_before(source)
@@ -48,7 +48,7 @@ def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter
 
 
 Write = Callable[[IO[bytes], str], Payments]
-"""Writes payments to a file, and returns its content as read back."""
+"""Writes payments to a file of this name, and returns the payments as read back."""
 
 
 def write_payments(
@@ -56,11 +56,11 @@ def write_payments(
 ) -> PaymentFile | None:
     """Write a payment file in the format of the input, and read it back.
 
-    For a data set it is a folder with a file for each part that has payments. It gets its name when `files`
-    closes. Without payments, returns None and deletes an earlier file of that name.
+    For a data set, it is a folder with a file for each part that has payments. It gets its final name when
+    `files` closes. Without payments, returns None and deletes an earlier file of that name.
 
     Raises:
-        InputError: the input must not be changed, or its format cannot hold a text.
+        InputError: no changed copy of the input can be made, or its format cannot represent a text.
         OutputError, DiskError: as `write_atomically`.
     """
     path = payment_path(run, stem)
@@ -70,7 +70,7 @@ def write_payments(
             return None
         return payments_in(files.enter_context(write_atomically(path)), run, path, write)
     found, no_longer = [], list[Path]()
-    files.callback(lambda: [*map(delete, no_longer)])  # once the folder has its name
+    files.callback(lambda: [*map(delete, no_longer)])  # once the folder has its final name
     folder = files.enter_context(write_folder_atomically(path))
     for part in run.each():
         if (write := write_of(part)) is not None:
@@ -84,7 +84,7 @@ def write_payments(
 
 
 def in_one(parts: Sequence[PaymentFile], path: Path) -> PaymentFile:
-    """Describe the payment files of a data set's parts as their folder."""
+    """Describe the payment files of a data set's parts as one folder."""
     return PaymentFile(
         path=str(path),
         sha256=identity_of_parts((Path(part.path).name, part.sha256) for part in parts),
@@ -99,7 +99,7 @@ def payments_in(
     path: Path,
     write: Write,
 ) -> PaymentFile:
-    """As `write_payments`, but into an open file; the path only gives its name."""
+    """As `write_payments`, into an open file; the path only provides the name."""
     with packed_like(run.summary.input, file, name=path.name) as unpacked:
         payments = write(unpacked, path.name)
     file.seek(0)
@@ -112,20 +112,20 @@ def payments_in(
 
 
 def payment_path(run: FinishedRun, stem: str) -> Path:
-    """The path of a payment file; its name shows if answers were simulated."""
+    """Return the path of a payment file, whose name shows if answers were simulated."""
     simulated = ".simulated" if run.summary.simulated else ""
     suffix = PARTS if run.is_data_set else _suffix_of(run.summary.input)
     return run.folder / f"{stem}{simulated}{suffix}"
 
 
 def _suffix_of(source: InputFile) -> str:
-    """Suffix of a payment file: that of the input, if it has the same format."""
+    """Return the suffix of a payment file: the input's, if the format is the same."""
     entry = entry_before(source)
     own = Path(source.unpacked_name or source.name).suffix
     if isinstance(entry, MessageEntry):
         suffix = own or entry.format.SUFFIXES[0]
     else:
-        # A workbook with macros is written without them, and then has another suffix.
+        # A workbook with macros is written without them, so its suffix changes.
         is_same = source.format == entry.payments.NAME and own.lower() != ".xlsm"
         suffix = own if own and is_same else entry.payments.SUFFIX
     return suffix + packed_suffix(source)
@@ -139,7 +139,7 @@ def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: Ex
 
 
 def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal:
-    """The control totals of the input, which must equal the sum of the files' totals."""
+    """Return the control totals of the input, which must equal the sum of the files' totals."""
     input_totals, row_count = control_totals(run.summary.outcomes), run.summary.input.row_count
     if sum(file.row_count for file in files) != row_count:
         raise AssertionError("the written files have more or fewer rows than the input")
@@ -148,7 +148,7 @@ def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal
     return ControlTotal(row_count=row_count, totals=input_totals)
 
 
-def take_into_evidence(  # noqa: PLR0913 (what is new)
+def take_into_evidence(  # noqa: PLR0913 (everything that is new)
     run: FinishedRun,
     *patterns: str,
     now: datetime,
@@ -157,9 +157,9 @@ def take_into_evidence(  # noqa: PLR0913 (what is new)
     decided: Sequence[Approval] | None,
     split: SplitMade | None = None,
 ) -> Manifest:
-    """Add the files just written to the manifest, and remove missing files of the review from it.
+    """Add the files just written to the manifest, and remove a review's missing files from it.
 
-    No other file is added: another program may have written it. Raises as `refresh_manifest`, and an
+    Other files are not added, as another program may have written them. Raises as `refresh_manifest`, and
     InputError if a payment file has changed since it was written.
     """
     run.require_unchanged()
@@ -184,17 +184,17 @@ _SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}
 
 
 def packed_suffix(source: InputFile) -> str:
-    """The suffix of compressed inputs, such as .gz; else empty."""
+    """Return the suffix of a compressed input, such as .gz, or an empty text."""
     return _SUFFIXES[source.compression]
 
 
 @contextmanager
 def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
-    """A buffer for a payment file; the end of the block writes it, compressed like the input.
+    """Yield a buffer for a payment file, written at the end of the block and compressed like the input.
 
     Raises:
         OSError: the file cannot be written.
-        AssertionError: the file holds something else.
+        AssertionError: the file contains something else.
     """
     if source.compression is None:
         yield file
@@ -205,7 +205,7 @@ def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO
 
 
 def notes_on(run: FinishedRun, files: Sequence[PaymentFile]) -> list[LocalizedText]:
-    """Possible objections of a bank to the written files, and what they lack of the input."""
+    """Return a bank's possible objections to the written files, and what they lack of the input."""
     if run.summary.input.format == excel.NAME:
         return [Sentence("review.one_sheet").recorded()]
     if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:

@@ -1,4 +1,4 @@
-"""split: Outcomes, Warned, a policy and people's decisions -> Placements. Every payment is in one place."""
+"""Split a file: Outcomes, Warned, a policy and decisions -> Placements. Every payment has one place."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -30,8 +30,8 @@ _IS_RELEASED_BY_PERSON = (_VERDICT != Verdict.HOLD) & pl.col("decision").eq_miss
 IS_RELEASED = (
     ANSWERED & ~_WAS_RELEASED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
 )
-"""True if a payment may be paid: from `verdicts` with each row's `decision` and the file it was `released_in`
-before, both nullable.
+"""True if a payment may be paid. Needs `verdicts` with each row's `decision`, and the file in which it was
+`released_in` before; both may be null.
 """
 _RELEASED_IN = {"row": DECISIONS["row"], "released_in": pl.String()}
 
@@ -45,10 +45,10 @@ def split(
 ) -> Placements:
     """Decide for every payment whether it may be paid: `Placements`, one per payment, in row order.
 
-    The strictest verdict of the policy on the answer and the warnings counts; the policy extends
-    `DEFAULT_POLICY`, and a code outranks its outcome. A decision to hold or fix always holds. A decision to
-    release counts only if the policy leaves the row to a person or releases it anyway. Payments in
-    `released_in` (row -> other file) are held whatever people decided.
+    The policy's strictest verdict on the answer and the warnings counts; the policy extends `DEFAULT_POLICY`,
+    and a code outranks its outcome. A decision to hold or fix always holds the payment. A decision to release
+    counts only if the policy leaves the row to people or releases it anyway. Payments in `released_in` (row
+    -> other file) are held whatever people decided.
     """
     assert outcomes.schema == OUTCOMES
     assert warned.schema == WARNED
@@ -68,7 +68,7 @@ def split(
 
 
 def why_held(placements: Placements) -> dict[tuple[str, str], tuple[Sentence, int]]:
-    """`why` and `why_of` -> the sentence on why payments are held, and their number; largest first."""
+    """Return (`why`, `why_of`) -> (sentence on why payments are held, their number), largest number first."""
     counted = placements.drop_nulls("why").group_by("why", "why_of").len().sort("len", "why", descending=True)
     return {(why, of): (Sentence(why, of=of), count) for why, of, count in counted.iter_rows()}
 
@@ -95,27 +95,27 @@ def _why() -> pl.Expr:
 
 
 def _why_of() -> pl.Expr:
-    """What the sentence names: the file that released the row before, or what the policy went by."""
+    """What the sentence names: the file that released the row before, or what the policy is based on."""
     return pl.when(_WAS_RELEASED).then("released_in").otherwise("decided_by").fill_null("")
 
 
 class Preview(NamedTuple):
-    """The payments that would be released and held."""
+    """The payments that would be released, and those that would be held."""
 
     release: ControlTotal
     hold: ControlTotal
     refused: pl.Series
-    """Rows that a person decided to release, but the policy holds."""
+    """Rows that a person decided to release but the policy holds."""
     rows: pl.Series
-    """To be released."""
+    """The rows to release."""
     overridden: pl.Series
-    """Released rows that the policy would have held without a decision."""
+    """Released rows that the policy would have held without a person's decision."""
 
 
 def judged(
     payments: Payments, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
-    """The columns of payments for a preview: `row`, `check_outcome`, `verdict`, `amount`, `currency`."""
+    """Return the columns for a preview: `row`, `check_outcome`, `verdict`, `amount`, `currency`."""
     found = verdicts(outcomes, warned, policy).select("row", "check_outcome", "verdict")
     return found.hstack(with_money(payments.select(MONEY_FIELDS)).select("amount", "currency").get_columns())
 
@@ -123,7 +123,7 @@ def judged(
 def preview(
     rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int, str] = MappingProxyType({})
 ) -> Preview:
-    """Find how much would be released and held by the decisions so far, from the result of `judged`."""
+    """Return how much would be released and held by the decisions so far; `rows` come from `judged`."""
     placed = _with(rows, decisions, released_in).with_columns(released=IS_RELEASED)
     release, hold = placed.filter("released"), placed.filter(~pl.col("released"))
     return Preview(
@@ -136,7 +136,7 @@ def preview(
 
 
 def _with(rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int, str]) -> pl.DataFrame:
-    """Add each row's decision, and its earlier release."""
+    """Add the decision and the earlier release of each row."""
     found = rows.join(decisions, on="row", how="left", maintain_order="left")
     if not released_in:
         return found.with_columns(released_in=pl.lit(None, pl.String))
@@ -145,5 +145,5 @@ def _with(rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int,
 
 
 def total(mine: pl.DataFrame) -> ControlTotal:
-    """The number and money of rows from `judged`."""
+    """Return the number and money of rows from `judged`."""
     return ControlTotal(row_count=mine.height, totals=totals(mine))

@@ -1,4 +1,4 @@
-"""Writers of a run's payments: they rewrite all cells of a table, and edit the bytes of a message."""
+"""Write a run's payments: rewrite all cells of a table, or edit the bytes of a message."""
 
 from collections.abc import Sequence
 from typing import IO, NamedTuple, Protocol
@@ -22,35 +22,35 @@ from pipeline.wording import Sentence
 class PaymentsWriter(Protocol):
     """Writes the payments of one run in the format of their file, and reads the result back.
 
-    It returns the payments as read from the written file. Both writing methods raise InputError, OutputError
-    or DiskError if the file cannot be written, and AssertionError if it holds other payments.
+    The writing methods return the payments as read from the written file. They raise InputError, OutputError
+    or DiskError if the file cannot be written, and AssertionError if it contains other payments.
     """
 
     def fitted(self, corrections: Corrections) -> Corrections:
-        """Corrections as the file can hold them; others get an obstacle."""
+        """Return corrections as the file can represent them; others get an obstacle."""
 
     def refuse_obstacle(self) -> None:
-        """Raise an InputError if no changed copy of the file can or should be made."""
+        """Raise an InputError if no changed copy of the file can be made, or should be."""
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
         """Write all payments, with the corrections from `fitted` that have no obstacle."""
 
     def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:
-        """Write some of the payments, at least one; `role` is the purpose of the file."""
+        """Write some of the payments, at least one; `role` says what the file is for."""
 
 
 class TableWriter(NamedTuple):
-    """A `PaymentsWriter` for payments in rows of a table."""
+    """A `PaymentsWriter` for the rows of a table."""
 
     run: FinishedRun
-    entry: FormatEntry  # entry of the table's format
+    entry: FormatEntry  # the table's format
 
     def fitted(self, corrections: Corrections) -> Corrections:
-        """A cell holds any text."""
+        """Return the corrections unchanged: cells can contain any text."""
         return corrections
 
     def refuse_obstacle(self) -> None:
-        """Refuse if the format of the input cannot be reproduced exactly."""
+        """Refuse if the input's format cannot be reproduced exactly."""
         source = self.run.summary.input
         kept_as = self.run.source.format
         obstacle = self.entry.format.obstacle(self._dialect, kept_as=kept_as, name=source.name)
@@ -94,19 +94,19 @@ _STANDS_THERE = f"As far as the file has room for it, this name stands there alr
 
 
 class _Text(NamedTuple):
-    """The text for a field of a payment, and why it does not fit."""
+    """A text for a field of a payment, with why it does not fit, if so."""
 
     to: str | None
     obstacle: str | None
 
 
 class MessageWriter(NamedTuple):
-    """A `PaymentsWriter` for payments in a message."""
+    """A `PaymentsWriter` for the payments of a message."""
 
     file: MessageFile
 
     def fitted(self, corrections: Corrections) -> Corrections:
-        """Names as the format writes them; it has no other correctable fields."""
+        """Return names as the format writes them; it has no other fields to correct."""
         whole = self.file.entry.format.obstacle(self.file.message)
         texts = [
             self._fitted(row, field, _Text(to, obstacle), whole)
@@ -131,7 +131,7 @@ class MessageWriter(NamedTuple):
         return _Text(name, _STANDS_THERE if stands_there else None)
 
     def refuse_obstacle(self) -> None:
-        """Refuse to make a copy that no bank should receive."""
+        """Refuse to make a copy that no bank should get."""
         obstacle = self.file.entry.format.obstacle(self.file.message)
         if obstacle is not None and obstacle == self.file.message.difference:
             obstacle = Sentence("review.copy_would_hide", difference=obstacle.having(file=self.file.name))
@@ -147,7 +147,7 @@ class MessageWriter(NamedTuple):
         return self._written(edits, message.payments.with_columns(column), message.defects, file, name)
 
     def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:
-        """Write some of the payments, with counts and sums for just these."""
+        """Write some of the payments, with counts and sums for these only."""
         self.refuse_obstacle()
         message = self.file.message
         self._refuse(self.file.entry.format.split_obstacle(message))
@@ -164,7 +164,7 @@ class MessageWriter(NamedTuple):
     def _written(
         self, edits: Sequence[Edit], payments: pl.DataFrame, defects: pl.Series, file: IO[bytes], name: str
     ) -> Payments:
-        """Write the file with edits, and check that it holds exactly these payments."""
+        """Write the file with edits, and check that it contains exactly these payments."""
         for piece in edited(self.file.data, edits):
             file.write(piece)
         file.seek(0)

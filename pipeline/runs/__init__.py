@@ -1,1 +1,1 @@
-"""The folder of one run: its arguments, its files, and whether they are unchanged."""
+"""A run and its folder: the arguments, the files, and proof that they are unchanged."""

@@ -1,4 +1,4 @@
-"""Who decided what about a run, when and why: `approvals.json`, an append-only list."""
+"""Decisions about a run in `approvals.json`, an append-only list: who decided what, when and why."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from schemas.strict import parse
 
 
 def record_approval(folder: Path, *approvals: Approval) -> None:
-    """Append decisions, if any, to the recorded ones. The folder must be locked by the caller.
+    """Append decisions, if there are any, to those on record. The caller must have locked the folder.
 
     Raises:
-        InputError: the recorded decisions cannot be read; none are added.
+        InputError: the recorded decisions cannot be read; no decision is added.
         OutputError, DiskError: as `write_atomically`.
     """
     if not approvals:
@@ -26,7 +26,7 @@ def record_approval(folder: Path, *approvals: Approval) -> None:
 
 
 def approvals_of(folder: Path) -> list[Approval]:
-    """The recorded decisions, oldest first; an InputError if they cannot be read."""
+    """Read the recorded decisions, oldest first (InputError: they cannot be read)."""
     path = folder / APPROVALS
     try:
         return parse(Approvals, plain_bytes(path)).root
@@ -39,11 +39,10 @@ def approvals_of(folder: Path) -> list[Approval]:
 
 
 def decider(name: str | None) -> str:
-    """The name of the deciding user, for the record; None means neither a name nor a login name.
+    """Return the name of the deciding user, for the record; None means that there is no login name either.
 
-    Raises:
-        UsageError: there is no name, or it has control or invisible characters, which could disguise it or
-        control a terminal.
+    Raises: UsageError: the name is missing, or contains control or invisible characters, which could disguise
+        it or control a terminal.
     """
     if name is None or not name.strip():
         raise UsageError(Sentence("runs.this_user_no"), advice=Sentence("advice.name_decider"))

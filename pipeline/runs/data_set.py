@@ -1,4 +1,4 @@
-"""A data set: a folder of payment files that are parts of one table, or one large Parquet file."""
+"""A data set: a folder of payment files, the parts of one table, or a large Parquet file."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -19,48 +19,48 @@ from schemas.row_positions import RowPositions
 from schemas.strict import parse
 
 _FORMATS = [format_named(name) for name in PART_NAMES]
-"""Formats of parts; a workbook is not one."""
+"""The formats that parts may have; workbooks are not among them."""
 PART_ROWS = 500_000
-"""Rows of a part when a file is divided."""
+"""How many rows a part has when a file is divided."""
 _PACKED = ".gz"
 
 
 class DataPart(NamedTuple):
-    """One part of a data set: a file."""
+    """One part of a data set, which is a file."""
 
-    number: int  # from 0, in the order of the names
-    file: Path  # absolute: a worker elsewhere has another current folder
+    number: int  # from 0, in the order of names
+    file: Path  # absolute, because a worker elsewhere has another working folder
     name: str
-    outcome_name: str  # name of the outcome file without its suffix
+    outcome_name: str  # the name of the outcome file, without its suffix
     sha256: str
     byte_count: int
 
 
 class DataSet(NamedTuple):
-    """A data set: its parts."""
+    """A data set, with its parts."""
 
     path: Path
     format: str
     parts: tuple[DataPart, ...]
     sha256: str
-    """SHA-256 of the names and bytes of all parts, or of the file that was divided."""
+    """SHA-256 of the names and bytes of all parts, or of the file that was divided into them."""
     divided: Path | None = None
-    """The folder of a divided file's parts, which is removed at the end."""
+    """The folder of the parts into which a file was divided; it is removed at the end."""
 
     @property
     def byte_count(self) -> int:
-        """Size of all parts together."""
+        """The size of all parts together."""
         return sum(part.byte_count for part in self.parts)
 
 
 def open_data_set(path: Path, work: Path) -> DataSet:
-    """Find the parts of a data set, and hash their bytes for its identity.
+    """Find the parts of a data set, and hash them to identify the data set.
 
-    A single Parquet file is divided into parts in the work folder.
+    A single Parquet file is first divided into parts in the work folder.
 
     Raises:
-        InputError: it has no parts, or other files that cannot be parts of one table.
-        OutputError, DiskError: its parts cannot be written.
+        InputError: there are no parts, or there are files that cannot be parts of one table.
+        OutputError, DiskError: the parts cannot be written.
     """
     if not path.is_dir():
         return _divided(path, work)
@@ -92,7 +92,7 @@ def open_data_set(path: Path, work: Path) -> DataSet:
 
 
 def _divided(path: Path, work: Path) -> DataSet:
-    """A Parquet file as a data set: its rows are written to parts, unless they exist."""
+    """Return a Parquet file as a data set, writing its rows to parts unless these exist."""
     if path.suffix.lower() not in parquet.SUFFIXES:
         raise InputError(Sentence("runs.not_parquet_file", path=path))
     sha256, _ = _identity(path)
@@ -117,7 +117,7 @@ def _divided(path: Path, work: Path) -> DataSet:
 
 
 def identity_in(data: DataSet, folder: Path) -> str:
-    """Identity of a data set in the ledger; it stays the same if unusable parts are corrected or removed."""
+    """Return a data set's identity in the ledger; fixing or removing unusable parts does not change it."""
     record = read_record(folder)
     if record is None:
         return data.sha256
@@ -129,7 +129,7 @@ def identity_in(data: DataSet, folder: Path) -> str:
 
 
 def read_record(folder: Path) -> DataSetRecord | None:
-    """The parts of the data set whose run is in the folder; None if there is none."""
+    """Read the record of the data set whose run is in the folder; None if there is none."""
     try:
         return parse(DataSetRecord, plain_bytes(folder / DATA_SET))
     except (OSError, ValueError):
@@ -139,7 +139,7 @@ def read_record(folder: Path) -> DataSetRecord | None:
 def write_record(
     folder: Path, data: DataSet, input_sha256: str, unusable: Collection[int], files: PartFiles
 ) -> None:
-    """Record the parts of a data set, and remove the work folder of an earlier one."""
+    """Record the parts of a data set, and remove the work folder of the previous one."""
     parts = [
         PartKept(name=part.name, sha256=part.sha256, is_usable=part.number not in unusable)
         for part in data.parts
@@ -153,7 +153,7 @@ def write_record(
 
 
 def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> RowPositions:
-    """The positions of a data set's rows: part, and row within the part."""
+    """Return the positions of a data set's rows: the part, and the row within the part."""
     names, stretches, row = [], [], 1
     for number, (part, row_count) in enumerate(zip(parts, row_counts, strict=True), start=1):
         names.append(part.name)
@@ -181,7 +181,7 @@ def _suffix(file: Path) -> str:
 
 
 def _outcome_names(files: Iterable[Path]) -> list[str]:
-    """The unique names of the outcome files, each beginning with `part-`."""
+    """Return unique names for the outcome files, each beginning with `part-`."""
     names: list[str] = []
     for file in files:
         stem = file.name[: -len(_PACKED)] if file.name.lower().endswith(_PACKED) else file.name
@@ -193,7 +193,7 @@ def _outcome_names(files: Iterable[Path]) -> list[str]:
 
 
 def _identity(file: Path) -> tuple[str, int]:
-    """SHA-256 and size; an empty hash for an unreadable file, whose error is reported when it is read."""
+    """Return SHA-256 and size; the hash is empty for an unreadable file, which reading will report."""
     try:
         return identity_of(file)
     except OSError:

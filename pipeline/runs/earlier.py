@@ -1,4 +1,4 @@
-"""The earlier run in a folder: a new run never destroys it."""
+"""The earlier run in a folder, which a new run never destroys."""
 
 from glob import escape
 from pathlib import Path
@@ -19,23 +19,23 @@ _OTHER_FOLDER = Sentence("advice.other_folder")
 
 
 class PriorRun(NamedTuple):
-    """The earlier run that a new one would replace."""
+    """An earlier run that the new one would replace."""
 
     folder: Path
     environment: Environment | None
-    """Kind of server that answered; None if the ledger cannot be read, so any may have."""
+    """The kind of server that answered; None if the ledger cannot be read, so it may be any."""
     has_answers: bool
     profile: str | None
-    """The name of its profile; None if it never ended."""
+    """The name of the run's profile; None if the run never ended."""
 
     @property
     def is_paid_for(self) -> bool:
-        """True if a real server answered, or may have."""
+        """True if a real server answered, or may have answered."""
         return self.has_answers and self.environment is not Environment.SANDBOX
 
     @property
     def is_kept(self) -> bool:
-        """True if it must be moved aside, to keep its answers, or people's decisions and files."""
+        """True if the run must be moved aside, to keep its answers or people's decisions and files."""
         was_reviewed = (self.folder / APPROVALS).exists() or any(files_of_review(self.folder))
         return self.is_paid_for or was_reviewed
 
@@ -48,7 +48,7 @@ class PriorRun(NamedTuple):
             )
 
     def refusal(self, refused: OtherRunError, environment: Environment, profile: str) -> OtherRunError:
-        """Why another run cannot continue in this folder, and how to continue without losing anything."""
+        """Explain why another run cannot continue in this folder, and how to continue without loss."""
         is_lost = environment is Environment.SANDBOX and self.is_paid_for
         others = (_OTHER_FOLDER,) if is_lost else (_OTHER_FOLDER, Sentence("advice.start_over"))
         if self.profile in (None, profile):
@@ -61,11 +61,11 @@ class PriorRun(NamedTuple):
         return () if self.profile is None else (Sentence("advice.run_with_profile", profile=self.profile),)
 
     def move_aside(self, now: str) -> Path:
-        """Move the folder aside under a new name, and return that.
+        """Move the folder aside, and return its new path.
 
         Raises:
             LockedError: another process works in the folder.
-            OutputError, DiskError: it cannot be moved.
+            OutputError, DiskError: the folder cannot be moved.
         """
         here = real_path(self.folder)
         if Path.cwd().is_relative_to(here):
@@ -82,7 +82,7 @@ class PriorRun(NamedTuple):
 
 
 def earlier_run(folder: Path, now: str) -> PriorRun | None:
-    """The run in a folder, or None."""
+    """Return the run in a folder, or None."""
     if not has_begun(folder):
         return None
     try:
@@ -99,6 +99,6 @@ def earlier_run(folder: Path, now: str) -> PriorRun | None:
 
 
 def moved_from(folder: Path) -> list[Path]:
-    """The folders of earlier runs that were moved aside from a folder, oldest first."""
+    """Find the earlier runs that were moved aside from a folder, oldest first."""
     stamp = f"{'[0-9]' * 4}-{'[0-9]' * 2}-{'[0-9]' * 2}T{'[0-9]' * 6}"
     return sorted(path for path in folder.parent.glob(f"{escape(folder.name)}.{stamp}*") if path.is_dir())

@@ -1,4 +1,4 @@
-"""A finished run: the files in its folder, by its manifest."""
+"""A run that has ended: the files in its folder, as listed in its manifest."""
 
 import io
 from collections.abc import Callable
@@ -44,13 +44,13 @@ from schemas.manifest import Manifest
 from schemas.summary import Summary
 
 Content = Callable[[str], bytes]
-"""Reads a file of the folder."""
+"""Returns the content of a file in the folder, by name."""
 
 
 class RunPart(NamedTuple):
-    """An outcome file of a run: the only one of a file, or one per part of a data set."""
+    """One outcome file of a run: a file's only one, or a data set's for one part."""
 
-    name: str  # name of the payment file or part
+    name: str  # the name of the payment file or part
     path: Path
     sha256: str
     first_row: int
@@ -58,24 +58,24 @@ class RunPart(NamedTuple):
 
     @property
     def payments_name(self) -> str:
-        """Name of a payment file made from it, in a folder for its data set."""
+        """The name of a payment file made from this one, in a folder for its data set."""
         return self.name[:-3] if self.name.lower().endswith(".gz") else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """The folder of a run, and its manifest."""
+    """The folder of a run that has ended, with its manifest."""
 
     folder: Path
     manifest: Manifest
 
     @property
     def outcome_file(self) -> Path:
-        """Path of the outcome file, or of the folder with those of a data set, if not deleted."""
+        """Path of the outcome file, or of a data set's folder of them, even if it was purged."""
         return self.folder / self.manifest.outcome_file.name
 
     def parts(self) -> list[RunPart]:
-        """The outcome files, in order; raises as `summary` of a data set."""
+        """The outcome files, in order; for a data set, raises as `summary`."""
         recorded, file = self.manifest.outcome_file, self.manifest.input
         if recorded.name != OUTCOMES_NAME:
             return [RunPart(file.name, self.outcome_file, recorded.sha256, 1, file.row_count)]
@@ -92,31 +92,31 @@ class EndedRun:
         ]
 
     def forgotten(self, name: str) -> Sentence | None:
-        """When a purge deleted a file, as a value of a sentence; None if none did."""
+        """Return when a purge deleted a file, for use in a sentence; None if none did."""
         time = None if (self.folder / name).exists() else purged(self.manifest, name)
         return None if time is None else Sentence("evidence.deleted", time=Moment(time))
 
     def summary(self) -> Summary:
-        """The unchanged summary; an InputError if it is missing or was changed."""
+        """The summary (InputError: it is missing or was changed)."""
         return read_summary(self.folder, self._sha256_of(SUMMARY))
 
     def warned(self, summary: Summary) -> Warned:
-        """The rows with each warning of its summary, which was read before (InputError: changed)."""
+        """Return the rows with each warning in this summary (InputError: a file was changed)."""
         if not summary.parts:
             return warned_in(summary)
         return Warned(pl.read_parquet(io.BytesIO(self.content(WARNED_NAME))).cast(WARNED))  # type: ignore[arg-type]  # polars' stubs
 
     def content(self, name: str) -> bytes:
-        """A file next to the outcome file, if unchanged; the returned bytes are those that were verified.
+        """Read a file beside the outcome file, if it is unchanged; the bytes returned are those verified.
 
         Raises:
-            OSError: it is missing or cannot be read.
-            InputError: it was changed.
+            OSError: the file is missing or cannot be read.
+            InputError: the file was changed.
         """
         return recorded_bytes(self.folder / name, self._sha256_of(name))
 
     def require_unchanged(self, name: str) -> None:
-        """Refuse a file next to the outcome file that was changed since the run (InputError)."""
+        """Refuse a file beside the outcome file that was changed since the run (InputError)."""
         path = self.folder / name
         with suppress(OSError):
             if identity_of(path)[0] == self._sha256_of(name):
@@ -124,7 +124,7 @@ class EndedRun:
         raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
 
     def names(self, rows: pl.Series) -> pl.Series:
-        """The names in some rows of the payment file; raises as `source`."""
+        """Return the names in these rows of the payment file; raises as `source`."""
         wanted, found = rows.to_frame("row"), [pl.DataFrame(schema={"row": pl.UInt32, "name": pl.String})]
         for part in self.parts():
             some = rows.filter(rows.is_between(part.first_row, part.first_row + part.row_count - 1))
@@ -137,10 +137,10 @@ class EndedRun:
         return next((file.sha256 for file in self.manifest.files if file.name == name), "")
 
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
-        """The key of encrypted names in the ledger, if the run's profile still has it.
+        """Return the key of encrypted names in the ledger, if the run's profile still has it.
 
-        Raises:
-            ConfigurationError: the named configuration does not have it; the usual one need not.
+        Raises: ConfigurationError: the configuration that the user named does not have the key; the usual one
+            need not.
         """
         if not record.is_encrypted:
             return None
@@ -153,10 +153,10 @@ class EndedRun:
             return None
 
     def source(self, part: RunPart, *, changed: bool = False) -> PaymentSource:
-        """An outcome file as a payment file, with the rows of the run; a changed file only on request.
+        """Open an outcome file as a payment file, with the rows of the run; `changed` permits a changed file.
 
         Raises:
-            InputError: it is missing, not a payment file, or was changed.
+            InputError: the file is missing, not a payment file, or was changed.
         """
         if (deleted := self.forgotten(self.outcome_file.name)) is not None:
             raise InputError(Sentence("runs.run_same_command", path=part.path, deleted=deleted))
@@ -173,18 +173,18 @@ class EndedRun:
 
     @property
     def only_part(self) -> RunPart:
-        """The one outcome file (UsageError: the run of a data set)."""
+        """Return the only outcome file (UsageError: the run is of a data set)."""
         if self.manifest.outcome_file.name == OUTCOMES_NAME:
             raise UsageError(Sentence("runs.folder_data_set", folder=self.folder))
         return self.parts()[0]
 
     def rows(self, part: RunPart | None = None) -> Rows:
-        """The payments of an outcome file, or of the only one; raises as `source`."""
+        """Return the payments of an outcome file, or of the only one; raises as `source`."""
         part = part or self.only_part
         return self._rows(self.source(part), part, self.content)
 
     def rows_of(self, source: PaymentSource, part: RunPart) -> Rows:
-        """The payments of an outcome file that may be changed (InputError: not an outcome file)."""
+        """Return the payments of an outcome file that may have changed (InputError: not an outcome file)."""
         return self._rows(source, part, lambda name: plain_bytes(self.folder / name))
 
     def _rows(self, source: PaymentSource, part: RunPart, content: Content) -> Rows:
@@ -199,8 +199,8 @@ def ended_run(folder: Path) -> EndedRun:
     """Open a folder that no run is using.
 
     Raises:
-        UsageError: the folder holds no finished run.
-        InputError: its manifest cannot be read.
+        UsageError: the folder contains no finished run.
+        InputError: the manifest cannot be read.
         LockedError: a run works in the folder.
     """
     require_idle(folder)
@@ -208,7 +208,7 @@ def ended_run(folder: Path) -> EndedRun:
 
 
 def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
-    """`Outcomes` of a file read as a payment file (InputError: not an outcome file)."""
+    """Return the `Outcomes` in a file read as a payment file (InputError: not an outcome file)."""
     try:
         numbered = source.earlier.with_columns(source.payments["row"])
         return Outcomes(numbered.select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items()))
@@ -217,13 +217,13 @@ def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
 
 
 def changes_in(folder: Path, content: Content | None = None) -> Changes | None:
-    """`Changes` of a run, or an InputError; None if it compared nothing, or they were purged."""
+    """Return a run's `Changes` (InputError: unreadable); None if it compared nothing or they were purged."""
     found = _frame_in(folder / CHANGES_NAME, content, CHANGES)
     return None if found is None else Changes(found)
 
 
 def keep_changes(changes: Changes, folder: Path) -> Path:
-    """Write what changed since earlier runs, and where the bank's report says otherwise."""
+    """Write the changes since earlier runs, and where the bank's report disagrees."""
     path = folder / CHANGES_NAME
     with write_atomically(path) as file:
         changes.write_ndjson(file)
@@ -231,10 +231,10 @@ def keep_changes(changes: Changes, folder: Path) -> Path:
 
 
 def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
-    """The sentences of a run's reasons; empty if an earlier version wrote it, or they were purged.
+    """Return the sentences of a run's reasons; empty if they were purged, or an earlier version ran.
 
     Raises:
-        InputError: they cannot be read.
+        InputError: the sentences cannot be read.
     """
     found = _frame_in(folder / REASONS_NAME, content, REASONS)
     return {} if found is None else said_reasons(Reasons(found))

@@ -1,4 +1,4 @@
-"""verify: a manifest and its files -> Findings. Is the evidence still consistent?"""
+"""Check that evidence is consistent: a manifest and its files -> Findings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,51 +28,51 @@ from schemas.summary import InputFile, Money, Summary
 DIFFERS = InputError.exit_code
 ROWS_NAMED_MAX = 5
 DIGITS_SHOWN = 16
-"""Digits of a SHA-256."""
+"""How many digits of a SHA-256 sentences show."""
 _ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 _COMPARED = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
     *("check_api", "check_id", "check_time"),
 )
-"""The columns of an answer that are both in the outcome file and in the ledger."""
+"""Columns of an answer that are in the outcome file and in the ledger."""
 _AS_TEXT = pl.col(_COMPARED).cast(pl.String).fill_null("")
 _ON_RECORD = "_on_record"
 
 
 class Finding(NamedTuple):
-    """The result of one check of the evidence, or of one trial."""
+    """The result of one check of the evidence, or of one test."""
 
-    what: Sentence | str  # a name in words, or a file name
-    detail: Sentence  # the finding, or the difference and what to do
-    exit_code: int = 0  # 0 if all is well
+    what: Sentence | str  # the subject in words, or a file name
+    detail: Sentence  # what was found or, if something differs, also what to do
+    exit_code: int = 0  # 0 if the check passed
     is_tried: bool = True
 
 
 class LedgerContents(NamedTuple):
-    """The ledger of the run, as far as the manifest records it."""
+    """The parts of a run's ledger that the manifest records."""
 
     run: RunIdentity
     counts: LedgerCounts
     finish: FinishRecord | None
     answers: Iterable[FinalAnswer]
-    digests: Mapping[str, str]  # hashes of the lines at the time of the manifest
+    digests: Mapping[str, str]  # hashes of the lines when the manifest was written
 
 
 class LedgerAnswers(NamedTuple):
-    """The answers in the ledger of the run, by question."""
+    """The answers in a run's ledger, by question."""
 
     key_of: Callable[[Check], bytes]
-    """Returns the key of a question."""
+    """Returns a question's key."""
     answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
     """Looks up the answers to questions by their keys, with matched names."""
     has_names: bool
-    """False if names are encrypted, and the key was not given."""
+    """False if names are encrypted and no key was given."""
     purged_before: str
-    """Names of answers before this time may be purged; empty if no purge."""
+    """The time before which names of answers may be purged; empty if there was no purge."""
 
 
 def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
-    """Check that a file has the hash in the manifest; a purged file may be missing."""
+    """Check that a file has the hash in the manifest; a file that was purged may be missing."""
     if path.is_symlink():
         return Finding(evidence.name, Sentence("evidence.is_link", remedy=made_anew(path)), DIFFERS)
     try:
@@ -89,7 +89,7 @@ def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None
 
 
 def cells_agree(file: InputFile, parts: Iterable[tuple[str, int, pl.DataFrame, pl.DataFrame]]) -> Finding:
-    """Compare every cell of the payment file with the outcome file, part by part, ignoring our columns."""
+    """Compare the payment file with the outcome file, cell by cell and part by part, ignoring our columns."""
     what = Sentence("evidence.cells")
     rows, columns = list[int](), dict[str, None]()
     for name, first_row, original, written in parts:
@@ -123,7 +123,7 @@ def cells_agree(file: InputFile, parts: Iterable[tuple[str, int, pl.DataFrame, p
 
 
 def rows_agree(manifest: Manifest, parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> list[Finding]:
-    """Count the payments and outcomes in the outcome files again."""
+    """Count the payments and outcomes in the outcome files, and compare with the manifest."""
     totals = added_outcomes(outcome_totals(outcomes_with_money(*part)) for part in parts)
     counts = {total.outcome: total.row_count for total in totals}
     said_counts = {total.outcome: total.row_count for total in manifest.outcomes}
@@ -195,7 +195,7 @@ def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
 def ledger_agrees(
     manifest: Manifest, kept: LedgerContents, parts: Iterable[pl.DataFrame] | None
 ) -> list[Finding]:
-    """Compare the sealed ledger with the manifest and, unless purged, the outcome files."""
+    """Compare the sealed ledger with the manifest and, unless they were purged, with the outcome files."""
     run, counts, finish, answers, digests = kept
     recorded_digests = manifest.ledger.digests
     forged = [table for table, digest in recorded_digests.items() if digests.get(table) != digest]
@@ -244,7 +244,7 @@ def ledger_agrees(
 def _answers_are_on_record(
     answers: Iterable[FinalAnswer], parts: Iterable[pl.DataFrame], positions: RowPositions | None
 ) -> Finding:
-    """Check that the ledger has every answer in the outcome files, verbatim."""
+    """Check that the ledger has every answer in the outcome files, word for word."""
     key = ("check_id", "check_code", "check_time")
     on_record = pl.DataFrame(
         [(final.request_id, final.code, final.time) for final in answers],
@@ -269,9 +269,9 @@ def answers_agree(
     parts: Iterable[tuple[tuple[pl.DataFrame, pl.DataFrame], pl.DataFrame]],
     known: LedgerAnswers,
 ) -> list[Finding]:
-    """Look up the question of each answered row in the ledger, and compare the answer with the row.
+    """Look up the question of each answered row in the ledger, and compare its answer with the row.
 
-    `parts` yields each part's `Checks` and `Assignments`, planned again from the payments, and its
+    For each part, `parts` yields its `Checks` and `Assignments`, planned again from the payments, and its
     `Outcomes`.
     """
     found = [_compared_answers(planned, outcomes, known) for planned, outcomes in parts]
@@ -300,7 +300,7 @@ def answers_agree(
 
 
 def outcomes_agree(manifest: Manifest, written: pl.DataFrame, again: pl.DataFrame) -> list[Finding]:
-    """Compare each outcome with the one derived again from the bank's reports; rejected rows are separate."""
+    """Compare each outcome with the one that follows from the bank's reports; rejected rows separately."""
     rows = written.filter(pl.col("check_outcome") != Outcome.REJECTED).select("row", _AS_TEXT)
     both = rows.join(again.select("row", _AS_TEXT), on="row", how="left", suffix=_ON_RECORD)
     differs = {
@@ -327,10 +327,10 @@ class _ComparedAnswers(NamedTuple):
     """The answered rows of a part, compared with the ledger."""
 
     row_count: int
-    compared_count: int  # rows whose question the ledger knows
+    compared_count: int  # rows whose question is in the ledger
     unknown_name_count: int
     strange: list[int]  # all other answered rows
-    differs: Mapping[str, pl.Series]  # column -> the rows where it differs from the ledger
+    differs: Mapping[str, pl.Series]  # column -> rows in which it differs from the ledger
 
 
 def _compared_answers(
@@ -358,7 +358,7 @@ def _compared_answers(
 
 
 def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence:
-    """A finding that answers match, with the number of names that could not be compared."""
+    """Return the finding that the answers match, with how many names could not be compared."""
     detail = Sentence("evidence.answers_agree", row_count=sum(part.compared_count for part in found))
     count = sum(part.unknown_name_count for part in found)
     if not count:
@@ -368,7 +368,7 @@ def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence
 
 
 def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
-    """The cells in the ledger for the rows of these questions; empty text for none."""
+    """Return the ledger's cells for the rows of these questions; empty text if a cell is missing."""
     every = [Check(number, ApiName(api), *rest) for number, api, *rest in checks.iter_rows()]
     keys = [known.key_of(check) for check in every]
     final, rows = known.answers_to(keys), []
@@ -382,7 +382,7 @@ def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
 
 
 def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:
-    """The outcome and action of an answer; empty for an unknown code."""
+    """Return the outcome and action of an answer; both are empty for an unknown code."""
     meanings, basis = DECLARED[check.api].meanings, basis_of(check)
     if answer.state is not AnswerState.REFUSED and (basis, answer.code) not in meanings:
         return "", ""
@@ -391,7 +391,7 @@ def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:
 
 
 def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The rows with a server's answer."""
+    """Return the rows with an answer from a server."""
     was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
     is_answered = pl.col("check_outcome").is_in(list(_ANSWERED)) & was_asked
     return outcomes.filter(is_answered | pl.col("check_id").is_not_null())

@@ -1,6 +1,6 @@
-"""Files with the same payments: a file, its corrections and its held rows. None is released twice.
+"""Families of files that share payments: a file, its corrections, its held rows. None is paid twice.
 
-A payment is identified by the SHA-256 of its family's first file, and its row there.
+A payment is identified by the SHA-256 of its family's first file and its row in that file.
 """
 
 import errno
@@ -26,18 +26,18 @@ _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Origin(NamedTuple):
-    """The run whose corrected or held payments a file has."""
+    """The run that made a file of corrected or held payments."""
 
     folder: Path
     manifest: Manifest
-    rows: Sequence[int] | None  # each payment's row in that run's file; None: all of them in order
+    rows: Sequence[int] | None  # each payment's row in that run's file; None: all rows, in order
 
 
 def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
-    """The run, among these folders, that made a file; None if none did."""
+    """Return the run, among these folders, that made a file; None if none of them did."""
     for folder, manifest in _naming(folders, sha256):
         if manifest.input.sha256 == sha256:
-            continue  # the same file again, whose held payments are its own
+            continue  # the same file again, which holds its own payments
         is_there = any(
             file.sha256 == sha256 and file.name.startswith(f"{CORRECTED}.") for file in manifest.files
         )
@@ -52,10 +52,10 @@ def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
 
 
 def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
-    """The run that made a payment file; None if unknown.
+    """Return the run that made a payment file; None if unknown.
 
-    Searched are the file's folder, the neighbours of its own run's folder, and folders of that name next to
-    the parent.
+    The search covers the file's folder, run folders beside that of the file's own run, and folders of the
+    same name beside the parent.
     """
     lies_in, own = real_path(file).parent, real_path(out)
     of_its_name = [path.parent for path in own.parent.parent.glob(f"*/{escape(own.name)}/{MANIFEST}")]
@@ -76,7 +76,7 @@ def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
 
 
 def identity(manifest: Manifest) -> tuple[str, Sequence[int] | None]:
-    """SHA-256 of the first file of a family, and the rows of that file; None: all, in order."""
+    """Return the SHA-256 of a family's first file, and the rows of that file; None: all rows, in order."""
     before = manifest.input.made_of
     if before is None:
         return manifest.input.sha256, None
@@ -85,14 +85,14 @@ def identity(manifest: Manifest) -> tuple[str, Sequence[int] | None]:
 
 @contextmanager
 def splitting(folder: Path) -> Iterator[None]:
-    """Exclude other splits in a family while the block lasts; first wait for a running one to end.
+    """Prevent other splits in a family during the block; first wait for a running one to end.
 
-    Each split locks all runs of the family, in one order. A run that ends later finds and locks the earlier
-    ones. A read-only folder can have no split.
+    Each split locks all runs of the family, in the same order. A run that ends later finds the earlier ones
+    and locks them. A read-only folder cannot be split.
 
     Raises:
         UsageError, InputError: as `read_manifest`.
-        OutputError, DiskError: it cannot be locked.
+        OutputError, DiskError: a run cannot be locked.
     """
     own = real_path(folder)
     first, _ = identity(read_manifest(own))
@@ -107,10 +107,10 @@ def splitting(folder: Path) -> Iterator[None]:
 
 
 def released_before(folder: Path) -> dict[int, str]:
-    """Row -> the release file that had the payment before, by the runs of its family.
+    """Map each row to the release file of the family that already had its payment.
 
-    The folder's own releases count only if their answers were replaced, as their files are gone. Releases on
-    simulated answers are never paid: they count only for simulated corrections.
+    The folder's own releases count only if their answers were replaced, because their files are gone.
+    Releases based on simulated answers are never paid, so they count only for simulated corrections.
 
     Raises:
         UsageError, InputError: as `read_manifest`.
@@ -138,19 +138,19 @@ def released_before(folder: Path) -> dict[int, str]:
 
 
 def ranges(rows: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Sorted rows as the first and last row of each gapless stretch."""
+    """Yield the first and last row of each unbroken range of sorted rows."""
     for _, stretch in groupby(enumerate(rows), lambda one: one[1] - one[0]):
         some = [row for _, row in stretch]
         yield some[0], some[-1]
 
 
 def listed(stretches: Iterable[tuple[int, int]]) -> list[int]:
-    """The rows of stretches, one by one."""
+    """Return the rows in these ranges, one by one."""
     return [*chain.from_iterable(range(first, last + 1) for first, last in stretches)]
 
 
 def _composed(rows: Sequence[int] | None, some: Sequence[int] | None) -> Sequence[int] | None:
-    """Rows of a file as rows of the file it was made from; None: all, in order."""
+    """Return a file's rows as rows of the file that it was made from; None: all rows, in order."""
     if some is None or rows is None:
         return some if rows is None else rows
     return [rows[row - 1] for row in some]
@@ -161,7 +161,7 @@ def _splits(manifest: Manifest) -> list[SplitMade]:
 
 
 def _naming(folders: Iterable[Path], sha256: str) -> Iterator[tuple[Path, Manifest]]:
-    """The folders whose manifest contains this hash: only those are parsed."""
+    """Yield the folders whose manifest contains this hash; other manifests are not parsed."""
     for folder in folders:
         with suppress(OSError, InputError, UsageError):
             if sha256.encode() in plain_bytes(folder / MANIFEST):
@@ -169,12 +169,12 @@ def _naming(folders: Iterable[Path], sha256: str) -> Iterator[tuple[Path, Manife
 
 
 def _beside(folder: Path) -> list[Path]:
-    """The run folders next to a folder, itself included."""
+    """Return the run folders beside a folder, including itself."""
     return [real_path(path.parent) for path in folder.parent.glob(f"*/{MANIFEST}")]
 
 
 def _family(folder: Path, first: str) -> Iterator[tuple[Path, Manifest]]:
-    """The runs of a family, found next to one of its runs and through the files made from each other."""
+    """Yield a family's runs: those beside one of its runs, and those of files made from each other."""
     seen: set[Path] = set()
     to_look_beside = [folder]
     while to_look_beside:
@@ -196,7 +196,7 @@ def _made_elsewhere(folder: Path) -> list[str]:
 
 
 def _register(folder: Path, own: Path) -> None:
-    """Make a run find a file that was made from it elsewhere; read-only folders are skipped."""
+    """Record in a run that a file elsewhere was made from it; read-only folders are skipped."""
     with suppress(OSError):
         if (line := relpath(own, folder)) not in _made_elsewhere(folder):
             path = folder / FAMILY

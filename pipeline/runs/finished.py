@@ -1,4 +1,4 @@
-"""The folder of a finished run, opened again: only files unchanged since the run are used."""
+"""The folder of a finished run, opened again; only files that are unchanged since the run are used."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,25 +20,25 @@ from schemas.summary import Summary
 
 
 class FinishedRun(NamedTuple):
-    """A finished run, read again: all of a file, or one part of a data set at a time."""
+    """A finished run, read again: a whole file, or one part of a data set at a time."""
 
     folder: Path
     summary: Summary
     source: PaymentSource
-    """An outcome file as a payment file: its own columns, and the payments in them."""
+    """An outcome file as a payment file: the file's own columns, and its payments."""
     outcomes: Outcomes
     manifest: Manifest
-    """The manifest, as verified."""
+    """The verified manifest."""
     part: RunPart
-    """The path of the outcome file."""
+    """The outcome file."""
 
     def require_unchanged(self) -> None:
-        """Refuse a manifest other than the verified one (InputError)."""
+        """Refuse the folder if its manifest is no longer the verified one (InputError)."""
         if read_manifest(self.folder) != self.manifest:
             raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / MANIFEST))
 
     def each(self) -> Iterator["FinishedRun"]:
-        """This run with each of its outcome files, in order; raises as `EndedRun.source`."""
+        """Yield this run with each of its outcome files in turn; raises as `EndedRun.source`."""
         run = EndedRun(self.folder, self.manifest)
         for part in run.parts():
             if part == self.part:
@@ -49,12 +49,12 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_data_set(self) -> bool:
-        """True if there may be several outcome files."""
+        """True if the run may have several outcome files."""
         return bool(self.summary.parts)
 
     @property
     def headers(self) -> dict[str, Sequence[str]]:
-        """Field -> the headers from which it is read, in file order."""
+        """Map each field to the headers of its columns, in file order."""
         headers: dict[str, list[str]] = {}
         for reading in self.source.columns:
             if reading.field is not None:
@@ -68,11 +68,11 @@ class FinishedRun(NamedTuple):
 
 @contextmanager
 def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
-    """Open the folder of a run, for this process alone until the block ends.
+    """Open the folder of a run exclusively for this process during the block.
 
     Raises:
-        UsageError: the folder holds no run, or one without an outcome file.
-        InputError: a file in it is missing, or was changed since the run wrote it.
+        UsageError: the folder contains no run, or a run without an outcome file.
+        InputError: a file in it is missing, or was changed since the run.
         LockedError: a run, or another command that uses its files, works in the folder.
         OutputError, DiskError: as `opened_to_read`.
     """

@@ -1,4 +1,4 @@
-"""The folder of one run: the paths of its files. `runs.proof` opens its ledger."""
+"""The folder of one run: the paths of its files. To open its ledger, see `runs.proof`."""
 
 import hashlib
 from collections.abc import Collection
@@ -33,41 +33,41 @@ def ledger_of(folder: Path) -> Path:
 
 
 def has_begun(folder: Path) -> bool:
-    """True if a run of this tool ever used the folder."""
+    """True if a run of precheck has ever used the folder."""
     return ledger_of(folder).exists()
 
 
 def outcome_file(folder: Path, format_name: str) -> Path:
-    """The path of the outcome file in a format."""
+    """Return the path of the outcome file in this format."""
     return folder / outcome_name(format_named(format_name).SUFFIX)
 
 
 def outcome_files(folder: Path) -> dict[str, Path]:
-    """Format -> path of its outcome file; a run writes one of them."""
+    """Map the format of the outcome file to its path; a run writes only one."""
     return {name: outcome_file(folder, name) for name in NAMES}
 
 
 def files_with_names(folder: Path) -> list[Path]:
-    """The files of a folder that may hold names, including those that banks returned."""
+    """List the files of a folder that may contain names, including those that banks returned."""
     holding = [folder / ATTENTION, folder / CHANGES, folder / REASONS, *files_with_returned_names(folder)]
     return [*outcome_files(folder).values(), *holding]
 
 
 def matching_folders(pattern: str) -> list[Path]:
-    """The paths that match a pattern, sorted."""
+    """Return the paths that match a pattern, sorted."""
     root = Path(Path(pattern).anchor)
     return sorted(root.glob(str(Path(pattern).relative_to(root))))
 
 
 def require_idle(folder: Path) -> None:
-    """Refuse a folder that does not exist or that another process is using.
+    """Refuse a folder that does not exist, or that another process is using.
 
-    For jobs that read a file of the folder before the ledger, whose own lock is taken later.
+    For jobs that read another file before they open the ledger, which has its own lock.
 
     Raises:
         UsageError: the folder does not exist.
         LockedError: a run or another exclusive job holds the folder.
-        InputError, OutputError: it cannot be read.
+        InputError, OutputError: the folder cannot be read.
     """
     require_folder(folder)
     with sqlite_errors(ledger_of(folder)), shared(folder):
@@ -75,7 +75,7 @@ def require_idle(folder: Path) -> None:
 
 
 def recorded_bytes(path: Path, sha256: str | None) -> bytes:
-    """Read a file that must have this hash, if given; an OSError, or an InputError if it was changed."""
+    """Read a file that must have this hash, if given (InputError: it was changed; OSError)."""
     content = plain_bytes(path)
     if sha256 not in (None, hashlib.sha256(content).hexdigest()):
         raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
@@ -83,10 +83,10 @@ def recorded_bytes(path: Path, sha256: str | None) -> bytes:
 
 
 def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection[str] = ()) -> Summary:
-    """The summary of a run, which must have this hash, if any; some of its lists may be emptied.
+    """Read a run's summary, which must have this hash, if given, leaving the lists in `emptied` empty.
 
     Raises:
-        InputError: it does not exist, is no summary, or was changed.
+        InputError: the file is missing, not a summary, or was changed.
     """
     path = folder / SUMMARY
     try:
@@ -100,7 +100,7 @@ def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:
-    """Write the summary at the end of a run; raises as `write_atomically`."""
+    """Write the summary of a run; raises as `write_atomically`."""
     path = folder / SUMMARY
     with write_atomically(path) as file:
         file.write(as_written(summary))
@@ -108,5 +108,5 @@ def write_summary(folder: Path, summary: Summary) -> Path:
 
 
 def as_written(document: BaseModel) -> bytes:
-    """The bytes of a run's document as stored in its file."""
+    """Return a document of the run as the bytes to store."""
     return document.model_dump_json(indent=2).encode() + b"\n"

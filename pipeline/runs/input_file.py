@@ -1,4 +1,4 @@
-"""Find the payment file of a finished run again, for jobs that edit its bytes."""
+"""Find the payment file of a finished run, for jobs that edit its bytes."""
 
 from glob import escape
 from pathlib import Path
@@ -16,21 +16,21 @@ from schemas.summary import InputFile, Summary
 
 
 class MessageFile(NamedTuple):
-    """A payment file in a message format, read again."""
+    """The payment file of a run, read again, if it is a message."""
 
     name: str
-    data: bytes  # unpacked
+    data: bytes  # decompressed
     entry: MessageEntry
     message: Message
-    arguments: ReadingArguments  # how to read it
+    arguments: ReadingArguments  # how it was read
 
 
 def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile:
-    """Read the message file of a run again, in its format; without `given`, it is searched for.
+    """Read a run's message file again, in its format; without `given`, search for it.
 
     Raises:
-        UsageError: it is not there.
-        InputError: it is another file, or was changed.
+        UsageError: the file is missing.
+        InputError: it is a different file, or was changed.
     """
     path = input_path(folder, file, given)
     arguments = ReadingArguments(
@@ -47,31 +47,31 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
 
 
 def require_pain001(format_name: str, *, name: str) -> None:
-    """Refuse an option that needs a pain.001 for other files (UsageError)."""
+    """Refuse an option that needs a pain.001, for any other file (UsageError)."""
     if format_name != pain001.NAME:
         raise UsageError(Sentence("jobs.answers_pain_none", name=name))
 
 
 def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
-    """The content of a run's payment file, which must be a pain.001; without `given`, it is searched for.
+    """Return a run's payment file, which must be a pain.001; without `given`, search for it.
 
     Raises:
-        UsageError: it is missing, or not a pain.001.
-        InputError: it is another file, or was changed.
+        UsageError: the file is missing, or not a pain.001.
+        InputError: it is a different file, or was changed.
     """
     require_pain001(summary.input.format, name=summary.input.name)
     return read_again(folder, summary.input, given).message
 
 
 def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
-    """The current path of a run's payment file.
+    """Return the present path of a run's payment file.
 
-    Without `given`, it is the file with its name and hash next to the run's folder, in the working folder, or
-    in a folder next to the run's, like files that `precheck fix` corrected.
+    Without `given`, search for its name and hash beside the run's folder, in the working folder, and in
+    folders beside the run's, where `precheck fix` puts corrected files.
 
     Raises:
-        UsageError: it is not there.
-        InputError: the file found is another one, or was changed.
+        UsageError: the file is missing.
+        InputError: the file found is a different one, or was changed.
     """
     beside = folder.absolute().parent
     searched = (beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}")))

@@ -1,4 +1,4 @@
-"""The manifest of a run folder: written when a run ends, updated when files are added to its folder."""
+"""The manifest of a run's folder: written when the run ends, updated when files are added."""
 
 import hashlib
 import platform
@@ -61,23 +61,23 @@ _PAYABLE = ("release", "corrected", "outcomes", "payment", "paiement", "zahlung"
 _HIDDEN = (".", "_")
 _UNSEEN = ("Cc", "Cf", "Mn")
 _TWO_SCRIPTS = re.compile("[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]")
-"""A Greek or Cyrillic letter next to a Latin one."""
+"""A Greek or Cyrillic letter beside a Latin one."""
 LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
-"""Packages that affect the reading of files, requests and answers."""
+"""Packages that affect how files are read, and requests and answers processed."""
 
 
 class LedgerSummary(NamedTuple):
-    """The ledger of a run at the time when its files are written."""
+    """What the manifest records of the ledger, as of now."""
 
     finish: FinishRecord
     counts: LedgerCounts
     created_at: str
     finish_count: int
     digests: Mapping[str, str]
-    input_sha256: str | None = None  # the ledger's hash of the payments; None: the hash of the input
+    input_sha256: str | None = None  # the ledger's hash of the payments; None if it is the hash of the input
 
 
-def write_manifest(  # noqa: PLR0913 (what is written)
+def write_manifest(  # noqa: PLR0913 (everything to be written)
     folder: Path,
     summary: Summary,
     settings: RunSettings,
@@ -87,16 +87,16 @@ def write_manifest(  # noqa: PLR0913 (what is written)
     before: Manifest | None = None,
     signs: bool = False,
 ) -> Manifest:
-    """Write the manifest, the last file of a run.
+    """Write the manifest, as the last file of a run.
 
-    The outcome file is first in `files`. Credentials are left out. `before` is the manifest from before the
-    run; a manifest to be signed takes decisions only from it.
+    The outcome file comes first in `files`. Credentials are left out. `before` is the manifest from before
+    the run; a manifest that will be signed takes decisions only from it.
 
     Raises:
-        OutputError: it cannot be created.
+        OutputError: the manifest cannot be created.
         DiskError: the disk is full or failed.
-        InputError: the approvals in the folder cannot be read, or the summary or outcome file was changed
-        meanwhile.
+        InputError: the approvals in the folder cannot be read, or the summary or outcome file was changed in
+    the meantime.
     """
     outcome_file, *others = [evidence(path) for path in files]
     if outcome_file.sha256 != recorded.finish.outcome_sha256:
@@ -144,10 +144,10 @@ def write_manifest(  # noqa: PLR0913 (what is written)
 
 
 def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> str:
-    """The language of a run's page and workbook, which its ledger records.
+    """Return the language of a run's page and workbook, and record it in the ledger.
 
-    It is the user's choice now, else the language they were last written in, else the choice at the start of
-    the run.
+    It is the user's choice now, or else the language of the last reports, or else the choice when the run
+    began.
     """
     before = replaced_manifest(job.out)
     code = job.language or (ledger.language if before is None else before.language) or language()
@@ -157,14 +157,14 @@ def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> st
 
 
 def replaced_manifest(folder: Path) -> Manifest | None:
-    """The manifest to be replaced; None if it cannot be read."""
+    """Return the manifest that is about to be replaced; None if it cannot be read."""
     try:
         return read_manifest(folder)
     except (UsageError, InputError):
         return None
 
 
-def refresh_manifest(  # noqa: PLR0913 (what is renewed)
+def refresh_manifest(  # noqa: PLR0913 (everything that may change)
     folder: Path,
     manifest: Manifest,
     *,
@@ -176,16 +176,15 @@ def refresh_manifest(  # noqa: PLR0913 (what is renewed)
     language: str | None = None,
     bank_reports: Sequence[ReportUsed] | None = None,
 ) -> Manifest:
-    """Add files that were written to a run folder, and the approvals there, to its manifest as it was proven.
+    """Update a verified manifest with files written to the run's folder, and approvals there.
 
-    What the run itself recorded stays as it was recorded, so that a later change of it shows. Files that were
-    just written are hashed again. Those removed are no longer there, and need not be. Made was a split, or
-    the folder is about to be signed as it was found. The page and the workbook may have another language.
-    No approvals but those decided may be new; None: any. The bank's reports that a check is compared with may
-    be more than before.
+    Entries of the run itself stay as they are, so that later changes of its files show. Files in `written`
+    are hashed again; those in `removed` are dropped. `made` is a new split, or the adoption of an unsigned
+    folder. Only approvals in `decided` may be new; None allows any. The language of page and workbook, and
+    the bank's reports that the check is compared with, may change too.
 
     Raises:
-        InputError: the approvals cannot be read, or one is missing, or not from this job.
+        InputError: the approvals cannot be read, or one is missing, or is not by this job.
         OutputError, DiskError: the manifest cannot be written.
     """
     approvals, known_count = approvals_of(folder), len(manifest.approvals)
@@ -210,12 +209,12 @@ def refresh_manifest(  # noqa: PLR0913 (what is renewed)
 
 
 def keep_changed_workbook(folder: Path) -> str | None:
-    """Rename the workbook if it was changed since it was written: it may hold decisions.
+    """Rename the workbook if it was changed since it was written: it may contain decisions.
 
     Returns the new name; None if it is unchanged, or there is no manifest to compare with.
 
     Raises:
-        DiskError: it cannot be read or renamed.
+        DiskError: the workbook cannot be read or renamed.
     """
     path = folder / REPORT_XLSX
     try:
@@ -233,7 +232,7 @@ def keep_changed_workbook(folder: Path) -> str | None:
 
 
 def record_purge(folder: Path, manifest: Manifest, purge: Purge) -> Manifest:
-    """Record a purge in the manifest, before the files are deleted, so that none appears to be lost.
+    """Record a purge in the manifest before files are deleted, so that no file seems to be lost.
 
     Raises:
         OutputError, DiskError: the manifest cannot be written.
@@ -244,16 +243,16 @@ def record_purge(folder: Path, manifest: Manifest, purge: Purge) -> Manifest:
 
 
 def purged(manifest: Manifest, name: str) -> str | None:
-    """When a purge deleted a file; None if the file should exist."""
+    """Return when a purge deleted a file; None if the file should exist."""
     return next((purge.time for purge in reversed(manifest.purges) if name in purge.files), None)
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run folder.
+    """Read the manifest of a run's folder.
 
     Raises:
-        UsageError: there is none: no run was here, or it has not ended.
-        InputError: it cannot be read.
+        UsageError: there is no manifest, because no run used the folder or it has not ended.
+        InputError: the manifest cannot be read.
     """
     path = folder / MANIFEST
     try:
@@ -267,7 +266,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
-    """All files in a run folder that the manifest lacks; for the ledger it has digests instead of a hash."""
+    """List files in a run's folder that the manifest lacks, except the ledger, whose digests it has."""
     ledger = (path.name for path in ledger_files(folder / LEDGER))
     ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, DATA_SET, FAMILY, FAMILY_LOCK, LOCK, *ledger)
     recorded = {file.name for file in (manifest.outcome_file, *manifest.files)}
@@ -279,7 +278,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
 
 
 def looks_payable(name: str) -> bool:
-    """True if, by its name, people may take a file for checked payments, ignoring invisible characters."""
+    """True if people may take the file for checked payments, by its name without invisible characters."""
     folded = normalize("NFKD", name).casefold()
     seen = "".join(one for one in folded if category(one) not in _UNSEEN)
     is_held = seen.startswith("hold.")
@@ -287,7 +286,7 @@ def looks_payable(name: str) -> bool:
 
 
 def evidence(path: Path) -> FileEvidence:
-    """The hash and size of a file; a DiskError if it cannot be read."""
+    """Return a file's hash and size (DiskError: it cannot be read)."""
     try:
         sha256, byte_count = identity_of(path)
     except OSError as error:
@@ -296,10 +295,10 @@ def evidence(path: Path) -> FileEvidence:
 
 
 def identity_of(path: Path) -> tuple[str, int]:
-    """SHA-256 in hexadecimal digits and the number of bytes of a file, or of the parts in a folder.
+    """Return SHA-256 (hexadecimal) and size of a file, or of the parts in a folder.
 
     Raises:
-        OSError: it cannot be read, or a part is a folder.
+        OSError: the file cannot be read, or a part is a folder.
     """
     if path.is_dir():
         found = [(file.name, *identity_of(file)) for file in parts_in(path)]
@@ -309,18 +308,18 @@ def identity_of(path: Path) -> tuple[str, int]:
 
 
 def identity_of_parts(parts: Iterable[tuple[str, str]]) -> str:
-    """SHA-256 of a folder of parts, from the name and the SHA-256 of each."""
+    """Return the SHA-256 of a folder, from each part's name and SHA-256."""
     lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(parts))
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def parts_in(folder: Path) -> list[Path]:
-    """The files of a data set, sorted; `_SUCCESS`, `.crc` and the like are skipped. Raises OSError."""
+    """List the files of a data set, sorted, without `_SUCCESS`, `.crc` and the like. Raises OSError."""
     return sorted(file for file in folder.iterdir() if not file.name.startswith(_HIDDEN))
 
 
 def _write(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest and remove its signature: `signatures.sign` signs it again."""
+    """Write the manifest and remove its signature, which `signatures.sign` makes again."""
     remove_signature(folder)
     with write_atomically(folder / MANIFEST) as file:
         file.write(as_written(manifest))

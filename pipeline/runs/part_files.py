@@ -1,7 +1,7 @@
-"""The work folder of a data set: its intermediate files, removed at the end.
+"""The work folder of a data set, with its intermediate files; removed at the end.
 
-It holds names and account numbers, like the payment files. Each file appears whole or not at all, so a
-repeated task does no harm.
+It contains names and account numbers, like the payment files. Files are written atomically, so that repeating
+a task does no harm.
 """
 
 import os
@@ -26,16 +26,16 @@ _Document = TypeVar("_Document", bound=OwnDocument)
 
 Kept = Literal[
     "original", "payments", "rejects", "warnings",  # a part's columns and findings
-    "questions", "assignments",  # a bucket's; rows are numbered in the data set
-    "accepted",  # for each bucket and part
-    "warnings_across", "given",  # for each part and bucket
+    "questions", "assignments",  # of a bucket; rows are numbered as in the data set
+    "accepted",  # of each bucket and part
+    "warnings_across", "given",  # of each part and bucket
     "changes",  # of each part that was compared with earlier runs
-    "attention", "shown", "sums", "changed",  # a decided part's data for the reports
-    "banks", "warned", "reasons", "matched",  # a decided part's; `matched` is by the data set
+    "attention", "shown", "sums", "changed",  # data of a decided part for the reports
+    "banks", "warned", "reasons", "matched",  # of a decided part; the rows of `matched` are the data set's
 ]  # fmt: skip
-"""A frame in the work folder."""
+"""The frames in the work folder."""
 Done = Literal["read", "planned", "decided"]
-"""A finished step of a part or a bucket: a document, written last."""
+"""A finished step of a part or a bucket; its record is written last."""
 
 
 class PartFiles(NamedTuple):
@@ -44,16 +44,16 @@ class PartFiles(NamedTuple):
     root: Path
 
     def frame(self, kept: Kept, first: int, second: int | None = None) -> Path:
-        """A frame of a part, of a bucket, or of both."""
+        """The path of a frame of a part, a bucket, or both."""
         folder = self.root / kept if second is None else self.root / f"{kept}-{first:05}"
         return folder / f"{first if second is None else second:05}.parquet"
 
     def done(self, what: Done, number: int) -> Path:
-        """Record of a finished step of a part or a bucket."""
+        """The path of the record that a step of a part or a bucket has finished."""
         return self.root / what / f"{number:05}.json"
 
     def left(self, bucket: int, name: str) -> Path:
-        """Open questions of a bucket: `Checks`, with `attempts` and `is_suspect`."""
+        """The path of a bucket's open questions: `Checks`, with `attempts` and `is_suspect`."""
         return self.root / "left" / f"{name}-{bucket:05}.parquet"
 
     def answers(self, bucket: int) -> Path:
@@ -62,7 +62,7 @@ class PartFiles(NamedTuple):
 
     @property
     def in_sequence(self) -> Path:
-        """The unknown accounts with consecutive numbers."""
+        """The path of the list of unknown accounts with consecutive numbers."""
         return self.root / "in_sequence.parquet"
 
     def remove(self) -> None:
@@ -71,25 +71,25 @@ class PartFiles(NamedTuple):
 
 
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
-    """Write a frame, whole or not at all, for its owner only; raises as `not_writable`."""
+    """Write a frame atomically, readable by its owner only; raises as `not_writable`."""
     with _replacing(path) as partial:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            # Without statistics, which take as long as the rest and serve only searches.
+            # Without statistics, which would take as long as the rest and only help searches.
             frame.write_parquet(file, compression="lz4", statistics=False)
             file.flush()
             os.fsync(file.fileno())
 
 
 def write_document(document: BaseModel, path: Path) -> None:
-    """Write a document, whole or not at all, after the files that it describes."""
+    """Write a document atomically, after the files that it describes."""
     with _replacing(path) as partial:
         partial.touch(mode=0o600)
         partial.write_text(document.model_dump_json(), "utf-8")
 
 
 def read_document(kind: type[_Document], path: Path) -> _Document | None:
-    """A document; None if it is missing or incomplete."""
+    """Read a document; None if it is missing or incomplete."""
     try:
         return parse(kind, plain_bytes(path))
     except (OSError, ValueError):
@@ -97,7 +97,7 @@ def read_document(kind: type[_Document], path: Path) -> _Document | None:
 
 
 def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> pl.DataFrame:
-    """A frame as written; without rows if the file is missing. Raises as `read_as_written`."""
+    """Read a frame; without rows if the file is missing. Raises as `read_as_written`."""
     wanted = {name: kind for name, kind in schema.items() if columns is None or name in columns}
     if not path.exists():
         return pl.DataFrame(schema=wanted)
@@ -106,7 +106,7 @@ def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> 
 
 
 def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
-    """An existing frame with its own columns; a DiskError if it cannot be read."""
+    """Read an existing frame with the columns that it has (DiskError: it cannot be read)."""
     try:
         return pl.read_parquet(plain_bytes(path), columns=columns)
     except (OSError, pl.exceptions.PolarsError) as error:

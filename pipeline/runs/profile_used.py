@@ -1,4 +1,4 @@
-"""The settings of a run as its manifest records them, and the routes that follow from them."""
+"""The settings of a run as its manifest records them, and the routes that follow from these."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,12 +17,12 @@ class RunSettings(NamedTuple):
     profile_name: str
     profile: Profile
     fingerprint: str
-    mapping: Mapping[str, str]  # canonical field -> header, from the user
-    language: str  # language of the page and the workbook
+    mapping: Mapping[str, str]  # canonical field -> header, chosen by the user
+    language: str  # language of page and workbook
 
 
 def profile_used(settings: RunSettings) -> ProfileUsed:
-    """The settings of a run for its manifest; credentials are left out."""
+    """Return a run's settings for its manifest, without credentials."""
     profile = settings.profile
     return ProfileUsed(
         name=settings.profile_name,
@@ -45,11 +45,11 @@ def profile_used(settings: RunSettings) -> ProfileUsed:
 
 
 _KEPT = set(ServerUsed.model_fields) - {"api", "client", "daily_cap"}
-"""Keys of a section that the manifest records under the same names."""
+"""Keys of a section that the manifest records under the same name."""
 
 
 def routes_of(profile: ProfileUsed) -> Routes:
-    """The routes of payments under the settings of the run; one without servers read a bank's report."""
+    """Return the routes of payments under a run's settings; a run without servers read a bank's report."""
     return Routes(
         apis=tuple(server.api for server in profile.servers) or (ApiName.BANK_REPORT,),
         gb_iban_to="vop" if profile.gb_iban_to == "vop" else "cop",
@@ -63,5 +63,5 @@ def routes_of(profile: ProfileUsed) -> Routes:
 
 
 def masked_client(client: str) -> str:
-    """The part of a client's id that is enough to tell two apart."""
+    """Return as much of a client's id as is needed to tell clients apart."""
     return "****" + (client[-_CLIENT_SHOWN_LENGTH:] if len(client) > 2 * _CLIENT_SHOWN_LENGTH else "")

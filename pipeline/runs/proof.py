@@ -1,7 +1,7 @@
-"""Open the ledger of a run folder. Every job does so here, so the ledger is verified before use or signing.
+"""Open the ledger of a run's folder; every job does it here, so no unverified ledger is used or signed.
 
-A manifest's digests prove the lines that existed when it was written; with a signing key, only if signed.
-Lines of a run that was killed later are proved by seals under that key.
+The manifest's digests prove the lines that existed when it was written; with a signing key, only if it is
+signed. Lines of a run that was killed later are proved by their seals under that key.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,9 +32,9 @@ _MADE_OF_PAYMENTS = (CORRECTED, RELEASE, HOLD, OUTCOMES)
 
 
 def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | None = None) -> LedgerProof:
-    """The proof required of a folder's ledger, even if its run was killed; a signature is optional.
+    """Return the proof required of a folder's ledger, even if its run was killed; signing is optional.
 
-    `manifest`, if read already, is the one to verify.
+    If the manifest was already read, pass it as `manifest`.
 
     Raises:
         InputError: the manifest cannot be read, was changed since it was signed, or has another signer.
@@ -53,7 +53,7 @@ def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | No
 
 
 @contextmanager
-def opened_to_read(  # noqa: PLR0913 (who reads, and what proves it)
+def opened_to_read(  # noqa: PLR0913 (who reads, and what proves the ledger)
     folder: Path,
     *,
     now: str,
@@ -62,16 +62,16 @@ def opened_to_read(  # noqa: PLR0913 (who reads, and what proves it)
     signer: Signer | None = None,
     manifest: Manifest | None = None,
 ) -> Iterator[LedgerReader]:
-    """Open a run's ledger for reading; no run can work in the folder until the block ends.
+    """Open a run's ledger for reading; no run can work in the folder during the block.
 
-    A job that writes files of the folder reads `alone`: other readers are excluded, too. Only jobs that
-    report on the ledger itself, or purge it, read an unverified one. With `signer` it must be signed, or
-    sealed if the run has not ended; so must `manifest`, if read already.
+    Jobs that write files of the folder pass `alone`, to exclude other readers too. Only jobs that report on
+    the ledger itself, or purge it, read an unverified one. With `signer`, the ledger must be signed, or
+    sealed if the run has not ended. If the manifest was already read, pass it as `manifest`.
 
     Raises:
         UsageError: no run used the folder.
         LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
-        InputError: the ledger is not the one that the manifest records, or is not signed.
+        InputError: the ledger does not match the manifest, or is not signed.
         OutputError, DiskError: as `reader.ledger_reader`.
     """
     require_ledger(ledger_of(folder))
@@ -82,7 +82,7 @@ def opened_to_read(  # noqa: PLR0913 (who reads, and what proves it)
         yield record
 
 
-def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
+def open_ledger(  # noqa: PLR0913 (what to open, and for whom)
     folder: Path,
     identity: RunIdentity,
     chosen: Chosen,
@@ -91,15 +91,15 @@ def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
     before: Manifest | None = None,
     over: Callable[[Notice], object] | None = None,
 ) -> SqliteLedger:
-    """Start or resume the ledger of a run; only the profile's key may sign it.
+    """Start or resume the ledger of a run; only the profile's key may have signed it.
 
     `before` is the existing manifest.
 
-    With `over` the run starts over: an earlier one is deleted, or moved aside if it must be kept; then `over`
-    is called with its new path.
+    With `over`, the run starts afresh: an earlier run is deleted or, if it must be kept, moved aside; then
+    `over` is called with a notice of the new path.
 
     Raises:
-        InputError: the folder has people's decisions without the signature that should prove them.
+        InputError: the folder has decisions by people without the signature that should prove them.
         PrecheckError: as `SqliteLedger.open` and `PriorRun.move_aside`.
     """
     signer = chosen.signer
@@ -128,12 +128,12 @@ def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
 
 
 def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: Path) -> None:
-    """Refuse a payment file in another run's folder that differs from that run's record.
+    """Refuse a payment file in another run's folder that differs from that run's record of it.
 
-    Links are resolved. With `signer`, a file with the name of a run's file must be in the evidence.
+    Links are resolved. With `signer`, a file named like a run's file must be in the evidence.
 
     Raises:
-        InputError: it was changed, or a required signature is missing or another signer's.
+        InputError: the file was changed, or a required signature is missing or another signer's.
         UsageError: a signature is required, and the folder has no manifest.
     """
     path = real_path(file)
@@ -144,7 +144,7 @@ def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: 
     except (InputError, UsageError) as error:
         if has_begun(folder) and (is_of_run or isinstance(error, InputError)):
             raise
-        return  # another program's file of that name, or none
+        return  # not a file of a run, or it does not exist
     recorded = {one.name: one.sha256 for one in (manifest.outcome_file, *manifest.files)}
     if signer is not None and is_proved and (is_of_run or path.name in recorded):
         _require_signed(folder)
@@ -154,7 +154,7 @@ def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: 
 
 
 def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:
-    """True if each line of the ledger is sealed under this signing key, whatever the manifest says."""
+    """True if every line of the ledger is sealed under this signing key, whatever the manifest says."""
     proof = LedgerProof(signing_key_of=signer.sealing_key)
     try:
         with ledger_reader(ledger_of(folder), now=now, proof=proof):
@@ -164,7 +164,7 @@ def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:
 
 
 def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
-    """False if a run was killed after writing its manifest and before signing it."""
+    """False if a run was killed after writing its manifest but before signing it."""
     if chosen.signer is None or ledger.last_finish is None or is_signed(folder):
         return True
     try:
@@ -174,7 +174,7 @@ def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
 
 
 def proof_of_purge(signer: Signer | None) -> LedgerProof:
-    """The proof required for a purge, met by any folder: a purge adds no answer and seals its own line."""
+    """Return the proof for a purge, which any folder meets: a purge adds no answer and seals its own line."""
     if signer is None:
         return NO_PROOF
     return LedgerProof(signing_key_of=signer.sealing_key, proved_finishes=maxsize)
@@ -183,9 +183,9 @@ def proof_of_purge(signer: Signer | None) -> LedgerProof:
 def signer_again(
     folder: Path, manifest: Manifest, key: Path | None, config: Path | None = None
 ) -> Signer | None:
-    """The signer of a verified manifest that is about to be rewritten; None if it will not be signed.
+    """Return the signer of a verified manifest that is about to be rewritten; None if it stays unsigned.
 
-    It is the named key, else that of the profile, which the usual configuration need not have.
+    The key is the named one, or else the profile's, which the usual configuration need not contain.
 
     Raises:
         ConfigurationError: the key cannot be read, or its password does not open it.
@@ -199,7 +199,7 @@ def signer_again(
 
 
 def named_signer(key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
-    """The signer with the named key, or with that of the run's profile; None without either.
+    """Return a signer with the named key or the one of the run's profile; None without either.
 
     Raises:
         ConfigurationError: as `signer_again`.
@@ -214,7 +214,7 @@ def named_signer(key: Path | None, profile: str, config: Path | None = None) -> 
 
 
 def _refuse_unsigned_decisions(folder: Path, recorded: Manifest | None, signer: Signer) -> None:
-    """Refuse to sign people's decisions and their files if the folder was unsigned."""
+    """Refuse to sign decisions by people, and their files, in a folder that was unsigned."""
     claimed: list[object] = [*approvals_of(folder)]
     if recorded is not None and is_signed(folder) and is_signed_by(signer.public_key, folder, recorded):
         is_proved = claimed == recorded.approvals
@@ -241,7 +241,7 @@ def _not_signed(folder: Path) -> InputError:
 
 
 def _require_own(folder: Path, signer: Signer, manifest: Manifest) -> None:
-    """Refuse what this key has not signed, an older state, and decisions that were recorded without it."""
+    """Refuse what this key has not signed, an older state, and decisions recorded without the key."""
     if not is_signed_by(signer.public_key, folder, manifest):
         path = folder / SIGNATURE
         raise InputError(

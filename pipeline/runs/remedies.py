@@ -1,4 +1,4 @@
-"""How to restore a file of a run without asking a bank; changed files are kept."""
+"""How to restore a file of a run without asking a bank; changed files are never deleted."""
 
 import shlex
 from collections.abc import Mapping
@@ -33,11 +33,11 @@ def _after_moving(step: Sentence) -> Sentence:
 
 
 RUN_AGAIN = _after_moving(_RUN_AGAIN)
-"""For changed outcome files and summaries: the ledger has their answers."""
+"""For changed outcome files and summaries, whose answers are in the ledger."""
 
 
 def made_anew(path: Path) -> Sentence:
-    """How to restore a file of a run, as the end of a sentence."""
+    """Explain how to restore a file of a run, as the end of a sentence."""
     step = _RUN_AGAIN
     for (command, *options), patterns in _COMMANDS.items():
         if any(fnmatch(path.name, pattern) for pattern in patterns):

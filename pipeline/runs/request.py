@@ -1,4 +1,4 @@
-"""The arguments of a job: its task, its observer, and how it is stopped."""
+"""The arguments of jobs: what to check and how, who observes it, and how to stop it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pipeline.stages.ask import AskingObserver
 
 Clock = Callable[[], datetime]
-"""Returns the current time in UTC."""
+"""Returns the present time in UTC."""
 
 
 class ReusePermission(NamedTuple):
-    """The answers of earlier runs that a run may reuse."""
+    """Which answers of earlier runs a run may reuse."""
 
     folders: Sequence[Path] = ()
     """Folders of earlier runs."""
     age_max: timedelta = timedelta(days=30)
-    """How old an answer may be."""
+    """The maximum age of an answer."""
     in_ledger: bool = False
-    """Also answers of other runs in the profile's shared ledger."""
+    """True to reuse also answers of other runs in the profile's shared ledger."""
     signer: "Signer | None" = None
-    """Required signer of the folders; None: the manifest alone proves each."""
+    """Who must have signed the folders; None means that each folder's manifest is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,67 +43,67 @@ class CheckJob:
     file: Path
     out: Path
     profile: str | None = None
-    """Profile; None: the embedded sandbox."""
+    """The name of the profile; None means the embedded sandbox."""
     config: Path | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
-    """Canonical field -> header, if the headers alone do not decide."""
+    """Canonical field -> header, where the headers alone do not decide."""
     encoding: str | None = None
     sheet: str | None = None
-    """Sheet of a workbook; None: the only one with data."""
+    """The sheet of a workbook; None means the only one with data."""
     input_format: str | None = None
-    """Name of the format; None: recognised from the file."""
+    """The name of the format; None means that it is recognised."""
     country: str | None = None
-    """Country of all accounts without an IBAN; None: that of the profile, if it has one."""
+    """The country of accounts that are not IBANs; None means the profile's, if any."""
     account_type: AccountType | None = None
-    """Account type of UK accounts whose payments state none; None: the profile's default."""
+    """The account type of UK accounts whose payments do not state one; None means the profile's default."""
     format: str | None = None
-    """Format of the outcome file; None: that of the input, or CSV if the input cannot be written."""
+    """The format of the outcome file; None means the input's, or CSV if that cannot be written."""
     order: Literal["file", "amount"] = "file"
     limit: int | None = None
     fresh: bool = False
-    """Delete the answers of earlier runs in the same folder."""
+    """True to delete the answers of earlier runs in this folder."""
     retry_unanswered: bool = False
-    """Also ask questions that earlier runs gave up."""
+    """True to ask also questions that earlier runs gave up."""
     many_names_reason: str | None = None
-    """Why many names may be checked for one account; None: they may not."""
+    """Why many names may be checked on one account; None means that they may not."""
     reusable: ReusePermission = field(default_factory=ReusePermission)
     """Runs whose matches are reused instead of asking."""
     wait_max_s: float = inf
-    """How long to wait for other runs at the same server."""
+    """How long to wait for other runs that use the same server."""
     work: Path | None = None
-    """Folder for a shared run's questions, for workers; None: none."""
+    """The folder in which a shared run stores its questions for workers; None for no workers."""
     sign_with: Path | None = None
-    """The private key that signs the manifest; None: that of the profile, if any."""
+    """The private key that signs the manifest; None means the profile's, if any."""
     pain002: bool = False
-    """Also write the report for bank software."""
+    """True to write also the report for bank software."""
     language: str | None = None
-    """Language of page and workbook, by code; None: the one on record, else that of the terminal."""
+    """The language of page and workbook, by code; None means the recorded one, or else the terminal's."""
     compare_with: Sequence[Path] = ()
-    """Folders of earlier runs; none: that of the profile, if any."""
+    """Folders of earlier runs to compare with; if empty, those of the profile, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataSetJob:
     """A data set, and how to check it."""
 
-    check: CheckJob  # `file` is the folder of the parts, or one large Parquet file
-    work: Path  # folder for intermediate files
+    check: CheckJob  # `file` is the folder of parts, or one large Parquet file
+    work: Path  # the folder for intermediate files
     engine: Literal["pool", "dask"] = "pool"
-    scheduler: str | None = None  # address of the Dask scheduler; None: a cluster on this machine
-    asks: bool = True  # whether this process asks; otherwise workers of a shared ledger do
+    scheduler: str | None = None  # address of the Dask scheduler; None for a cluster on this machine
+    asks: bool = True  # True if this process asks; otherwise workers of a shared ledger do
 
 
 class Phase(StrEnum):
-    """The phase of a run."""
+    """The phases of a run."""
 
-    READING = "reading"  # the file is read, validated and planned
-    CONNECTING = "connecting"  # waiting for servers, and connecting
+    READING = "reading"  # reading, validating and planning the file
+    CONNECTING = "connecting"  # waiting for servers, and connecting to them
     ASKING = "asking"
-    WRITING = "writing"  # all questions are answered or left; the files are being written
+    WRITING = "writing"  # all questions are answered or left; writing the files
 
 
 class SetStep(StrEnum):
-    """A step of a data set besides the asking, with a count."""
+    """The counted steps of a data set, other than asking."""
 
     READ = "parts read"
     PLANNED = "buckets planned"
@@ -114,48 +114,48 @@ class RunProgress(NamedTuple):
     """The progress of an asking."""
 
     done_count: int
-    """Questions done in this run."""
+    """Questions finished in this run."""
     check_count: int
-    """All questions; 0 before the first."""
+    """All questions of this run; 0 before the first one."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
-    """Outcomes of the finished questions."""
+    """Outcome -> number of finished questions."""
     slowed: Mapping[ApiName, float] = MappingProxyType({})
-    """The number of requests allowed in flight, if a server wants fewer than agreed."""
+    """The number of requests allowed in flight, for each server that wants fewer than agreed."""
     answered_before_count: int = 0
-    """Questions answered before this run, not in the counts above."""
+    """Questions that were answered before this run; the other counts exclude them."""
 
 
 class RunObserver:
-    """An observer of a run's progress; this one ignores everything."""
+    """Observes the progress of a run; this base class ignores everything."""
 
     def enter(self, phase: Phase) -> None:
-        """Called at the start of each phase; a run that had finished before skips some."""
+        """Called at the start of each phase; a run that had already finished skips some."""
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
-        """Called with each finished part and bucket of a data set: how many of how many."""
+        """Called after each part and bucket of a data set, with how many of them are done."""
 
     def begin(self, *, simulated: bool) -> None:
-        """Called before the first question: whether a sandbox answers."""
+        """Called before the first question, with True if a sandbox answers."""
 
     def wait(self, holder: LeaseHolder) -> None:
-        """Called with each other run that must end before this one can ask."""
+        """Called with each other run that must finish before this one can ask."""
 
     def update(self, so_far: RunProgress) -> None:
-        """Called a few times a second during the asking."""
+        """Called a few times per second while questions are asked."""
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Called when the run is asked to stop: the requests it waits for, and for how long."""
+        """Called when the run is asked to stop, with the requests it waits for and the maximum wait."""
 
 
 class StopRequest(NamedTuple):
-    """A request to end a run before all questions are asked."""
+    """A request to end a run before all its questions are asked."""
 
-    sentence: Sentence  # the cause, and how to continue
-    exit_code: int  # exit status of the command
+    sentence: Sentence  # the reason, and how to continue
+    exit_code: int  # the exit status of the command
 
 
 class StopSwitch:
-    """Stops a run from any thread: the first request lets answers arrive, the second ends at once."""
+    """Stops a run, from any thread: the first request lets answers arrive, the second ends it at once."""
 
     def __init__(self) -> None:
         self._requests: list[StopRequest] = []
@@ -168,17 +168,17 @@ class StopSwitch:
 
     @property
     def first(self) -> StopRequest | None:
-        """The first request, or None."""
+        """The first request, or None if there was none."""
         return self._requests[0] if self._requests else None
 
     @property
     def is_urgent(self) -> bool:
-        """True if it was requested more than once."""
+        """True if a stop was requested more than once."""
         return len(self._requests) > 1
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Poll for requests until the block ends."""
+        """Poll for stop requests during the block."""
         self.is_watched = True
         try:
             yield
@@ -190,15 +190,15 @@ class Notice(NamedTuple):
     """A message for people about a running job."""
 
     message: Sentence
-    facts: Mapping[str, str | int] = MappingProxyType({})  # name -> value: rows, files; no personal data
-    is_vital: bool = False  # whether --quiet keeps it
+    facts: Mapping[str, str | int] = MappingProxyType({})  # name -> value, without personal data
+    is_vital: bool = False  # True if --quiet keeps it
 
 
 class Surface(NamedTuple):
-    """The command or page that starts a job: it observes the job, gives the time, and may stop it."""
+    """The command or page that starts a job: it observes the job, provides the time, and may stop it."""
 
     watch: RunObserver
     clock: Clock
     stop: StopSwitch
-    notify: Callable[[Notice], object]  # called at once with each notice
-    observer: "AskingObserver | None" = None  # follows each question, for metrics and the like
+    notify: Callable[[Notice], object]  # called at once with every notice
+    observer: "AskingObserver | None" = None  # follows each question, for example for metrics

@@ -1,4 +1,4 @@
-"""The shared ledger's run to which a folder belongs: `store.json`."""
+"""The record in a folder of its run in a shared ledger: `store.json`."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from schemas.strict import parse
 
 
 def read_store_record(folder: Path) -> SharedRunRecord | None:
-    """The shared run of a folder, or an OutputError; None if it has a ledger of its own."""
+    """Read which shared run a folder belongs to (OutputError: unreadable); None if it has its own ledger."""
     path = folder / STORE
     try:
         return parse(SharedRunRecord, plain_bytes(path))
@@ -28,23 +28,21 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
 
 
 def write_store_record(folder: Path, record: SharedRunRecord) -> None:
-    """Record a folder's shared run, before the first question; raises as `write_atomically`."""
+    """Record a folder's shared run before the first question; raises as `write_atomically`."""
     with write_atomically(folder / STORE) as file:
         file.write(record.model_dump_json(indent=2).encode() + b"\n")
 
 
 def forget_store_record(folder: Path) -> None:
-    """Detach a folder from its shared run."""
+    """Delete the record of a folder's shared run."""
     (folder / STORE).unlink(missing_ok=True)
 
 
 def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
-    """True if the folder's ledger is complete for a finished run.
+    """True if the folder's ledger has everything about a finished run.
 
-    Raises:
-        OtherRunError: the folder's run used a shared ledger and the profile has none, or the reverse: its
-        questions would be asked again.
-        OutputError: the record in the folder cannot be read.
+    Raises: OtherRunError: the folder's run used a shared ledger but the profile has none, or the reverse: its
+        questions would be asked again. OutputError: the record in the folder cannot be read.
     """
     record, is_shared_now = read_store_record(folder), ledger_url(chosen) is not None
     if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):

@@ -1,7 +1,7 @@
-"""Sign the manifest of a run, and detect an older signed state that was restored in its folder.
+"""Sign the manifest of a run, and detect that an older signed state was restored.
 
-Outside the run folder, next to the daily caps, each machine stores the time of the last manifest that it
-signed, by run and by folder. So it detects an older state, and a folder that lost its signature and seals.
+Each machine stores, beside the daily caps, the time of the last manifest that it signed, by run and by
+folder. So it detects an older state, and a folder that lost its signature and seals.
 """
 
 from contextlib import suppress
@@ -25,9 +25,9 @@ from schemas.strict import parse
 
 
 def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
-    """Sign the manifest that was just written to the folder of a run; without a signer it stays unsigned.
+    """Sign the manifest that was just written to a run's folder; without a signer it stays unsigned.
 
-    It signs this manifest, even if the file has changed meanwhile.
+    The signature is for this manifest, even if the file was changed in the meantime.
 
     Raises:
         OutputError, DiskError: the signature cannot be written.
@@ -35,7 +35,7 @@ def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
     if signer is None:
         return
     signatures.sign(folder, signer, as_written(manifest))
-    with suppress(OSError, PrecheckError):  # a folder may be signed even if no record can be kept
+    with suppress(OSError, PrecheckError):  # the folder may be signed even if the time cannot be recorded
         for path in (_path_of(manifest), _path_of_place(folder, manifest)):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with write_atomically(path) as file:
@@ -43,11 +43,11 @@ def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
 
 
 def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
-    """True if the signature in the folder is that of the manifest that was read, by this key.
+    """True if the folder contains a signature of this manifest by this key.
 
     Raises:
         DiskError: the signature or the manifest cannot be read.
-        InputError: the manifest was replaced meanwhile.
+        InputError: the manifest was replaced in the meantime.
     """
     content = manifest_bytes(folder)
     if not key.verifies(folder, content):
@@ -58,7 +58,7 @@ def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
 
 
 def is_outdated(folder: Path, manifest: Manifest) -> bool:
-    """True if this machine signed a newer manifest of the run, or of its file in this folder."""
+    """True if this machine has signed a newer manifest of the run, or of its file in this folder."""
     for path_of in (_path_of, partial(_path_of_place, folder)):
         with suppress(OSError, ValueError, PrecheckError):
             if plain_bytes(path_of(manifest)).decode() > manifest.written:
@@ -67,7 +67,7 @@ def is_outdated(folder: Path, manifest: Manifest) -> bool:
 
 
 def was_signed_here(folder: Path, manifest: Manifest) -> bool:
-    """True if this machine signed any run of this file in this folder."""
+    """True if this machine has signed any run of this file in this folder."""
     with suppress(PrecheckError):
         return _path_of_place(folder, manifest).exists()
     return False

@@ -1,4 +1,4 @@
-"""The run folder at the start and end of a run: its existing files, and those to remove."""
+"""The run's folder when a run starts and ends: its existing files, and files to remove."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,12 +46,12 @@ from schemas.summary import Summary
 
 
 def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
-    """The folder of results for each file: `out` for one file; for several, a folder each.
+    """Return the folder of results for each file: `out` for a single file, otherwise one folder each.
 
-    Files of one name in different folders are distinguished by the folder's name: `jan-pay`, `feb-pay`.
+    Files of the same name are distinguished by their folder's name: `jan-pay`, `feb-pay`.
 
     Raises:
-        UsageError: two files would share a folder, also on a disk that ignores case.
+        UsageError: two files would share a folder, at least on a disk that ignores case.
         OutputError: any user of the computer can replace the folders in `out`.
     """
     if len(files) == 1:
@@ -78,18 +78,18 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
 
 
 def _repeated(names: Sequence[str]) -> set[str]:
-    """Names that occur twice, in lower case: some disks ignore case."""
+    """Return names that occur twice, in lower case because some disks ignore case."""
     folded = [name.casefold() for name in names]
     return {name for name in folded if folded.count(name) > 1}
 
 
 def _absolute(file: Path) -> Path:
-    """The path from the root, without resolving links: a link keeps its own name."""
+    """Return the absolute path without resolving links, as a link keeps its own name."""
     return Path(os.path.normpath(file.absolute()))
 
 
 def renamed_folders(folders: Mapping[Path, Path]) -> Sentence | None:
-    """Files whose folders have different names from theirs."""
+    """Name the files whose folders have other names than they do, in a sentence; None if there are none."""
     renamed = [
         Sentence("runs.file_to_folder", file=file, folder=folder)
         for file, folder in folders.items()
@@ -106,14 +106,14 @@ def _has_name_of(folder: Path, file: Path) -> bool:
 
 
 class LocalReferences(NamedTuple):
-    """Local references that a file is checked against."""
+    """What a file is compared with on this machine."""
 
-    compared_with: str | None  # the earlier runs of the comparison, in words
-    modulus: Modulus | None  # the tables of the UK modulus check
+    compared_with: str | None  # the earlier runs for comparison, in words
+    modulus: Modulus | None  # tables of the UK modulus check
 
 
 def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger) -> Summary | None:
-    """Summary of an earlier run that finished, if its files still exist in the format."""
+    """Return the summary of an earlier run that finished, if its files still exist in this format."""
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None
@@ -142,7 +142,7 @@ def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger
 def is_same_reading(
     summary: Summary, job: CheckJob, source: PaymentSource, references: LocalReferences
 ) -> bool:
-    """True if an earlier run with this summary read and compared its file as this one would."""
+    """True if the run of this summary read and compared its file as this run would."""
     file = summary.input
     requested_before = None if summary.compared is None else summary.compared.requested
     said_by_file = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
@@ -161,12 +161,12 @@ def is_same_reading(
 
 
 def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fresh: bool) -> None:
-    """Before any request, refuse to replace other programs' files, or a real run by a simulated one.
+    """Refuse, before any request, to replace other programs' files, or a real run by a simulated one.
 
     Raises:
         OtherRunError: answers of a real server would be replaced.
-        OutputError: any user of the computer can write into it; one of our file names is a link or a folder,
-            or a file in a folder without a ledger; or the decisions for the manifest cannot be read.
+        OutputError: any user of the computer can write to the folder; one of our file names is a link or a
+    folder, or a file in a folder without a ledger; or the decisions for the manifest cannot be read.
     """
     fixed = (SUMMARY, MANIFEST, SIGNATURE, *REPORTS, *OPTIONAL)
     others = (folder / name for name in fixed)
@@ -191,23 +191,23 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
 
 
 def _single(paths: Iterable[Path]) -> Iterator[Path]:
-    """Outputs of a single file; a data set has folders of them."""
+    """Yield output that a single file has; for a data set these are folders."""
     return (path for path in paths if path.suffix != PARTS or path.is_symlink())
 
 
 def remove_outdated(folder: Path) -> None:
-    """Remove results of answers that the new ledger lacks."""
-    # Not the workbook: it may hold people's decisions.
+    """Remove results whose answers are not in the new ledger."""
+    # The workbook stays, because it may contain people's decisions.
     names = (SUMMARY, REASONS, REPORT_HTML, ATTENTION, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
     for path in (*outcome_files(folder).values(), *(folder / name for name in names)):
         path.unlink(missing_ok=True)
 
 
 def remove_stale(folder: Path, written: Collection[Path]) -> None:
-    """Remove files of an earlier run that the new one has not replaced."""
+    """Remove files of an earlier run that the new one did not replace."""
     for path in (*outcome_files(folder).values(), *(folder / name for name in OPTIONAL)):
         if path not in written:
             path.unlink(missing_ok=True)
-    # Files that `precheck fix` and `precheck split` made from earlier answers are out of date, too.
+    # Files that `precheck fix` and `precheck split` made from earlier answers are outdated, too.
     for path in files_of_review(folder):
         delete(path)

@@ -1,9 +1,10 @@
-"""The work folder: the questions of runs that workers help with, beside the payment files.
+"""The work folder: the questions of runs, with which workers can help.
 
-    WORK/RUN/questions-00000.parquet    `Checks`, one file a part, by number
-    WORK/RUN/work.json                  what they belong to; written last, when all are there
+    WORK/RUN/questions-00000.parquet    `Checks`, one file per part, by number
+    WORK/RUN/work.json                  the run; written last, after all questions
 
-They hold names and account numbers: they are for their owner only, and removed once the run is finished.
+The files contain names and account numbers, so only their owner can read them, and they are removed when the
+run finishes.
 """
 
 import re
@@ -30,16 +31,16 @@ WORK = "work.json"
 _FOLDER_MODE = 0o700
 _NAMES = ("work", "rows", "in_sequence", "left", "answers", *get_args(Kept), *get_args(Done))
 _OURS = re.compile(rf"({'|'.join(_NAMES)})(-[0-9]{{5,}})?(\..*)?")
-"""Names in the folder of a run's questions, or of a data set's parts."""
+"""Names of files with a run's questions, or of a data set's parts."""
 
 
 def questions_file(folder: Path, part: int) -> Path:
-    """The path of the questions of a part."""
+    """The path of a part's questions."""
     return folder / f"questions-{part:05}.parquet"
 
 
 def holds_only_ours(folder: Path) -> bool:
-    """True if a work folder holds only precheck's files, or cannot be listed."""
+    """True if a work folder contains nothing but precheck's files, or cannot be listed."""
     try:
         return all(_OURS.fullmatch(path.name) for path in folder.iterdir())
     except OSError:
@@ -47,7 +48,7 @@ def holds_only_ours(folder: Path) -> bool:
 
 
 def work_of(root: Path, run: UUID) -> Path:
-    """The folder of the questions of a run."""
+    """The folder with the questions of a run."""
     return root / str(run)
 
 
@@ -55,7 +56,7 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
     """Write the `Checks` of a run, by part, for workers; existing files are kept.
 
     Raises:
-        OutputError, DiskError: the folder cannot be written to.
+        OutputError, DiskError: the folder is not writable.
     """
     folder = work_of(root, record.run)
     if (folder / WORK).exists():
@@ -75,7 +76,7 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
 
 
 def require_private(root: Path) -> None:
-    """Refuse a work folder that all users can read, or that `refuse_open` refuses.
+    """Refuse a work folder that every user can read, or that `refuse_open` refuses.
 
     Its group may read it, as in container volumes.
 
@@ -85,14 +86,14 @@ def require_private(root: Path) -> None:
     try:
         mode = root.stat().st_mode
     except OSError:
-        return  # its user reports the error
+        return  # reported when it is used
     if mode & 0o007:
         raise OutputError(Sentence("runs.others_can_look", root=root))
     refuse_open(root, advice=())
 
 
 def read_questions(folder: Path, part: int) -> pl.DataFrame:
-    """`Checks` of a part; an InputError if they cannot be read."""
+    """Read the `Checks` of a part (InputError: they cannot be read)."""
     path = questions_file(folder, part)
     try:
         checks = pl.read_parquet(plain_bytes(path))
@@ -106,7 +107,7 @@ def read_questions(folder: Path, part: int) -> pl.DataFrame:
 
 
 def works_in(root: Path) -> Iterator[WorkRecord]:
-    """The runs with questions in a work folder, by id; runs still being written are skipped."""
+    """Yield the runs with questions in a work folder, by id, except runs still being written."""
     try:
         folders = sorted(path for path in root.iterdir() if path.is_dir())
     except OSError as error:
@@ -121,7 +122,7 @@ def works_in(root: Path) -> Iterator[WorkRecord]:
 
 
 def remove_work(root: Path, run: UUID) -> bool:
-    """Delete the questions of a run, or a DiskError; False if there are none."""
+    """Delete the questions of a run (DiskError: that fails); False if there were none."""
     folder = work_of(root, run)
     if not folder.is_dir() or folder.is_symlink():
         return False
@@ -129,7 +130,7 @@ def remove_work(root: Path, run: UUID) -> bool:
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:
-        return True  # another process removes it too
+        return True  # another process is removing it too
     except OSError as error:
         raise DiskError(Sentence("runs.cannot_deleted_delete", folder=folder, why=error)) from error
     return True

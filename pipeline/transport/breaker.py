@@ -1,9 +1,9 @@
-"""Decide when to stop asking a failing server, and when to try it again. Pure: time is an argument.
+"""Decide when to stop asking a failing server, and when to try it again. Pure: the time is an argument.
 
 A breaker is closed while requests succeed. After some failures in a row it opens: only occasional probes are
-sent, each after twice the previous wait, and the first successful one closes it. After the last failed probe
-it gives up. For each streak of failures it also reports whether that became an outage: failures in an outage
-do not count as attempts of a question.
+sent, with a wait that doubles each time, and the first success closes it. After the last failed probe it
+gives up. It also reports which streaks of failures became outages: failures in an outage do not count as
+attempts of a question.
 
 A budget limits the retries of a whole run: a failing server gets a tenth more requests than there are
 questions, not three times as many.
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 RETRY_SHARE = 0.1
 OUTAGES_MAX = 10
-"""Outages of one run that cost its questions no attempt. Further outages do, so that every run ends."""
+"""How many outages of a run cost its questions no attempt. Later ones do, so that every run ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The settings of a breaker."""
+    """When a breaker opens, probes and gives up."""
 
     failures_max: int  # failures in a row that open it
     probe_wait_s: float  # from opening to the first probe; then doubled each time
@@ -27,13 +27,13 @@ class Patience:
 
 
 SERVER = Patience(failures_max=20, probe_wait_s=30.0, probe_wait_max_s=300.0, probes_max=5)
-"""For a whole server: it has 13 minutes to recover within the run."""
+"""For a whole server, which has 13 minutes to recover within the run."""
 RESPONDER = Patience(failures_max=5, probe_wait_s=30.0, probe_wait_max_s=300.0, probes_max=2)
-"""For one bank behind it: other banks' rows continue meanwhile."""
+"""For one bank behind a server; other banks' rows continue in the meantime."""
 
 
 class Breaker:
-    """The state of one server or responder. Times are seconds of a monotonic clock."""
+    """The breaker for one server or responder. Times are seconds of a monotonic clock."""
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
@@ -53,16 +53,16 @@ class Breaker:
 
     @property
     def is_probing(self) -> bool:
-        """True if a probe is in flight, whose reply the others await."""
+        """True if a probe is in flight, and all other requests wait for its reply."""
         return self._probing
 
     @property
     def has_given_up(self) -> bool:
-        """True if no more may be sent in this run."""
+        """True if nothing more may be sent in this run."""
         return self.is_open and self._probes_failed >= self._patience.probes_max
 
     def wait_s(self, now: float) -> float:
-        """Seconds until a request may be sent; 0: now. Short while a probe is in flight."""
+        """Return the seconds until a request may be sent; 0 means now. Short while a probe is in flight."""
         if self._probe_at is None:
             return 0.0
         if self._probing:
@@ -70,17 +70,17 @@ class Breaker:
         return max(self._probe_at - now, 0.0)
 
     def start(self) -> None:
-        """Record that a request is about to be sent. On an open breaker it is the only probe."""
+        """Record that a request is about to be sent. If the breaker is open, it is the only probe."""
         self._probing = self.is_open
 
     def was_outage(self, streak: int) -> bool | None:
-        """True if a streak of failures became an outage; None while undecided."""
+        """Return whether a streak of failures became an outage; None while that is undecided."""
         if streak in self._outages:
             return True
         return None if streak == self.streak and not self.is_open else False
 
     def succeed(self) -> None:
-        """Record a reply that shows a working server."""
+        """Record a reply that shows that the server works."""
         self.streak += 1
         self._failures_in_a_row = 0
         self._probes_failed = 0
@@ -88,7 +88,7 @@ class Breaker:
         self._probing = False
 
     def abstain(self) -> None:
-        """Record a reply without information about the server's health: a probe is repeated."""
+        """Record a reply that says nothing about the server's health; a probe must be repeated."""
         self._probing = False
 
     def fail(self, now: float) -> None:
@@ -111,15 +111,15 @@ class RetryBudget:
     """The budget of retries for a whole run."""
 
     def __init__(self, *, free: int) -> None:
-        """Start with the retries that any run may make, however short."""
+        """Start with the number of retries that even the shortest run may make."""
         self._allowed = float(free)
 
     def earn(self) -> None:
-        """Count a first request for a question."""
+        """Count the first request for a question."""
         self._allowed += RETRY_SHARE
 
     def spend(self, cost: float = 1.0) -> bool:
-        """Take one retry, at its cost; False if there is none left."""
+        """Take one retry, at its cost; False if the budget does not allow it."""
         if self._allowed < cost:
             return False
         self._allowed -= cost

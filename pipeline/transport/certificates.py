@@ -1,7 +1,7 @@
-"""Check our own client certificate before a server does: a server refuses it without a reason.
+"""Check our own client certificate before a server does, which would refuse it without a reason.
 
 Source: API reference, "VoP Standard: mutual TLS": a qualified website authentication certificate with the
-authorisation number of the payment service provider. Position and form of the number: ETSI TS 119 495,
+authorisation number of the payment service provider. Where the number is, and its form: ETSI TS 119 495,
 section 5.2.1, and ETSI EN 319 412-1, section 5.1.4.
 """
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 EXPIRY_NOTICE = timedelta(days=30)
 _ORGANISATION_IDENTIFIER_OID = "2.5.4.97"
 _AUTHORISATION = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
-"""PSD, the country, the authorising authority, and the provider's number there."""
+"""PSD, the country, the authorising authority, and the provider's number with that authority."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """The relevant parts of a client certificate."""
+    """What matters about a client certificate."""
 
     subject: str
     not_before: datetime
@@ -39,7 +39,7 @@ class CertificateFacts:
 
 
 def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
-    """Read our certificate from a PEM file, and report a server's possible objections.
+    """Read our certificate from a PEM file, and list a server's possible objections.
 
     Args:
         path: A PEM file: our certificate and its chain, in any order.
@@ -77,7 +77,7 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
 
 
 def chain_in(pem: bytes) -> list[Certificate]:
-    """The certificates of a PEM file in any order, ours first, each before its issuer."""
+    """Return the certificates of a PEM file with ours first, and each before its issuer."""
     from cryptography import x509
 
     left = x509.load_pem_x509_certificates(pem)

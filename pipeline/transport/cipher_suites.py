@@ -1,8 +1,8 @@
 """Restrict TLS to the cipher suites of the API reference.
 
-Python's `ssl` can set TLS 1.3 suites only since 3.15 (gh-137197). Before that, OpenSSL's function is called
-on the context's pointer. If that is impossible, as with a statically linked OpenSSL, the connection stays at
-TLS 1.2: the reference requires "TLS 1.2 or later", and offering a wrong suite would be worse.
+Python's `ssl` can only set TLS 1.3 suites since 3.15 (gh-137197). Before that, OpenSSL's function is called
+with the context's pointer. If that is impossible, as with a statically linked OpenSSL, only TLS 1.2 is used:
+the reference requires "TLS 1.2 or later", and offering a wrong suite would be worse.
 
 Source: API reference, "Transport security".
 """
@@ -21,13 +21,13 @@ TLS12_SUITES = (
     "ECDHE-ECDSA-AES128-GCM-SHA256",
     "ECDHE-RSA-AES256-GCM-SHA384",
 )
-"""OpenSSL's names of TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 and so on."""
+"""OpenSSL's names for TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 and so on."""
 TLS13_SUITES = ("TLS_AES_256_GCM_SHA384",)
 SUITES = frozenset(TLS12_SUITES + TLS13_SUITES)
 
 
 def offered(context: ssl.SSLContext) -> frozenset[str]:
-    """The suites that a context offers in its enabled versions."""
+    """Return the suites that a context offers in its enabled versions."""
     speaks_tls13 = context.maximum_version != ssl.TLSVersion.TLSv1_2
     return frozenset(
         suite["name"] for suite in context.get_ciphers() if speaks_tls13 or suite["protocol"] != "TLSv1.3"
@@ -35,7 +35,7 @@ def offered(context: ssl.SSLContext) -> frozenset[str]:
 
 
 def limit_tls13(context: ssl.SSLContext) -> bool:
-    """Limit a context to the one TLS 1.3 suite; False if this Python cannot."""
+    """Limit a context to the one TLS 1.3 suite; False if this Python cannot do it."""
     if hasattr(context, "set_ciphersuites"):
         context.set_ciphersuites(":".join(TLS13_SUITES))
     elif not _call_openssl(context):
@@ -47,7 +47,7 @@ def limit_tls13(context: ssl.SSLContext) -> bool:
 def limit_suites(
     context: ssl.SSLContext, *, limit_tls13: Callable[[ssl.SSLContext], bool] = limit_tls13
 ) -> None:
-    """Limit a new context to TLS 1.2 and 1.3 with the suites of the reference, and verify it.
+    """Limit a new context to TLS 1.2 and 1.3 with the suites of the reference, and verify the result.
 
     If `limit_tls13` returns False, only TLS 1.2 is enabled.
 
@@ -68,7 +68,7 @@ def limit_suites(
 
 
 def _call_openssl(context: ssl.SSLContext) -> bool:
-    """Call SSL_CTX_set_ciphersuites on the pointer that CPython stores right after the object's header."""
+    """Call SSL_CTX_set_ciphersuites with the pointer that CPython stores right after the object's header."""
     # Builds that trace references (sys.getobjects) have a longer header, and a static _ssl has no file;
     # another look-up could find another OpenSSL's function and pass it our pointer.
     path = getattr(_ssl, "__file__", None)

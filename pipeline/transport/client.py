@@ -1,4 +1,4 @@
-"""The client of one API of one server. `exchange.py` and `pool.py` carry its requests."""
+"""The client for one API on one server. `exchange.py` and `pool.py` carry its requests."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ __all__ = ["Client", "FailureKind", "NetworkFailure"]
 
 @dataclass(slots=True)
 class _Connections:
-    """A transport, and the number of requests that use it."""
+    """A transport, with the number of requests that are using it."""
 
     transport: httpx.AsyncBaseTransport
     in_flight_count: int = 0
@@ -31,7 +31,7 @@ class _Connections:
 
 
 class Client:
-    """Sends requests of one API to one server; connections are reused only after complete responses."""
+    """Sends requests for one API to one server; reuses connections only after complete responses."""
 
     def __init__(  # noqa: PLR0913  (an address, and the limits on the way to it)
         self,
@@ -43,17 +43,14 @@ class Client:
         door: Pace | None = None,
         open_transport: OpenTransport = transport_of,
     ) -> None:
-        """Check the address; nothing is opened yet.
+        """Check the address; no connection is opened yet.
 
-        Args:
-            base_url: https, perhaps with a path to which those of requests are appended.
-            context: From `tls.client_context`.
-            in_flight_max: Maximum of simultaneous connections and requests.
-            tokens: Source of the Authorization header; None under mutual TLS.
-            door: The caller's rate limit, applied again at the moment of sending. New connections take time
-            and kept ones do not, so requests that started a tenth of a second apart could otherwise be sent
-            together.
-            open_transport: Opens the transport.
+        Args: base_url: https, perhaps with a path, to which requests' paths are appended. context: From
+            `tls.client_context`. in_flight_max: Maximum number of simultaneous connections and requests.
+            tokens: Source of the Authorization header; None for mutual TLS. door: The caller's rate limit,
+            applied again at the moment of sending. New connections take time and open ones do not, so
+            requests that started a tenth of a second apart could otherwise be sent together. open_transport:
+            Opens the transport.
 
         Raises:
             ConfigurationError: the address is not https, or has a user, a query or a fragment.
@@ -78,15 +75,15 @@ class Client:
             self._line = None
 
     async def token(self) -> Token | None:
-        """The token that the next request should carry; None if this client needs none.
+        """Return the token for the next request; None if this client needs none.
 
-        The caller gets it before planning a request, so a wait for the identity provider counts neither
-        towards the request's deadline nor its attempts. Raises as `Tokens.current`.
+        Callers get it before they plan a request, so that a wait for the identity provider counts neither
+        towards the request's deadline nor towards its attempts. Raises as `Tokens.current`.
         """
         return None if self._tokens is None else await self._tokens.current()
 
     async def renew(self, rejected: Token) -> Token:
-        """The token to use after a 401 for `rejected`; one fetch, however many callers come with it.
+        """Return the token to use after a 401 for `rejected`; one fetch, however many callers ask.
 
         Raises:
             CredentialsError: the refused token was itself just renewed: no token will help.
@@ -108,11 +105,11 @@ class Client:
         Args:
             request: The request, with a path instead of an address, and its own headers.
             deadline_s: For everything from connecting to the last byte.
-            token: From `token` or `renew`; without it, the current one.
+            token: From `token` or `renew`; by default, the current one.
             may_leave: Called when the request has its connection and is about to be sent.
 
         Raises:
-            NetworkFailure: there is no response; its kind states how far the request came.
+            NetworkFailure: there is no response; its kind says how far the request got.
             TlsError: the server is not trusted, or offers no permitted TLS.
             CredentialsError: the server refused the client certificate.
             PrecheckError: no token is available; as `Tokens.current`.
@@ -130,7 +127,7 @@ class Client:
             await line.close_if_done()
 
     async def drop_connections(self) -> None:
-        """Stop using all open connections, after an answer that must not be trusted.
+        """Stop using all open connections, because an answer cannot be trusted.
 
         An answer with another request's correlation id means that a connection, or a gateway behind it, is
         out of step. Exchanges in progress finish normally.
@@ -143,7 +140,7 @@ class Client:
     def _addressed(
         self, request: httpx.Request, token: Token | None, may_leave: Callable[[], bool] | None
     ) -> httpx.Request:
-        """The request to be sent: to this server, from this client."""
+        """Return the request as it will be sent: to this server, from this client."""
         path = request.url.raw_path
         if (url := self._urls.get(path)) is None:
             url = self._urls[path] = httpx.URL(self._base_url + path.decode("ascii"))
@@ -159,10 +156,10 @@ class Client:
 async def _held_back(
     door: Pace | None, may_leave: Callable[[], bool] | None, event: str, _details: Mapping[str, object]
 ) -> None:
-    """The `trace` extension of a request, which httpx's transports call as the request proceeds.
+    """Hold a request back until it may be sent: the `trace` extension that httpx's transports call.
 
     Raises:
-        NetworkFailure: held.
+        NetworkFailure: of kind `held`, if it may not be sent.
     """
     if event != "http11.send_request_headers.started":
         return

@@ -1,7 +1,7 @@
-"""One request, one response, in httpx's types: every exchange of this program goes through here.
+"""One request and one response, in httpx's types: every exchange of this program goes through here.
 
-With any httpx transport, an exchange has one deadline, a size limit on the response, and one way to report
-failures. One line here chooses the transport.
+Whatever httpx transport is used, an exchange has one deadline, a size limit on the response, and one way to
+report failures. A single line here chooses the transport.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ HEADERS = {
     "Accept-Encoding": "identity",
     "User-Agent": f"payee-precheck/{version('payee-precheck')}",
 }
-"""Headers of every request."""
+"""Headers sent with every request."""
 
 OpenTransport = Callable[[ssl.SSLContext, int], httpx.AsyncBaseTransport]
-"""(context from `tls.client_context`, maximum of connections) -> a transport."""
+"""(context from `tls.client_context`, maximum number of connections) -> a transport."""
 
 
 def transport_of(
     context: ssl.SSLContext, connections_max: int, proxy: Proxy | None = None
 ) -> httpx.AsyncBaseTransport:
-    """The transport for requests. Call it inside a running event loop.
+    """Return the transport for requests. Call it inside a running event loop.
 
-    httpx's own transport gets slower with the number of simultaneous requests (docs/adr/0016). It would be
+    httpx's own transport gets slower with many simultaneous requests (docs/adr/0016). It would be
     `httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=httpx.Limits(connections_max))`.
     """
     return AiohttpTransport(context, connections_max, proxy)
@@ -45,13 +45,13 @@ def transport_of(
 async def exchange(
     transport: httpx.AsyncBaseTransport, request: httpx.Request, *, deadline_s: float, keys: Keys = OF_API
 ) -> httpx.Response:
-    """Send one request with all its headers, once, and read the whole response, whatever its status.
+    """Send one request, exactly as given, once, and read the whole response, whatever its status.
 
-    The deadline is for everything from connecting to the last byte.
+    The deadline covers everything from connecting to the last byte.
 
     Raises:
-        NetworkFailure: there is no response, and its kind states how far it came.
-        TlsError: the server is not trusted, or speaks no TLS that the rules allow.
+        NetworkFailure: there is no response; its kind says how far the request got.
+        TlsError: the server is not trusted, or offers no permitted TLS.
         CredentialsError: the server refused the client certificate.
     """
     failure: NetworkFailure | PrecheckError
@@ -81,16 +81,16 @@ async def once(
     keys: Keys,
     proxy: Proxy | None = None,
 ) -> httpx.Response:
-    """As `exchange`, on a connection of its own: to an identity provider or a monitoring service."""
+    """Like `exchange`, on a new connection: for an identity provider or a monitoring service."""
     async with transport_of(context, 1, proxy) as transport:
         return await exchange(transport, request, deadline_s=deadline_s, keys=keys)
 
 
 async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> httpx.Response:
-    """The response with its body, if in an accepted form.
+    """Return the response with its body, unless that is encoded or too large.
 
     Raises:
-        NetworkFailure: it is encoded, or too large.
+        NetworkFailure: the body is encoded, or too large.
     """
     if response.headers.get("content-encoding", "identity").strip().casefold() not in {"", "identity"}:
         raise NetworkFailure("encoded")
@@ -103,7 +103,7 @@ async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> htt
 
 
 class _Whole(httpx.Response):
-    """A response that already has its body: letting httpx read it takes longer than building the request."""
+    """A response that already has its body: having httpx read it takes longer than building the request."""
 
     def __init__(self, response: httpx.Response, body: bytes) -> None:
         super().__init__(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
@@ -115,7 +115,7 @@ class _Whole(httpx.Response):
 
 
 def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> NetworkFailure | PrecheckError:
-    """The error for an exception of httpx: the only place that maps them."""
+    """Return the error for an exception of httpx; nothing else maps them."""
     cause: BaseException | None = error
     named: OSError | None = None
     while cause is not None:
@@ -136,11 +136,10 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> Netw
 
 
 def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:
-    """The address without a final slash, if a secret may be sent to it.
+    """Return the address without a final slash, if a secret may be sent to it.
 
-    Raises:
-        ConfigurationError: it is not https, or has a user, a fragment, or a query without `has_query`; the
-            message names `what`.
+    Raises: ConfigurationError: the address is not https, or has a user, a fragment, or a query without
+        `has_query`; the message names `what`.
     """
     try:
         parts = httpx.URL(url)

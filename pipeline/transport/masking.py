@@ -1,4 +1,4 @@
-"""Make other programs' error texts fit for log lines, the ledger and the terminal."""
+"""Make error texts by other programs safe for log lines, the ledger and the terminal."""
 
 import re
 from collections.abc import Iterable
@@ -10,21 +10,21 @@ DETAIL_CHARS_MAX = 200
 MASK = "***"
 
 _READ_CHARS_MAX = 2_000
-"""More than is shown, because masking shortens the text; little enough to search."""
+"""More than is shown, because masking shortens texts; few enough to search quickly."""
 _IBAN = re.compile(
     r"\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b", re.IGNORECASE
 )  # whole, or in groups of four
 _NUMBER = re.compile(r"(\bAADSTS[0-9]{3,7}\b)|[0-9](?:[ ./-]?[0-9]){4,}")
-"""Account numbers, sort codes and other numbers of five or more digits; an HTTP status has three. Error codes
-of Microsoft Entra are excepted.
+"""Account numbers, sort codes and other numbers of five or more digits, but no HTTP status. Error codes of
+Microsoft Entra are excepted.
 """
 _CREDENTIAL = re.compile(r"\b(?:Bearer|Basic)\s+\S+", re.IGNORECASE)
 _LONG = re.compile(r"[\w.~+/=-]{20,}")
-"""A token or a correlation id, if it has letters and digits."""
+"""A token or a correlation id, if the match contains letters and digits."""
 
 
 def masked(text: str, secrets: Iterable[str] = ()) -> str:
-    """At most `DETAIL_CHARS_MAX` printable characters, others escaped; accounts and tokens masked."""
+    """Escape unprintable characters, mask accounts and tokens, and cut to `DETAIL_CHARS_MAX` characters."""
     text = text[:_READ_CHARS_MAX]
     text = "".join(letter if letter.isprintable() else _escaped(letter) for letter in " ".join(text.split()))
     text = _without(text, secrets)
@@ -32,7 +32,7 @@ def masked(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def with_detail(error: PrecheckError, detail: str) -> PrecheckError:
-    """An error that ends a run, followed by the server's description, if any."""
+    """Return an error that ends a run, followed by the server's description if there is one."""
     if not detail:
         return error
     return type(error)(
@@ -41,7 +41,7 @@ def with_detail(error: PrecheckError, detail: str) -> PrecheckError:
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:
-    """A text with all account numbers, tokens and secrets masked."""
+    """Return a text with all account numbers, tokens and secrets masked."""
     text = _LONG.sub(_unless_a_word, _CREDENTIAL.sub(MASK, text))
     for word in secrets:
         text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text, flags=re.IGNORECASE)

@@ -1,8 +1,8 @@
 """Report the start and the end of a run to a monitoring service, or post a notification.
 
-Nothing about a payee is sent. The addresses are secrets: messages name only their host. Pings follow the
+Nothing about payees is sent. The addresses are secrets, so messages name only their host. Pings follow the
 protocol of Healthchecks and similar services: GET URL/start, and GET URL/STATUS with the exit status, 0 for
-success. The service raises the alarm when a ping is missing, so a ping that fails is only reported.
+success. The service raises the alarm when a ping is missing, so a failed ping is only reported.
 """
 
 import ssl
@@ -23,21 +23,21 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
     """Send one ping.
 
     Args:
-        url: https, the address of the job at the service, usually a secret.
+        url: The https address of the job at the service, usually a secret.
         word: `start`, or the exit status.
         context: From `tls.client_context`.
 
     Raises:
-        ConfigurationError: the address is not https, or has a user, a query or a fragment; as TlsError,
-            its server is not trusted.
-        IncompleteError: it was not accepted; the message names only the host.
+        ConfigurationError: the address is not https, or has a user, a query or a fragment; or, as TlsError,
+    its server is not trusted.
+        IncompleteError: the ping was not accepted; the message names only the host.
     """
     request = httpx.Request("GET", f"{plainly_https(url, 'ping')}/{word}", headers=HEADERS)
     await _accepted(request, context=context, deadline_s=PING_DEADLINE_S, keys=PING_KEYS)
 
 
 async def post(url: str, document: bytes, *, context: ssl.SSLContext, deadline_s: float, keys: Keys) -> None:
-    """Post a JSON document to a webhook; errors as in `ping`, except that the address may have a query."""
+    """Post a JSON document to a webhook; raises as `ping`, but the address may have a query."""
     address = plainly_https(url, "webhook", has_query=True)
     headers = {**HEADERS, "Content-Type": "application/json"}
     request = httpx.Request("POST", address, headers=headers, content=document)

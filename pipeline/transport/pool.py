@@ -1,7 +1,7 @@
-"""A transport for httpx over aiohttp's connections, whose pool stays fast with any number of them.
+"""A transport for httpx over aiohttp's connections, whose pool stays fast with many of them.
 
-The only client of aiohttp; senders use only httpx (docs/adr/0016). aiohttp's automatic features are off:
-redirects, cookies, proxies, netrc, decompression, extra headers, timeouts, and retries, because only the
+Only this module uses aiohttp; senders use httpx (docs/adr/0016). aiohttp's automatic features are off:
+redirects, cookies, proxies, netrc, decompression, extra headers, timeouts, and also retries, because only the
 caller knows what a second request costs.
 """
 
@@ -28,13 +28,13 @@ from pipeline.transport.retry import FRESH_CONNECTION, REFUSALS, REQUEST_ID, Net
 
 _KEEP_ALIVE_S = 15.0
 _SENDING = "http11.send_request_headers.started"
-"""The event of httpx's `trace` extension for a request that has its connection and is about to be sent."""
+"""Event of httpx's `trace` extension: a request has its connection and is about to be sent."""
 _SILENCE_S = 0.25
-"""How long a fresh connection must stay silent before its request is sent."""
+"""How long a fresh connection must stay silent before a request is sent on it."""
 _OTHER_FILES = 40
-"""Files that a run has open besides its connections."""
+"""How many files a run has open besides its connections."""
 _CONNECTIONS_TRIED_MAX = 2
-"""Attempts to find a usable connection for one request."""
+"""How many connections are tried for one request."""
 
 _AS_HTTPX_SAYS = (
     (aiohttp.ClientConnectorError, httpx.ConnectError),
@@ -42,26 +42,26 @@ _AS_HTTPX_SAYS = (
     (aiohttp.ClientError, httpx.RemoteProtocolError),
     (OSError, httpx.ReadError),
 )
-"""aiohttp's exception classes and httpx's equivalents, the specific before the general."""
+"""aiohttp's exception classes with their equivalents in httpx, specific ones before general ones."""
 
 
 def connections_allowed(count: int) -> int:
-    """`count`, or fewer if the system does not let this process open that many to each of two servers."""
+    """Return `count`, or less if this process may not open that many connections to each of two servers."""
     allowed = open_files_allowed(2 * count + _OTHER_FILES)
     return max(min((allowed - _OTHER_FILES) // 2, count), 1)
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
-    """Connections to one server, kept for the next request after a complete response and dropped otherwise.
+    """Connections to one server, each kept for another request only after a complete response.
 
-    A connection that carries bytes without an open request is closed: they would be taken for the next reply
-    (aiohttp issue 13656). So is one with a refusal that lacks its request's id, which may be such bytes. It
-    supports three extensions of a request: `trace`, with one event (the request is about to be sent),
-    `FRESH_CONNECTION` and `REQUEST_ID`.
+    A connection that receives bytes without an open request is closed, because they would be taken for the
+    next reply (aiohttp issue 13656); so is one with a refusal that lacks the request's id, as it may consist
+    of such bytes. Three extensions of requests are supported: `trace`, with one event (the request is about
+    to be sent), `FRESH_CONNECTION` and `REQUEST_ID`.
     """
 
     def __init__(self, context: ssl.SSLContext, connections_max: int, proxy: Proxy | None = None) -> None:
-        """Start without connections, with a limit of `connections_max`. Needs a running event loop."""
+        """Start without connections; open at most `connections_max`. Needs a running event loop."""
         self._session = aiohttp.ClientSession(
             connector=_Connector(context=context, limit=connections_max, proxy=proxy),
             timeout=aiohttp.ClientTimeout(),
@@ -72,7 +72,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request with its body in memory, and return its response, whose body is still to be read."""
+        """Send a request whose body is in memory, and return its response, whose body is still to be read."""
         departure = _Departure(request)
         _leaving.set(departure)
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
@@ -91,7 +91,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response))
 
     async def aclose(self) -> None:
-        """Close every connection, without waiting for the other side to do so."""
+        """Close every connection without waiting for the server."""
         await self._session.close()
 
 
@@ -105,13 +105,13 @@ class _Body(httpx.AsyncByteStream):
                 yield chunk
 
     async def aclose(self) -> None:
-        """Close the connection, unless the body was read completely: then the next request can use it."""
+        """Close the connection, unless the body was read completely: then it is kept for another request."""
         self._response.close()
 
 
 @dataclass(slots=True)
 class _Departure:
-    """A request on its way to a connection."""
+    """A request that is waiting for a connection."""
 
     request: httpx.Request
     has_left: bool = False
@@ -123,11 +123,11 @@ class _Departure:
 
 
 _leaving: ContextVar[_Departure | None] = ContextVar("_leaving", default=None)
-"""The request of this task."""
+"""The request that the present task is sending."""
 
 
 class _Protocol(ResponseHandler):
-    """aiohttp's reader of replies; it closes a connection that carries bytes without an open request."""
+    """Reads replies for aiohttp; closes a connection that receives bytes without an open request."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
@@ -137,12 +137,12 @@ class _Protocol(ResponseHandler):
         """True if it received a reply without a request, after another one or before all."""
 
     def expect_reply(self, request: httpx.Request) -> None:
-        """A request is about to be sent: bytes from now on are its reply."""
+        """Record that a request is about to be sent, so that bytes from now on are its reply."""
         self._is_answered = False
         self._request_id = request.extensions.get(REQUEST_ID)
 
     def feed_data(self, data: tuple[RawResponseMessage, aiohttp.StreamReader], size: int = 0) -> None:
-        """Receive the head of a reply; one of class 1xx is followed by another."""
+        """Receive the head of a reply; a 1xx is followed by another head."""
         message, _ = data
         self.is_spoilt |= self._is_answered
         self._is_answered = message.code >= 200
@@ -151,7 +151,7 @@ class _Protocol(ResponseHandler):
         super().feed_data(data, size)
 
     def data_received(self, data: bytes) -> None:
-        """Receive bytes. TLS session tickets do not count: the layer below handles them."""
+        """Receive bytes. TLS session tickets are not among them: the layer below handles those."""
         is_complete = self._payload is None or self._payload.is_eof()
         if data and self._is_answered and is_complete:
             self.force_close()
@@ -161,7 +161,7 @@ class _Protocol(ResponseHandler):
 
 
 class _Connector(aiohttp.TCPConnector):
-    """aiohttp's pool, which hands out a connection only when a request may be sent on it, and only once."""
+    """aiohttp's pool, which returns a connection only when a request may be sent, and once per request."""
 
     def __init__(self, *, context: ssl.SSLContext, limit: int, proxy: Proxy | None) -> None:
         super().__init__(ssl=context, limit=limit, keepalive_timeout=_KEEP_ALIVE_S)
@@ -174,11 +174,11 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
     ) -> Connection:
-        """A connection, new or kept, once the request's trace permits sending.
+        """Return a connection, new or kept, once the request's trace permits sending.
 
-        Raises:
-            ClientConnectionError: a connection is requested again, as aiohttp does for a GET without a reply.
-            NetworkFailure: held back; or every connection was closed, or carried bytes, before sending.
+        Raises: ClientConnectionError: a second connection is requested, as aiohttp does for a GET without a
+            reply. NetworkFailure: held back; or every connection was closed, or received bytes, before
+            sending.
         """
         departure = _leaving.get()
         if departure is None or departure.has_left:
@@ -201,7 +201,7 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
     ) -> ResponseHandler:
-        """Connect, through the proxy if any; aiohttp's own code would show the proxy our certificate."""
+        """Connect, through any proxy; aiohttp's own code would show our certificate to the proxy."""
         if self._way is None:
             return await super()._create_connection(req, traces, timeout)
         assert req.url.raw_host is not None
@@ -215,13 +215,13 @@ class _Connector(aiohttp.TCPConnector):
         return protocol
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
-        """A kept connection, unless the request needs a fresh one."""
+        """Return a kept connection, unless the request needs a fresh one."""
         departure = _leaving.get()
         return None if departure is not None and departure.needs_fresh else await super()._get(key, traces)
 
 
 async def _may_leave(request: httpx.Request, connection: Connection) -> bool:
-    """Wait until a request may be sent; return whether its connection is still usable then.
+    """Wait until a request may be sent; return True if its connection is still usable then.
 
     Raises:
         NetworkFailure: held back.
@@ -241,7 +241,7 @@ async def _may_leave(request: httpx.Request, connection: Connection) -> bool:
 
 @contextmanager
 def _errors_of_httpx() -> Iterator[None]:
-    """Translate aiohttp's exceptions to httpx's."""
+    """Translate aiohttp's exceptions into httpx's."""
     try:
         yield
     except (aiohttp.ClientError, OSError) as error:

@@ -1,7 +1,7 @@
-"""Connect to a server through a proxy: CONNECT, then the server's own TLS, end to end.
+"""Connect to a server through a proxy: CONNECT, then the server's own TLS from end to end.
 
-The proxy sees the name of the host, but neither our certificate nor a token. If its address is https, its own
-TLS wraps the server's.
+The proxy sees the name of the host, but neither our certificate nor a token. If its address is https, the
+server's TLS is inside the proxy's.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ from pipeline.wording import Sentence
 _HEAD_BYTES_MAX = 16 * 1024
 OF_PROXY = Keys("proxy_url", "proxy_ca_file")
 _LATER = frozenset({408, 425, 429})
-"""Statuses below 500 with which a proxy requests a retry."""
+"""Statuses below 500 with which a proxy asks for a retry."""
 _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
 
 
 class ProxyAwayError(ConnectionError):
-    """The proxy cannot connect now, and nothing was sent; a later try may succeed."""
+    """The proxy cannot connect at present, and nothing was sent; a later attempt may succeed."""
 
     def __init__(self, reason: Sentence) -> None:
-        """Take the reason, which names the proxy."""
+        """Take the reason, a sentence that names the proxy."""
         super().__init__(reason)
         self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy, and our credentials for it."""
+    """An HTTP proxy, with our credentials for it."""
 
     host: str
     port: int
@@ -45,19 +45,17 @@ class Proxy:
 
     @property
     def name(self) -> str:
-        """Its address, without credentials."""
+        """The proxy's address, without credentials."""
         return f"{'http' if self.context is None else 'https'}://{_authority(self.host, self.port)}"
 
     async def connect(
         self, host: str, port: int, context: ssl.SSLContext, new_protocol: Callable[[], _Protocol]
     ) -> tuple[asyncio.Transport, _Protocol]:
-        """Make a TLS connection to a server, and hand it to a new protocol.
+        """Open a TLS connection to a server, and pass it to a new protocol.
 
-        Raises:
-            ProxyAwayError: the proxy cannot be reached, or cannot reach the server.
-            CredentialsError: it does not accept our credentials.
-            TlsError: it does not let us connect to this server, is not trusted, or is no HTTP proxy.
-            OSError: the server's TLS failed.
+        Raises: ProxyAwayError: the proxy cannot be reached, or cannot reach the server. CredentialsError: the
+            proxy does not accept our credentials. TlsError: the proxy does not let us connect to this server,
+            is not trusted, or is not an HTTP proxy. OSError: the server's TLS failed.
         """
         tunnel = await self._tunnel(_authority(host, port))
         protocol = new_protocol()
@@ -73,7 +71,7 @@ class Proxy:
         return secured, protocol
 
     async def _tunnel(self, server: str) -> asyncio.Transport:
-        """A connection to the server, ready for its TLS handshake; raises as `connect`."""
+        """Open a connection to the server, ready for its TLS handshake; raises as `connect`."""
         loop = asyncio.get_running_loop()
         try:
             transport, reply = await loop.create_connection(
@@ -106,7 +104,7 @@ class Proxy:
         return "\r\n".join([*lines, "", ""]).encode("ascii")
 
     def _judge(self, head: bytes, server: str) -> None:
-        """Return if the proxy opened the tunnel; raises as `connect`."""
+        """Return if the proxy has opened the tunnel; raises as `connect`."""
         version, _, rest = head.partition(b" ")
         if not head:
             raise ProxyAwayError(Sentence("transport.proxy_closed", proxy=self.name, server=server))
@@ -131,7 +129,7 @@ class Proxy:
 
 
 class _Reply(asyncio.Protocol):
-    """Reads the head of a proxy's reply to CONNECT; empty if the connection ended before."""
+    """Reads the head of a proxy's reply to CONNECT; empty if the connection ends first."""
 
     def __init__(self) -> None:
         self.head: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -145,7 +143,7 @@ class _Reply(asyncio.Protocol):
             self.head.set_result(self._read)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """End of the connection, for any reason."""
+        """Handle the end of the connection, whatever the reason."""
         if not self.head.done():
             self.head.set_result(b"")
 

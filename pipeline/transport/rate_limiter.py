@@ -1,8 +1,8 @@
-"""Limit the rate of requests: never more than agreed in any second, from the first one on.
+"""Limit the rate of requests: never more than agreed in any second, right from the start.
 
 Two rules are combined. The strict one looks back: a request is sent only if the window that ends with it
-holds no more than agreed. That is exact, whatever the timers do, and recovers the delay of a late timer
-within the window. Alone it would send a whole second's requests at once, so aiolimiter's leaky bucket spreads
+contains no more than agreed. That is exact, whatever the timers do, and makes up for a late timer within the
+window. On its own, it would send the requests of a whole second at once, so aiolimiter's leaky bucket spreads
 them.
 """
 
@@ -21,28 +21,27 @@ RATE_MIN_PER_S = 0.1
 RATE_MAX_PER_S = 5000
 
 _STRETCH = 1.028
-"""Windows are this much longer than agreed: so if requests differ by this part of a window in their travel
-time, still no more than agreed arrive in any window. It costs as much of the rate, and 97 % of it must be
-sustained.
+"""How much longer than agreed windows are. Even if travel times differ by this part of a window, no window
+gets more requests than agreed. This costs the same share of the rate, of which 97 % must be sustained.
 """
 _BURST_SHARE = 0.05
-"""The part of a window's requests that may be sent at once, to absorb late timers."""
+"""The share of a window's requests that may be sent at once, to make up for late timers."""
 
 
 class Pace:
-    """Hands out slots, one per request, first come, first served.
+    """Grants slots, one per request, in order of arrival.
 
-    At 1 per second or more, any second has at most the integer part of the rate, as there are no half
-    requests. Below 1 per second, any `1 / rate_per_s` seconds have at most one request. A new rate applies at
-    once, and counts requests already sent.
+    For rates of 1 per second or more, any second has at most the integer part of the rate. For lower rates,
+    any `1 / rate_per_s` seconds have at most one request. A new rate applies at once, and counts requests
+    already sent.
     """
 
     def __init__(self, rate_per_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start a pace; the first slots are free at once.
+        """Start with the first slots free.
 
         Args:
-            rate_per_s: What the provider allows, 0.1 to 5000.
-            clock: Seconds that never go back. Not the event loop's, which stands still while a task runs.
+            rate_per_s: The rate that the provider allows, 0.1 to 5000.
+            clock: Returns monotonic seconds. Not the event loop's clock, which stops while a task runs.
 
         Raises:
             ConfigurationError: the rate is out of range.
@@ -60,7 +59,7 @@ class Pace:
 
         Args:
             rate_per_s: 0.1 to 5000; 0: nothing is sent until the next change.
-            until: When the rate expires, on this clock.
+            until: When the rate expires, by this pace's clock.
 
         Raises:
             ConfigurationError: the rate is out of range.
@@ -74,12 +73,12 @@ class Pace:
         self._resized = asyncio.Event()
 
     def end(self) -> None:
-        """Let nothing more be sent: all waiting tasks wake at once, not in turn."""
+        """Let nothing more be sent: wake all waiting tasks together."""
         self._is_over = True
         self._resized.set()
 
     async def slot(self) -> bool:
-        """Wait until one more request may be sent; False after `end`. A cancelled wait takes no slot."""
+        """Wait until one more request may be sent; False after `end`. If cancelled, no slot is taken."""
         return await self._slot(waits_for_a_rate=True)
 
     async def slot_unless_ended(self) -> bool:
@@ -119,7 +118,7 @@ class Pace:
         self._window_s = window_of(rate_per_s)
 
     def _wait_s(self) -> float:
-        """The time until the oldest request of a full window has left it; inf while nothing may be sent."""
+        """Return the seconds until the oldest request leaves a full window; inf while nothing may be sent."""
         now, left_at = self.clock(), self._left_at
         if self.rate_per_s == 0 or now >= self._until:
             return inf
@@ -131,10 +130,10 @@ class Pace:
 
 
 def window_of(rate_per_s: float) -> float:
-    """The rate window in which a request counts, in seconds."""
+    """Return the length in seconds of the window in which a request counts."""
     return _promise(rate_per_s)[0] * _STRETCH
 
 
 def _promise(rate_per_s: float) -> tuple[float, int]:
-    """A window, and the maximum of requests in it."""
+    """Return the window's length in seconds, and the maximum number of requests in it."""
     return (1.0, floor(rate_per_s)) if rate_per_s >= 1 else (1 / rate_per_s, 1)

@@ -2,16 +2,16 @@
 
     status or failure                     decision      why
     ------------------------------------  ------------  ----------------------------------------------
-    200                                   Accept        now the body must prove itself
-    400 413 415 422                       Refuse        where its form proves that it is the API's own
+    200                                   Accept        the body is read next
+    400 413 415 422                       Refuse        if its form shows that the API sent it
     401                                   RenewToken    once per check, then TurnAway
-    408 425 429 and 5xx                   Retry         Retry-After is obeyed where the server sends it
-    connect, tls, broken, deadline        Retry         the answer, if there was one, is lost
-    oversized, encoded                    GiveUp        an answer in a form that was not asked for
-    anything else                         TurnAway      no permission, a wrong address, or a filter objects
+    408 425 429 and 5xx                   Retry         Retry-After is obeyed if there is one
+    connect, tls, broken, deadline        Retry         any answer is lost
+    oversized, encoded                    GiveUp        the answer has a form that was not requested
+    anything else                         TurnAway      no permission, a wrong address, or a filter
 
-Source: API reference, "Errors". All other statuses and Retry-After are not in it; they are read as RFC 9110
-and RFC 6585 define them, because gateways in between send them.
+Source: API reference, "Errors". It does not describe other statuses or Retry-After; gateways in between send
+them, so they are read as defined in RFC 9110 and RFC 6585.
 """
 
 import re
@@ -31,27 +31,26 @@ WAIT_INITIAL_S = 0.5
 WAIT_MAX_S = 20.0
 RETRY_AFTER_MAX_S = 3600.0
 FRESH_CONNECTION = "fresh_connection"
-"""The extension of an httpx request that needs a connection of its own, silent until it is sent."""
+"""Extension of an httpx request that needs a new connection, one that stays silent until it is sent."""
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _BETWEEN = re.compile(r",(?!\s*[0-9]{1,2}[ -][A-Za-z])")
-"""Separates the values of a repeated header, and does not split dates."""
+"""The separator between the values of a repeated header; commas in dates do not match."""
 REQUEST_ID = "request_id"
-"""The extension with the correlation id that the reply should repeat."""
+"""Extension with the correlation id that the reply should repeat."""
 REFUSALS = frozenset({400, 413, 415, 422})
-"""Statuses with which a server, or a gateway before it, rejects a question."""
+"""Statuses with which a server, or a gateway in front of it, rejects a question."""
 
 FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded", "held"]
 """How an exchange ended without a response.
 
-connect: no connection, so nothing was sent. tls: the encryption failed. broken: the connection
-ended in the middle. deadline: too slow. oversized: a body above the limit. encoded: a body in a
-content encoding that was not requested. held: sending had stopped before its turn, so nothing was
-sent.
+connect: no connection, so nothing was sent. tls: the encryption failed. broken: the connection ended in the
+middle. deadline: too slow. oversized: the body exceeds the limit. encoded: the body has a content encoding
+that was not requested. held: sending stopped before its turn, so nothing was sent.
 """
 
 
 class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks; its handling is no error
-    """An exchange that ended without a response. It holds nothing of the request."""
+    """An exchange that ended without a response. It contains nothing of the request."""
 
     def __init__(self, kind: FailureKind, cause: OSError | None = None) -> None:
         super().__init__(kind)
@@ -62,17 +61,17 @@ class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """The response is a 200; reading it is the next step."""
+    """The response is a 200; its body is read next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Nothing was sent: the question waits, as if not tried."""
+    """Nothing was sent: the question waits as if it had not been tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The server, or a gateway before it, rejects this question; the form of the reply shows which."""
+    """The server, or a gateway in front of it, rejects this question; the form of the reply shows which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +88,12 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """No usable reply, and asking again now would not bring one."""
+    """There is no usable reply, and asking again now would not bring one."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnAway:
-    """The server refuses us for this question; other questions show whether it refuses us for all."""
+    """The server refuses us for this question; other questions will show whether for all."""
 
     error: PrecheckError  # the end of the run if all are refused
 
@@ -104,15 +103,15 @@ Decision = Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway
 
 @dataclass(frozen=True, slots=True)
 class RetryState:
-    """The state of one check after an exchange."""
+    """Where a check stands after an exchange."""
 
     number: int
-    """Requests sent for this check, including this one: 1 or more."""
+    """How many requests were sent for this check, including this one: 1 or more."""
     renewable: bool
-    """True if the token may be renewed: False under mutual TLS, and after one renewal for this check."""
+    """True if the token may be renewed: not for mutual TLS, and not a second time for this check."""
     number_max: int = ATTEMPTS_MAX
     is_fresh: bool = False
-    """True if it had a connection of its own."""
+    """True if the request had a new connection."""
 
 
 def decide(
@@ -121,8 +120,8 @@ def decide(
     """Decide the next step after an exchange.
 
     Args:
-        reply: What came back.
-        attempt: Where the check stands.
+        reply: The response, or how the exchange failed.
+        attempt: The state of the check.
         chance: A random number in [0, 1), which spreads the retries of many checks over time.
         now: The current time, for a Retry-After that names a date.
     """
@@ -142,14 +141,14 @@ def decide(
 
 
 def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
-    """How long the server asks this client (not only for this check) to send nothing.
+    """Return how long the server wants this client, not only this check, to send nothing.
 
     Args:
         headers: Response headers by lower-case name.
         now: The current time.
 
     Returns:
-        Seconds, at most an hour; the longest if there are several; 0 for no pause, or an unknown form.
+        Seconds, at most an hour; the longest of several; 0 without a pause, or if it cannot be parsed.
 
     >>> pause_s({"retry-after": "120"}, now=datetime(2030, 1, 1, tzinfo=UTC))
     120.0
@@ -182,7 +181,7 @@ def _after_failure(kind: FailureKind, attempt: RetryState, chance: float) -> Dec
 
 
 def _again(attempt: RetryState, chance: float, *, floor_s: float) -> Retry | GiveUp:
-    """Full jitter: anything between zero and the doubled wait, so that clients do not retry in step."""
+    """Retry with full jitter, from zero to the doubled wait, so that clients do not fall in step."""
     if attempt.number >= attempt.number_max:
         return GiveUp()
     wait_max_s = min(WAIT_INITIAL_S * 2 ** (attempt.number - 1), WAIT_MAX_S)

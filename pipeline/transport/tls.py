@@ -1,6 +1,6 @@
 """Decide which servers to trust and which certificate to present, and explain failed handshakes.
 
-Arguments decide everything: no environment variable adds an authority (SSL_CERT_FILE) or logs session secrets
+Only arguments count: no environment variable adds an authority (SSL_CERT_FILE) or logs session secrets
 (SSLKEYLOGFILE). Source: API reference, "Transport security" and "VoP Standard: mutual TLS".
 """
 
@@ -32,11 +32,11 @@ __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate
 
 HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3
-"""How long a TLS 1.3 server has to refuse the client certificate after the handshake."""
+"""How long a TLS 1.3 server may take to refuse the client certificate after the handshake."""
 _KEY_BYTES_MAX = 32 * 1024
-"""No key is longer, and a pipe holds more."""
+"""Longer than any key, and short enough for a pipe."""
 RACE_S = 0.25
-"""How long one address of a host is tried before the next is tried as well (RFC 8305)."""
+"""How long one address of a host is tried alone before the next is tried as well (RFC 8305)."""
 _OLD_PEM = re.compile(rb"DEK-Info: *(?!AES|DES-EDE3|CAMELLIA|ARIA)[A-Z]")
 _OLD_PKCS8 = re.compile(
     rb"\x2a\x86\x48\x86\xf7\x0d(\x01\x05[\x01-\x0b]|\x01\x0c\x01[\x01\x02\x05\x06]|\x03[\x02\x04])"
@@ -51,11 +51,11 @@ Connect = Callable[
     [str, int, ssl.SSLContext, Callable[[], asyncio.Protocol]],
     Awaitable[tuple[asyncio.Transport, asyncio.Protocol]],
 ]
-"""(host, port, context, new protocol) -> a TLS connection and its protocol, direct or through a proxy."""
+"""(host, port, context, new protocol) -> a TLS connection and its protocol; direct or through a proxy."""
 
 
 class Keys(NamedTuple):
-    """The names, in advice, of a server and of its trusted authority: configuration keys, or options."""
+    """What advice calls the settings of a server and of its authority: configuration keys, or options."""
 
     address: str = "base_url"
     authority: str = "ca_file"
@@ -65,7 +65,7 @@ OF_API = Keys()
 
 
 class EnvironmentKey(str):
-    """A private key from an environment variable, whose name it is."""
+    """A private key from an environment variable; as a string, it is the variable's name."""
 
     __slots__ = ("pem",)
     pem: SecretStr
@@ -85,16 +85,16 @@ def client_context(
     key: Path | EnvironmentKey | None = None,
     key_password: SecretStr | str | None = None,
 ) -> ssl.SSLContext:
-    """A TLS context that follows the rules of the API reference, verified.
+    """Create a TLS context that follows the rules of the API reference, and verify that it does.
 
     Certificates and host names are always verified.
 
     Args:
-        ca_file: The only authorities to trust, PEM, roots or not; without it, those of the certifi package.
+        ca_file: The only authorities to trust, PEM, roots or not; by default, those of certifi.
         ca_key: The name of that setting, for messages.
-        certificate: Our own certificate and its chain, PEM in any order, for mutual TLS; presented whenever
-            the server asks for it.
-        key: Its private key, PEM, in a file or not; without it, the key is in the certificate's file.
+        certificate: Our certificate and its chain for mutual TLS, PEM in any order; presented whenever the
+    server asks for it.
+        key: Its private key, PEM, a file or not; by default, the key is in the certificate's file.
         key_password: The passphrase of an encrypted key.
 
     Raises:
@@ -142,7 +142,7 @@ def _present(
 
 @contextmanager
 def _in_order(certificate: Path) -> Iterator[Path]:
-    """The file of a certificate and its chain; if out of order, a temporary copy in OpenSSL's order."""
+    """Yield the file of a certificate and its chain or, if out of order, a temporary copy in order."""
     pem = certificate.read_bytes()
     if pem.count(b"BEGIN CERTIFICATE-----") < 2:
         yield certificate
@@ -159,7 +159,7 @@ def _in_order(certificate: Path) -> Iterator[Path]:
 
 
 def _has_old_cipher(key: Path | EnvironmentKey) -> bool:
-    """True if a key is encrypted with a cipher that OpenSSL no longer supports, whatever the passphrase."""
+    """True if the key is encrypted with a cipher that OpenSSL has dropped, whatever the passphrase."""
     pem = _bytes_of(key)
     _, _, body = pem.partition(b"BEGIN ENCRYPTED PRIVATE KEY-----")
     der = base64.b64decode(body.partition(b"-----END")[0])
@@ -168,7 +168,7 @@ def _has_old_cipher(key: Path | EnvironmentKey) -> bool:
 
 @contextmanager
 def _as_file(key: Path | EnvironmentKey) -> Iterator[Path]:
-    """A path from which OpenSSL reads the key; it reads none from memory. A pipe keeps it off every disk."""
+    """Yield a path from which OpenSSL reads the key: a pipe, as it reads no keys from memory."""
     if isinstance(key, Path):
         yield key
         return
@@ -186,7 +186,7 @@ def _bytes_of(key: Path | EnvironmentKey) -> bytes:
 
 
 def _passphrase(key_password: SecretStr | str | None, key: Path | EnvironmentKey) -> Callable[[], str]:
-    """The passphrase callback; without one, OpenSSL asks on the terminal and waits indefinitely."""
+    """Return the passphrase callback; without one, OpenSSL would wait at the terminal indefinitely."""
 
     def answer() -> str:
         if not key_password:
@@ -207,7 +207,7 @@ def _check_private(key: Path) -> None:
 
 
 def _check_pem(certificate: Path, key: Path | EnvironmentKey) -> bool:
-    """True if the key is encrypted: OpenSSL reports "PEM lib" for every kind of wrong file."""
+    """Check both files, as OpenSSL reports "PEM lib" for any wrong file; True if the key is encrypted."""
     _read_pem("client_certificate", certificate, b"BEGIN CERTIFICATE-----")
     pem = _read_pem("client_key", key, b"PRIVATE KEY-----")
     return b"BEGIN ENCRYPTED PRIVATE KEY" in pem or b"Proc-Type: 4,ENCRYPTED" in pem
@@ -280,9 +280,9 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
     """Explain a TLS failure that a retry cannot solve.
 
     Args:
-        error: What OpenSSL raised.
-        server: Host and port, for the message.
-        keys: What the advice names.
+        error: The error that OpenSSL raised.
+        server: The host and port, for the message.
+        keys: The settings that the advice names.
 
     Returns:
         CredentialsError if the server refuses our certificate, TlsError if either side refuses the other,
@@ -313,7 +313,7 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
 
 
 class ClosedAtOnceError(CredentialsError):
-    """The server closed a connection right after the handshake, without an explaining alert."""
+    """The server closed a connection right after the handshake, with no alert to explain it."""
 
 
 async def preflight(
@@ -324,13 +324,13 @@ async def preflight(
     waits_s: Sequence[float] = (),
     connect: Connect | None = None,
 ) -> str:
-    """Check, before any row is sent, that a connection can be made and is not closed at once.
+    """Check, before any row is sent, that the server accepts a connection and does not close it at once.
 
-    After failures that a restarting server causes, the connection is retried after each of the waits.
+    After failures that a restarting server may cause, the connection is retried after each of the waits.
 
-    In TLS 1.3 the client has finished its handshake before the server looks at its certificate. A refusal
-    comes with the first read, as an alert or as a plain end of the connection, and would look like a broken
-    network on every row. So this function reads for a moment.
+    In TLS 1.3 the client finishes its handshake before the server checks its certificate. A refusal comes
+    with the first read, as an alert or as a plain end of the connection, and would look like a broken network
+    for every row. So this function reads for a moment.
 
     Returns:
         The version and the suite, such as "TLSv1.3 TLS_AES_256_GCM_SHA384".
@@ -350,7 +350,7 @@ async def preflight(
 
 
 async def _connected(host: str, port: int, context: ssl.SSLContext, connect: Connect) -> str:
-    """One attempt of `preflight`."""
+    """Make one attempt of `preflight`."""
     server = f"{host}:{port}"
     failure: PrecheckError
     try:
@@ -378,7 +378,7 @@ async def _connected(host: str, port: int, context: ssl.SSLContext, connect: Con
 
 
 async def raced(host: str, port: int) -> socket.socket:
-    """A connection to the host's address that answers first."""
+    """Connect to the host's address that answers first."""
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return await start_connection(addresses, happy_eyeballs_delay=RACE_S, interleave=1)
 

@@ -22,7 +22,7 @@ from schemas.token import TokenRefusal, TokenRequest, TokenResponse
 
 TOKEN_DEADLINE_S = 10.0
 _AGAIN_S = 0.5
-"""The wait before retrying a refusal that may be one server's of several, or a gateway's."""
+"""How long to wait before retrying a refusal by what may be one of several servers, or a gateway."""
 _REFUSALS = frozenset({400, 401, 403})
 _LATER = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
 """OAuth errors that are temporary, whatever the status."""
@@ -34,7 +34,7 @@ class TokenEndpoint:
     """Calls the token endpoint of an identity provider: the `fetch` of `Tokens`.
 
     Source: API reference, "Authentication": a GET with a form in its body. Some gateways drop the body of a
-    GET; for them the method can be POST.
+    GET, so the method can also be POST.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class TokenEndpoint:
         """Check the address.
 
         Args:
-            url: https, without a query: the secret is sent only in the body.
+            url: An https address without a query: the secret is sent only in the body.
             context: From `tls.client_context`, without a client certificate.
-            method: As the reference documents it, or POST.
-            proxy: On the way, if there is one.
+            method: GET, as in the reference, or POST.
+            proxy: The proxy to connect through, if any.
 
         Raises:
             ConfigurationError: the address is not https, or has a user, a query or a fragment.
@@ -62,14 +62,14 @@ class TokenEndpoint:
         self._proxy = proxy
 
     async def __call__(self, request: TokenRequest) -> TokenResponse:
-        """Request a token; once more after a 401, or a refusal in a form that is not the provider's.
+        """Request a token; repeat the request once after a 401, or a refusal in a form not the provider's.
 
         Raises:
-            TokenUnavailable: no answer, or one that says "later".
+            TokenUnavailable: there is no answer, or it says "later".
             CredentialsError: the identity provider refused the client.
-            ProtocolError: the answer is no token.
-            ConfigurationError: there is no token endpoint at this address; or, as TlsError, no trusted way
-                to it.
+            ProtocolError: the answer is not a token.
+            ConfigurationError: there is no token endpoint at this address or, as TlsError, no trusted
+        connection to it.
         """
         response = await self._ask(request)
         if response.status_code == 401 or (
@@ -137,7 +137,7 @@ class TokenEndpoint:
 
 
 def _refusal(response: httpx.Response) -> TokenRefusal:
-    """The endpoint's explanation of a refusal, if in a known form."""
+    """Return the endpoint's explanation of a refusal, if it has a known form."""
     try:
         return parse(TokenRefusal, response.content)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The access token: fetched once for all waiting tasks, renewed in time, without request storms.
+"""The access token: fetched once for all waiting tasks, and renewed in time, without bursts of requests.
 
-Source: API reference, "OAuth 2.0 client credentials". It does not show the life of a token: if a server does
-not state it, the assumption below applies.
+Source: API reference, "OAuth 2.0 client credentials". It does not state the life of a token; if the server
+does not either, the assumption below applies.
 """
 
 import asyncio
@@ -16,19 +16,19 @@ from schemas.token import TokenRequest, TokenResponse
 
 LIFE_ASSUMED_S = 300
 REFRESH_SHARE = 0.8
-"""A token is replaced at this share of its life, plus up to a tenth, so that clients do so at
-different moments."""
+"""The share of its life after which a token is replaced; a random tenth is added, so that not all clients
+do it at the same moment."""
 REFRESH_INTERVAL_MIN_S = 5
 FETCH_TRIES_MAX = 3
 FAILURE_KEPT_MIN_S = 1
 FAILURE_KEPT_MAX_S = 30
-"""If the endpoint requests a longer pause, the tries end: a later run asks again."""
+"""If the endpoint requests a longer pause, trying ends, and a later run asks again."""
 
 Fetch = Callable[[TokenRequest], Awaitable[TokenResponse]]
 
 
 class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event to ride out, not an error
-    """The token endpoint returned no token, but may later; the sentence says where, and why.
+    """The token endpoint returned no token, but may do so later; the sentence says where, and why.
 
     Attributes:
         reason: the sentence.
@@ -43,7 +43,7 @@ class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An access token; its generation distinguishes it from earlier and later ones."""
+    """An access token, with a generation number that tells it from earlier and later ones."""
 
     value: str = field(repr=False)
     generation: int
@@ -52,8 +52,8 @@ class Token:
 class Tokens:
     """The current access token of one client.
 
-    While a token is valid, a failed fetch does no harm: the next try waits, and callers keep using the token.
-    Only without a valid token does a failure reach them.
+    While a token is valid, a failed fetch does no harm: the next attempt waits, and callers go on using the
+    token. Failures reach callers only if no token is valid.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class Tokens:
         Args:
             fetch: One call of the token endpoint. Raises TokenUnavailable if a retry may help, and a
             PrecheckError if not.
-            request: What to send.
-            clock: Seconds that never go back.
-            chance: Random numbers in [0, 1).
-            retry_wait_s: The first wait between the tries of one fetch; it doubles.
+            request: The request for a token.
+            clock: Returns monotonic seconds.
+            chance: Returns random numbers in [0, 1).
+            retry_wait_s: The first wait between the attempts of one fetch; it doubles each time.
         """
         self._fetch = fetch
         self._request = request
@@ -87,7 +87,7 @@ class Tokens:
         self._failures_count = 0
 
     async def current(self) -> Token:
-        """A token that should be valid; fetched, or refreshed near the end of its life, if needed.
+        """Return a token that should be valid, fetching or refreshing it if needed.
 
         Raises:
             CredentialsError: the token endpoint refused the client.
@@ -106,10 +106,10 @@ class Tokens:
             return await self._obtain()
 
     async def refresh(self, rejected: Token) -> Token:
-        """A token to replace one that the server refused with a 401.
+        """Return a token to replace one that the server refused with a 401.
 
-        Fetches only if the refused token is still the current one: any number of callers with
-        the same refused token cost one fetch.
+        Fetches only if the refused token is still the current one, so that any number of callers cause one
+        fetch.
 
         Raises:
             CredentialsError: the refused token was itself a replacement, seconds old.
@@ -184,7 +184,7 @@ class Tokens:
 
 
 def _next_try_after(error: Exception) -> float | bool:
-    """The wait before the next try; None: no further try; True: as after any failure."""
+    """Return the wait before the next attempt; None: no more attempts; True: as after any failure."""
     if not isinstance(error, TokenUnavailable) or error.pause_s > FAILURE_KEPT_MAX_S:
         return False
     return error.pause_s or True

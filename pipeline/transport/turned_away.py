@@ -1,7 +1,7 @@
-"""Explain a refusal by its status and the words of its page.
+"""Explain a refusal from its status and the words on its page.
 
-Gateways, load balancers, firewalls and proxies before an API have their own forms of answers: nginx refuses a
-client certificate, and also headers that are too long, with 400 and a page.
+Gateways, load balancers, firewalls and proxies in front of an API have their own forms of answers: nginx
+refuses a client certificate, and also headers that are too long, with 400 and a page.
 """
 
 import re
@@ -17,7 +17,7 @@ _HEADERS = re.compile(
     rb"request header|header (fields|or cookie)|headers? (is |are )?too large", re.IGNORECASE
 )
 _CERTIFICATE_STATUSES = frozenset({495, 496})
-"""Statuses of nginx and others: the client certificate is wrong, or missing."""
+"""Statuses of nginx and others: the client certificate is wrong or missing."""
 
 _ADDRESS = frozenset({404, 405, 410, *range(300, 400)})
 _MEANINGS = {
@@ -28,7 +28,7 @@ _MEANINGS = {
 
 
 def turned_away(response: httpx.Response) -> PrecheckError:
-    """The error for a run whose every request gets this reply."""
+    """Return the error that ends a run in which every request gets this reply."""
     status = response.status_code
     if status in _ADDRESS:
         return ConfigurationError(Sentence("transport.server_http_there", status=status))
@@ -41,7 +41,7 @@ def turned_away(response: httpx.Response) -> PrecheckError:
 
 
 def _refused_credentials(response: httpx.Response) -> Sentence | None:
-    """The fault of our credentials or certificate, if the reply is about them."""
+    """Say what is wrong with our credentials or certificate, if the reply is about them."""
     match response.status_code:
         case 401:
             return Sentence("transport.server_http_client")
@@ -56,10 +56,10 @@ def _refused_credentials(response: httpx.Response) -> Sentence | None:
 
 
 def _beginning(response: httpx.Response) -> bytes:
-    """The beginning of a page, which states its subject."""
+    """Return the beginning of a page, which states the subject."""
     return response.content[:_READ_BYTES_MAX]
 
 
 def client_invalid(status: int) -> CredentialsError:
-    """The error for a run whose every request is refused as CLIENT_INVALID with a question's status."""
+    """Return the error that ends a run in which every request is refused as CLIENT_INVALID."""
     return CredentialsError(Sentence("transport.client_invalid", status=status))
