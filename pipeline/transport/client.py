@@ -124,7 +124,8 @@ class Client:
             )
         finally:
             line.in_flight_count -= 1
-            await line.close_if_done()
+            if line.retired:
+                await line.close_if_done()
 
     async def drop_connections(self) -> None:
         """Stop using all open connections, because an answer cannot be trusted.

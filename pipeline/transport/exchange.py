@@ -27,6 +27,8 @@ HEADERS = {
 }
 """Headers sent with every request."""
 
+_UNENCODED = frozenset({"", "identity"})
+
 OpenTransport = Callable[[ssl.SSLContext, int], httpx.AsyncBaseTransport]
 """(context from `tls.client_context`, maximum number of connections) -> a transport."""
 
@@ -92,7 +94,8 @@ async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> htt
     Raises:
         NetworkFailure: the body is encoded, or too large.
     """
-    if response.headers.get("content-encoding", "identity").strip().casefold() not in {"", "identity"}:
+    headers = response.headers
+    if "content-encoding" in headers and headers["content-encoding"].strip().casefold() not in _UNENCODED:
         raise NetworkFailure("encoded")
     body = b""
     async for chunk in stream:

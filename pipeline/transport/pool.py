@@ -7,8 +7,7 @@ caller knows what a second request costs.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -76,7 +75,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         departure = _Departure(request)
         _leaving.set(departure)
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
-        with _errors_of_httpx():
+        try:
             response = await self._session.request(
                 request.method,
                 str(request.url),
@@ -84,6 +83,8 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
                 data=request.read() or None,
                 allow_redirects=False,
             )
+        except (aiohttp.ClientError, OSError) as error:
+            raise _as_httpx(error) from (error.__cause__ or error)
         is_spoilt = departure.protocol is not None and departure.protocol.is_spoilt
         if is_spoilt and departure.needs_fresh and response.status in REFUSALS:
             response.close()
@@ -96,13 +97,22 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
 
 
 class _Body(httpx.AsyncByteStream):
+    """The body of a response as it arrives: its own iterator, because a generator costs more."""
+
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _errors_of_httpx():
-            async for chunk in self._response.content.iter_any():
-                yield chunk
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._response.content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            raise _as_httpx(error) from (error.__cause__ or error)
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
 
     async def aclose(self) -> None:
         """Close the connection, unless the body was read completely: then it is kept for another request."""
@@ -239,14 +249,6 @@ async def _may_leave(request: httpx.Request, connection: Connection) -> bool:
     return connection.protocol is not None and connection.protocol.is_connected()
 
 
-@contextmanager
-def _errors_of_httpx() -> Iterator[None]:
-    """Translate aiohttp's exceptions into httpx's."""
-    try:
-        yield
-    except (aiohttp.ClientError, OSError) as error:
-        for ours, theirs in _AS_HTTPX_SAYS:
-            if isinstance(error, ours):
-                # Some of aiohttp's errors are OpenSSL's by class, but lack OpenSSL's message.
-                raise theirs(str(error)) from (error.__cause__ or error)
-        raise
+def _as_httpx(error: aiohttp.ClientError | OSError) -> httpx.TransportError:
+    """Translate an exception of aiohttp; its cause may be OpenSSL's, which has the message."""
+    return next(theirs for ours, theirs in _AS_HTTPX_SAYS if isinstance(error, ours))(str(error))

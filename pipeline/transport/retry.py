@@ -155,7 +155,9 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
     >>> pause_s({"retry-after": "Tue, 01 Jan 2030 00:00:30 GMT"}, now=datetime(2030, 1, 1, tzinfo=UTC))
     30.0
     """
-    return max(_stated_s(one.strip(), now) for one in _BETWEEN.split(headers.get("retry-after", "")))
+    if "retry-after" not in headers:
+        return 0.0
+    return max(_stated_s(one.strip(), now) for one in _BETWEEN.split(headers["retry-after"]))
 
 
 def _stated_s(value: str, now: datetime) -> float:

@@ -48,13 +48,13 @@ class ClockComparison:
 
     def compare(self, api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime) -> None:
         """Compare the stamp of one response."""
-        skew_s = server_ahead_s(response, sent=sent, received=received)
-        is_time = server_time(response) is not None
-        if is_time:
+        time = server_time(response)
+        skew_s = _ahead_s(time, sent, received)
+        if time is not None:
             self._last.setdefault(api, deque(maxlen=AGREEING_COUNT)).append(skew_s)
-        if "x-response-timestamp" not in response.headers:
+        elif "x-response-timestamp" not in response.headers:
             return
-        is_odd = not is_time or (abs(skew_s) > ODD_S and self.agreed_ahead_s(api) is None)
+        is_odd = time is None or (abs(skew_s) > ODD_S and self.agreed_ahead_s(api) is None)
         if is_odd and not self._is_odd_reported:
             self._is_odd_reported = True
             log.warning("a time stamp of the server is not believed", api=api.value, ahead_s=skew_s or None)
@@ -84,7 +84,10 @@ def server_ahead_s(response: httpx.Response, *, sent: datetime, received: dateti
     >>> server_ahead_s(early, sent=noon, received=noon + timedelta(seconds=7))
     -600.0
     """
-    time = server_time(response)
+    return _ahead_s(server_time(response), sent, received)
+
+
+def _ahead_s(time: datetime | None, sent: datetime, received: datetime) -> float:
     if time is None or sent <= time <= received:
         return 0.0
     return (time - (sent if time < sent else received)).total_seconds()
