@@ -14,8 +14,17 @@ import polars as pl
 
 from pipeline.frames import Warned
 from pipeline.reports.differences import Difference, Piece, difference
-from pipeline.reports.wording import ADVICE_BY_CODE, advice, number, positions_in_words, say, visible
+from pipeline.reports.wording import (
+    ADVICE_BY_CODE,
+    advice,
+    number,
+    position_pattern,
+    positions_in_words,
+    say,
+    visible,
+)
 from pipeline.rules.identifiers import masked
+from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import MONEY_FIELDS, money_of
 from pipeline.wording import Sentence
 from schemas.changes import Change
@@ -143,11 +152,11 @@ def pending(
     texts = rows.select(_columns_of(rows))[chosen["position"]].with_columns(
         chosen.select("group", "decimal", "currency", "amount_rank")
     )
-    by_group = texts.partition_by("group", as_dict=True)
+    by_group = texts.with_columns(_places(texts["row"], positions)).partition_by("group", as_dict=True)
     compared = cache(difference)  # many payments may go to one payee
 
     def rows_of(key: str) -> tuple[Row, ...]:
-        return tuple(_row(row, positions, compared) for row in _dicts(by_group.get((key,))))
+        return tuple(_row(row, compared) for row in _dicts(by_group.get((key,))))
 
     open_sums = _sums(open_rows) if sums is None else sums
     return Pending(
@@ -227,7 +236,8 @@ def numbered(rows: pl.DataFrame, numbers: Sequence[int], positions: RowPositions
     assert found["row"].to_list() == list(numbers)
     money, currency = money_of(found)
     texts = found.with_columns(money.alias("decimal"), currency, amount_rank=pl.lit(0))
-    return [_row(row, positions, difference) for row in _dicts(texts)]
+    texts = texts.with_columns(_places(texts["row"], positions))
+    return [_row(row, difference) for row in _dicts(texts)]
 
 
 def _columns_of(rows: pl.DataFrame) -> list[str]:
@@ -266,11 +276,18 @@ def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
     return iter(()) if rows is None else rows.iter_rows(named=True)
 
 
-def _row(row: dict[str, Any], positions: RowPositions | None, compared: _Compared) -> Row:
+def _places(rows: pl.Series, positions: RowPositions | None) -> pl.Series:
+    """The positions of rows in the current language, as a column `place`; null if they have none."""
+    if positions is None or positions.unit != "part":
+        return position_texts(rows, positions, position_pattern(positions))
+    return pl.Series("place", [positions_in_words([row], positions) for row in rows], dtype=pl.String)
+
+
+def _row(row: dict[str, Any], compared: _Compared) -> Row:
     decimal: Decimal | None = row["decimal"]
     return Row(
         number=row["row"],
-        place=positions_in_words([row["row"]], positions),
+        place=row["place"] or "",
         batch=shown(row.get("batch"), WORD_CHARS_MAX),
         payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
         names=_names(row, compared),

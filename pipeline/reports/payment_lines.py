@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from pipeline.reports.differences import Piece
 from pipeline.reports.groups import Row
 from pipeline.reports.wording import in_words, say
+from schemas.outcomes import Outcome
 
 ID_CHARS_MAX = 35
 """Longest ID that stays on one line: the maximum in payment messages."""
@@ -26,7 +27,8 @@ _AFTER_A_SIGN = re.compile("(?<=[_/.:])")
 
 def payment_lines(rows: Iterable[Row]) -> Markup:
     """Return the lines of the table on the page, in row order."""
-    return Markup("".join(map(_line, rows)))  # noqa: S704 (each line escapes its texts)
+    names = {outcome: say(f"outcome.{outcome}") for outcome in Outcome}
+    return Markup("".join(_line(row, names[row.outcome]) for row in rows))  # noqa: S704 (each line escapes its texts)
 
 
 def breakable(text: str) -> Markup:
@@ -38,7 +40,7 @@ def _breakable(escaped: str) -> str:
     return _AFTER_A_SIGN.sub("<wbr>", escaped)
 
 
-def _line(row: Row) -> str:
+def _line(row: Row, outcome: str) -> str:
     (
         place,
         batch,
@@ -63,7 +65,7 @@ def _line(row: Row) -> str:
         row.amount,
         row.currency,
         row.code,
-        say(f"outcome.{row.outcome}"),
+        outcome,
         row.reason,
     )
     place = f" <small>{_breakable(place)}</small>" if place else ""
