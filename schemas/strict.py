@@ -84,4 +84,4 @@ def timestamp(moment: datetime) -> str:
     >>> timestamp(datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC))
     '2030-01-02T03:04:05.678Z'
     """
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

@@ -7,6 +7,8 @@ PAYEE_KEY_BYTE_COUNT = 8
 """Fits an integer column of a frame; two accounts of one payee collide with a chance of 2**-64."""
 _BLOCK_BYTE_COUNT = 64
 """Block size of SHA-256."""
+_PADDED = [bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C)]
+"""Each byte with the inner pad, and with the outer one."""
 KeyedHash = Callable[[bytes], bytes]
 
 
@@ -18,7 +20,7 @@ def keyed_hash(run_key: bytes) -> KeyedHash:
     """
     assert len(run_key) <= _BLOCK_BYTE_COUNT
     block = run_key.ljust(_BLOCK_BYTE_COUNT, b"\0")
-    inner, outer = (sha256(bytes(byte ^ pad for byte in block)) for pad in (0x36, 0x5C))
+    inner, outer = (sha256(block.translate(padded)) for padded in _PADDED)
 
     def hashed(text: bytes) -> bytes:
         within = inner.copy()

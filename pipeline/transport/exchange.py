@@ -110,6 +110,7 @@ class _Whole(httpx.Response):
 
     def __init__(self, response: httpx.Response, body: bytes) -> None:
         super().__init__(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
+        self.headers.encoding = "iso-8859-1"  # as HTTP once said; httpx would try to decode all of them first
         self._body = body
 
     @property

@@ -13,10 +13,10 @@ ROWS, ROWS_DAILY = 20_000, 5_000
 ROWS_HTTPX = 1_000
 """httpx's own pool takes the longer per request, the more there are: so few rows are kind to it."""
 PEERS = Path(__file__).parent / "peers"
-GOALS = {"csv_httpx": 1 / 10, "requests_threads": 1 / 2.8, "bare_aiohttp": 3.0}
+GOALS = {"csv_httpx": 1 / 10, "requests_threads": 1 / 2.8, "bare_aiohttp": 3.0, "chosen_libraries": None}
 """Peer -> the most that this program may cost, documents for people included, as a multiple of the peer."""
 REPORTS_GOAL_US = 40
-START_GOAL_S = 0.6
+START_GOAL_S = 0.7
 
 
 def figures(folder, options):
@@ -73,8 +73,8 @@ def figures(folder, options):
         yield Figure(
             f"... as a multiple of {peer} ({spread(per_check[peer], 'us')})",
             f"{ratio:.2f}" if ratio > 0.5 else f"1/{1 / ratio:.1f}",
-            f"at most {goal:.1f}" if goal > 1 else f"at most 1/{1 / goal:.1f}",
-            ratio <= goal,
+            "" if goal is None else f"at most {goal:.1f}" if goal > 1 else f"at most 1/{1 / goal:.1f}",
+            goal is None or ratio <= goal,
         )
     yield Figure("checks per second, whole command", f"{median(walls):,.0f}", "")
     yield Figure(
