@@ -242,5 +242,5 @@ def test_a_notification_that_is_not_taken_is_a_warning_and_the_status_stays(desk
 def test_a_run_whose_servers_refused_it_says_that_nothing_is_checked_yet(desk, sandbox):
     file = desk.payments(ROWS)
     asked = desk("run", file, "--limit", "0", *sandbox.using("sandbox"))
-    assert "No payment is checked yet. 1 of 3 is rejected." in asked.out
+    assert "No payment has been checked yet. 1 of 3 is rejected." in asked.out
     assert "need" not in asked.out.partition("No payment is checked")[2].partition("outcome")[0]

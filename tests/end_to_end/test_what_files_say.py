@@ -38,14 +38,14 @@ LIES = {
         *("pay.xml", XML.replace(b"<CtrlSum>20.00<", b"<CtrlSum>20.01<", 1)),
         "says 20.01 (PmtInf[1]/CtrlSum)",
     ),
-    "trailer of Standard 18": ("pay.bac", lying_trailer(BACS), "says 9 (UTL1, number of credits) and has 2"),
+    "trailer of Standard 18": ("pay.bac", lying_trailer(BACS), "says 9 (UTL1, number of credits) but has 2"),
     "header of a layout": (
         *("pay.csv", bank_file("lloyds").replace(b"PAYROLL,3,", b"PAYROLL,4,")),
-        "says 4 (line 1, number of payments) and has 3",
+        "says 4 (line 1, number of payments) but has 3",
     ),
     "trailer of a layout": (
         *("pay.csv", bank_file("santander").replace(b"9012,3", b"9012,4")),
-        "says 4 (line 5, number of payments) and has 3",
+        "says 4 (line 5, number of payments) but has 3",
     ),
 }
 
@@ -93,7 +93,7 @@ def summary_in(folder):
 
 def test_a_run_tells_a_total_that_differs_everywhere_and_can_fail_on_it(run):
     folder, finished = run["pay.xml"]
-    said = "The file says 3 (GrpHdr/NbOfTxs) and has 2; it may be cut or changed."
+    said = "The file says 3 (GrpHdr/NbOfTxs) but has 2; it may be cut or changed."
 
     assert finished.status == 1
     assert f"Warning: {said}" in finished.out

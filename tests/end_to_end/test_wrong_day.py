@@ -52,7 +52,7 @@ def test_a_run_with_a_cap_ends_once_three_replies_agree_and_they_are_kept(desk, 
     assert finished.status == 78
     [sentence] = finished.sentences
     assert "this machine's clock says" in sentence
-    assert "set this machine's clock by a time server (NTP)" in sentence
+    assert "synchronise this machine's clock with a time server (NTP)" in sentence
     with closing(sqlite3.connect(desk.folder / "payments.precheck" / "ledger.db")) as db:
         assert (
             db.execute("SELECT (SELECT count(*) FROM intent), code FROM answer").fetchall()

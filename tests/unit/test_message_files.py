@@ -113,8 +113,8 @@ def test_a_table_needs_no_input(folder_of, tmp_path):
     ("name", "data", "sentence"),
     [
         ("pay.xml", SEALED, "is signed; a changed copy would be refused by the bank"),
-        ("pay.xml", document(TWO, UTF_16), "is written in UTF-16, in which it can be read but not changed"),
-        ("pay.xml", CUT, "says 3 (GrpHdr/NbOfTxs) and has 2; it may be cut or changed"),
+        ("pay.xml", document(TWO, UTF_16), "is UTF-16, which can be read but not changed"),
+        ("pay.xml", CUT, "says 3 (GrpHdr/NbOfTxs) but has 2; it may be cut or changed"),
         ("pay.txt", bank_file("santander", THREE[:2]), "cannot be changed: "),
     ],
     ids=["signed", "UTF-16", "totals", "unknown total"],
@@ -139,7 +139,9 @@ def test_a_file_that_mixes_payments_with_others_is_corrected_and_not_split(folde
     folder = folder_of("pay.bac", MIXED.data(), CLOSE, {})
     assert fixed(folder).corrected_rows == [1]
     assert (folder / "corrected.bac").read_bytes() == MIXED.data().replace(b"ADA QUILON ", b"ADA QUILLON")
-    with pytest.raises(InputError, match=r"^pay\.bac has a direct debit on line 3; a file that mixes them"):
+    with pytest.raises(
+        InputError, match=r"^pay\.bac has a direct debit on line 3; split a file that mixes these"
+    ):
         split_of(folder, tmp_path)
 
 
@@ -156,7 +158,7 @@ def test_what_a_file_has_no_room_or_no_place_for_is_not_written(folder_of):
     decide = "decide on the row in the workbook."
     no_place = f"Bacs Standard 18 has no place for it; {decide}"
     assert obstacles_in(folder) == [
-        "The new name has letters that Bacs does not allow; correct it where the file is made.",
+        "The new name has letters that Bacs does not allow; correct it at the source.",
         f"As far as the file has room for it, this name stands there already; {decide}",
         "",
         no_place,
@@ -173,7 +175,7 @@ def test_what_a_file_has_no_room_or_no_place_for_is_not_written(folder_of):
         (replace(PAYMENT, name=None), "Ada", "The payment has no element for the name of the payee; correct"),
         (PAYMENT, "x" * 141, "The bank's name breaks a rule for names; correct it by hand."),
         (PAYMENT, "Ada\ufffe", "The new name has a character that XML or a name cannot hold; type it again."),
-        (PAYMENT, "NOTPROVIDED", "The new name is not a name; correct it where the file is made."),
+        (PAYMENT, "NOTPROVIDED", "The new name is not a valid name; correct it at the source."),
     ],
 )
 def test_a_name_that_a_pain001_cannot_hold_is_an_obstacle(folder_of, payment, name, obstacle):

@@ -36,7 +36,7 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
     ledger_desk.database = postgres.empty_database()
     refused = call(ledger_desk.database, "check")
     assert refused.status == 78
-    assert "has no ledger, or that of another version; `precheck ledger init` creates it" in refused.said
+    assert "has no ledger, or one of another version; `precheck ledger init` creates it" in refused.said
 
     made = call(ledger_desk.database, "init", "--as", OWNER)
     assert made.status == 0, made.said
@@ -78,7 +78,7 @@ def test_who_may_not_create_it_is_refused_and_another_role_may_be_named(call, po
     closed = call(database, "init")
     assert closed.status == 78
     assert (
-        f"{database} has a ledger already, which belongs to {OWNER}, and {RUNNER} may not use it"
+        f"{database} already has a ledger, which belongs to {OWNER}, and {RUNNER} may not use it"
         in closed.said
     )
     assert call(database, "init", "--grant-to", RUNNER, user=OWNER).status == 0

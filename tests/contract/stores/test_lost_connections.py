@@ -235,7 +235,7 @@ def test_a_connection_that_the_server_ends_in_a_transaction_is_made_anew(postgre
     [
         ("nobody_here", None, "there is no user nobody_here; create the role, or correct `ledger`"),
         (RUNNER, "not_there", "there is no database not_there; create it, or correct `ledger`"),
-        (RUNNER, "postgres", "has no ledger, or that of another version; `precheck ledger init` creates it"),
+        (RUNNER, "postgres", "has no ledger, or one of another version; `precheck ledger init` creates it"),
     ],
 )
 def test_what_no_waiting_helps_against_is_refused_at_once(ledger_desk, user, database, said):

@@ -56,8 +56,8 @@ def test_an_exception_is_the_eighteenth_field(tables_of):
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ("", "weights: no line in it; "),
-        ("\n \n", "weights: no line in it; "),
+        ("", "weights: no lines; "),
+        ("\n \n", "weights: no lines; "),
         (b"\xff\xfe1\x000\x00", "weights: not plain text; "),
         ("1\x00", "weights: not plain text; "),
         (" " * (BYTES_MAX + 1), "weights: larger than 4,000,000 bytes; "),
@@ -117,7 +117,7 @@ def test_exceptions_that_this_program_does_not_know_are_refused_not_passed_over(
 @pytest.mark.parametrize(
     ("substitutions", "said"),
     [
-        ("", "substitutions: no line in it; "),
+        ("", "substitutions: no lines; "),
         ("100000 100001 100002", "substitutions line 1: not two sort codes but 3 fields; "),
         ("100000 1", "substitutions line 1: a sort code that is not 6 digits; "),
         ("100000 100001\n100000 100002", "substitutions line 2: a second substitute for one sort code; "),

@@ -242,7 +242,7 @@ def test_a_name_in_other_letters_is_told_not_mangled():
     message = read(TWO.data())
     assert bacs18.name_obstacle(message, 1, "Zoë Søn") is None
     assert str(bacs18.name_obstacle(message, 1, "Λάμδα Ltd")) == (
-        "the new name has letters that Bacs does not allow; correct it where the file is made"
+        "the new name has letters that Bacs does not allow; correct it at the source"
     )
 
 
@@ -296,7 +296,7 @@ def test_a_file_whose_totals_lie_is_not_changed():
     data = TWO.data().replace(b"UTL1000000003235", b"UTL1000000003236")
     assert bacs18.obstacle(read(TWO.data())) is None
     assert str(bacs18.obstacle(read(data))) == (
-        "The file says 323.60 (UTL1, debit total) and has 323.50; it may be cut or changed"
+        "The file says 323.60 (UTL1, debit total) but has 323.50; it may be cut or changed"
     )
     for change in (
         lambda: split(data, True, False),
@@ -309,8 +309,8 @@ def test_a_file_whose_totals_lie_is_not_changed():
 def test_a_file_that_cannot_be_added_up_is_not_changed():
     data = with_line(TWO.data(), 5, lambda line: line[:35] + b"0000001234O" + line[46:])
     assert str(bacs18.obstacle(read(data))) == (
-        "The file says 323.50 (UTL1, credit total) and cannot be added up; correct its amounts where it is "
-        "made"
+        "The file says 323.50 (UTL1, credit total), but its amounts cannot be added up; correct them at the "
+        "source"
     )
 
 
@@ -320,13 +320,13 @@ def test_a_file_that_cannot_be_added_up_is_not_changed():
         (
             DEBIT,
             (
-                "The file has a direct debit on line 3; a file that mixes them with payments is split where "
-                "it is made"
+                "The file has a direct debit on line 3; split a file that mixes these with payments "
+                "at the source"
             ),
         ),
         (
             replace(ADA, code="Z9"),
-            "The file has a line of an unknown kind, line 3; correct it where it is made",
+            "The file has an unknown kind of line, line 3; correct it at the source",
         ),
     ],
 )

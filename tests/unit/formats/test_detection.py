@@ -116,12 +116,12 @@ def test_a_format_that_there_is_not_is_refused_with_those_that_there_are():
         format_of(TABLE, choice=FormatChoice("southgate", own))
     [sentence] = refusal.value.sentences(SurfaceKind.COMMAND)
     assert sentence == (
-        f"no format 'southgate'; choose one of {', '.join(INPUT_NAMES)}, northgate with --input-format, or "
-        "describe it as [layouts.southgate] in the configuration"
+        f"unknown format 'southgate'; choose one of {', '.join(INPUT_NAMES)}, northgate with --input-format, "
+        "or describe it as [layouts.southgate] in the configuration"
     )
 
 
-NOT_18 = "not Bacs Standard 18, whatever its name says: it does not start with a label"
+NOT_18 = "not Bacs Standard 18, despite its name: it does not start with a label"
 REFUSED = {
     "a PDF named as a table": ("pay.csv", b"%PDF-1.7\n", "is a PDF; export the payments as CSV"),
     "a web page": ("pay.csv", b"\n<!DOCTYPE html><html>", "is a web page, not a table"),
@@ -133,7 +133,7 @@ REFUSED = {
     "MT101": ("pay.txt", b"{1:F01BANKGB2LAXXX0000000000}", "is a SWIFT message"),
     "XML of another kind": ("pay.csv", b"<Payments>\n<Payment/>", "is another kind of XML; the only XML"),
     "CSV named as Standard 18": ("pay.bac", TABLE, NOT_18),
-    "CSV named as XML": ("pay.xml", TABLE, "not pain.001 (ISO 20022 credit transfers), whatever its name"),
+    "CSV named as XML": ("pay.xml", TABLE, "not pain.001 (ISO 20022 credit transfers), despite its name"),
     "another suffix": ("pay.dta", TABLE, "not a format that can be read; give a file whose name ends in"),
 }
 

@@ -251,7 +251,7 @@ def test_a_name_that_cannot_be_written_is_told():
 def test_a_line_that_is_not_as_others_gets_no_name():
     data = bank_file("barclays") + b"112233,ADA,12345678,1.00,x,99,more\r\n"
     obstacle = FORMATS["barclays"].name_obstacle(read("barclays", data), 4, "Zoe")
-    assert str(obstacle) == "its line differs from the others; correct it where the file is made"
+    assert str(obstacle) == "its line differs from the others; correct it at the source"
 
 
 def test_a_hash_of_unknown_rule_is_read_and_never_written():
@@ -259,7 +259,7 @@ def test_a_hash_of_unknown_rule_is_read_and_never_written():
     message = read("santander", data)
     assert str(FORMATS["santander"].obstacle(message)) == (
         "The file cannot be changed: the rule for the hash total in its trailer is not known; correct or "
-        "split it where it is made"
+        "split it at the source"
     )
     with pytest.raises(AssertionError):
         split("santander", data, True, False, True)
@@ -270,7 +270,7 @@ def test_a_hash_of_unknown_rule_is_read_and_never_written():
 @pytest.mark.parametrize(
     ("said", "has"),
     [
-        (b",4,", "says 4 (line 1, number of payments) and has 3; it may be cut"),
+        (b",4,", "says 4 (line 1, number of payments) but has 3; it may be cut"),
         (b",three,", "does not state a number (line 1"),
     ],
 )
@@ -384,8 +384,7 @@ def test_direct_debits_are_told_and_never_payments():
     assert message.payments.height == 2
     assert message.set_aside.rows() == [(3, "17", "direct debit")]
     assert str(FORMATS["paygate"].split_obstacle(message)) == (
-        "The file has a direct debit on line 3; a file that mixes them with payments is split where it is "
-        "made"
+        "The file has a direct debit on line 3; split a file that mixes these with payments at the source"
     )
     with pytest.raises(AssertionError):
         split("paygate", data, True, False)
@@ -507,5 +506,5 @@ def test_a_layout_known_by_one_column_alone_is_refused():
 
 
 def test_a_layout_of_the_user_does_not_take_the_name_of_a_bank():
-    with pytest.raises(ConfigurationError, match=r"^layouts\.lloyds: there is a layout of this name already"):
+    with pytest.raises(ConfigurationError, match=r"^layouts\.lloyds: a layout with this name already exists"):
         layout_formats({"lloyds": BankLayout.model_validate(OWN)})

@@ -183,7 +183,7 @@ def test_page_says_what_the_file_is(page_of):
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (NO_MATCH, "<b>1 payment</b> of 1 needs review before you pay."),
+        (NO_MATCH, "<b>1</b> of 1 payments needs review before you pay."),
         ({}, "Every name belongs to its account."),
     ],
 )
@@ -198,7 +198,7 @@ def test_unfinished_run_says_so_and_how_to_go_on(page_of):
 
 def test_repeated_payments_are_among_what_to_do_and_not_among_the_odd(page_of):
     text = page_of([{"name": "Quillon"}] * 3, [{}] * 3, **repeated(2, 3))
-    assert "2 payments are the same as an earlier one." in text
+    assert "2 payments repeat an earlier one." in text
     assert "Unusual, but no reason to stop" not in text
     assert "Nothing is left to review" not in text
 

@@ -72,7 +72,7 @@ def test_everything_is_told_in_order(told, width):
     parts = (
         "x.csv, row 17: production",
         "account number **5678",
-        "asked of cop",
+        "checked by cop",
         "also for no other row",
         "sent 2030-01-01 00:00:00.123 UTC, answered MBAM at 00:00:01.456, id id-1",
         "outcome close match",

@@ -53,7 +53,7 @@ def said(*stamps):
 def test_a_wrong_clock_is_told_once_with_its_side_and_what_to_do():
     [line] = said("2030-01-01T12:10:07.000Z", "2030-01-01T12:10:07.000Z")
     assert "600 s behind the server's" in line
-    assert "set this machine's clock" in line
+    assert "synchronise this machine's clock" in line
     [line] = said("2030-01-01T11:50:00.000Z")
     assert "600 s ahead of the server's" in line
 
@@ -95,7 +95,7 @@ def test_a_refusal_of_the_time_is_told_from_a_refusal_of_the_row(status, problem
 
 def test_a_server_without_a_stamp_still_gives_a_whole_sentence():
     sentence = str(wrong_clock(ApiName.COP, Response(400, headers={}, content=b""), SENT))
-    assert "2030-01-01T12:00:00.000Z, the server does not give its own;" in sentence
+    assert "2030-01-01T12:00:00.000Z, the server does not state its time;" in sentence
 
 
 DAYS_AHEAD = "2030-01-03T12:00:00.000Z"

@@ -269,20 +269,20 @@ def test_nothing_is_written_where_nothing_is_to_change():
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (document((Batch((Payment(iban=IBAN),)),), UTF_16), "is written in UTF-16"),
+        (document((Batch((Payment(iban=IBAN),)),), UTF_16), "is UTF-16"),
         (
             document((Batch((Payment(iban=IBAN),)),), replace(UTF_16, declaration=False)),
-            "is written in UTF-16",
+            "is UTF-16",
         ),
         (
             document((Batch((Payment(iban=IBAN),)),), count="2"),
-            "says 2 (GrpHdr/NbOfTxs) and has 1; it may be cut",
+            "says 2 (GrpHdr/NbOfTxs) but has 1; it may be cut",
         ),
         (
             document((Batch((Payment(iban=IBAN),)),)).replace(
                 b"</Document>", b'<s:Signature xmlns:s="http://www.w3.org/2000/09/xmldsig#"/></Document>'
             ),
-            "is signed; a changed copy would be refused by the bank; correct it where it is made",
+            "is signed; a changed copy would be refused by the bank; correct it at the source",
         ),
         (
             document((Batch((Payment(iban=IBAN),)),)).replace(

@@ -171,17 +171,17 @@ def test_a_lei_among_other_identifications_is_one_and_a_person_has_none():
         (
             {"count": "7"},
             ("GrpHdr/NbOfTxs", "7", "4", False),
-            "The file says 7 (GrpHdr/NbOfTxs) and has 4; it may be cut",
+            "The file says 7 (GrpHdr/NbOfTxs) but has 4; it may be cut",
         ),
         (
             {"count": "four"},
             ("GrpHdr/NbOfTxs", "four", "4", False),
-            "The file says four (GrpHdr/NbOfTxs) and has 4",
+            "The file says four (GrpHdr/NbOfTxs) but has 4",
         ),
         (
             {"sum": "322.2231"},
             ("GrpHdr/CtrlSum", "322.2231", "322.2230", False),
-            "The file says 322.2231 (GrpHdr/CtrlSum) and has 322.2230; it may be cut or changed",
+            "The file says 322.2231 (GrpHdr/CtrlSum) but has 322.2230; it may be cut or changed",
         ),
         ({"sum": "322.22300"}, ("GrpHdr/CtrlSum", "322.22300", "322.22300", True), None),
         ({"sum": None, "count": None}, ("PmtInf[1]/NbOfTxs", "2", "2", True), None),
@@ -201,7 +201,7 @@ def test_control_totals_of_a_batch_are_compared_with_its_own_payments():
         "PmtInf[1]/CtrlSum",
     ]
     assert str(message.difference) == (
-        "The file says 2 (PmtInf[1]/NbOfTxs) and has 1; it may be cut or changed"
+        "The file says 2 (PmtInf[1]/NbOfTxs) but has 1; it may be cut or changed"
     )
 
 

@@ -149,7 +149,7 @@ def test_amounts_of_a_file_of_many_currencies():
     [
         (
             "300,50",
-            "The file says 300,50 (GrpHdr/CtrlSum), which is not a number; correct it where it is made",
+            "The file says 300,50 (GrpHdr/CtrlSum), which is not a number; correct it at the source",
         ),
         ("2 .00", "The file says 2 .00 (GrpHdr/CtrlSum), which is not a number"),
         ("+2.00", None),
