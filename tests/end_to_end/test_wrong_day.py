@@ -89,7 +89,7 @@ def test_a_server_that_is_hours_off_ends_no_run_and_its_day_counts_too(desk, run
     finished = run_at(days, daily_cap=5)
 
     assert finished.status == 0
-    assert "set this machine's clock" in finished.err  # with --quiet, too
+    assert "synchronise this machine's clock" in finished.err  # with --quiet, too
     [path] = desk.folder.rglob("quota.db")
     with closing(sqlite3.connect(path)) as db:
         [(ahead_ms,)] = db.execute("SELECT ahead_ms FROM scope")
