@@ -1,1 +1,1 @@
-"""Building blocks of the configuration's sections: kinds of values, secrets, a server and its limits."""
+"""Building blocks for sections of the configuration: kinds of values, secrets, a server and its limits."""

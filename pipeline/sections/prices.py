@@ -12,7 +12,7 @@ from pipeline.wording import Sentence
 from schemas.prices import Price
 
 _PRICE = re.compile(r"(?P<amount>(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?) (?P<currency>[A-Z]{3})")
-"""Few enough digits for an exact product with any number of calls."""
+"""Few enough digits that the product with any number of calls is exact."""
 
 
 def price_of(value: object) -> Price:
@@ -38,4 +38,4 @@ def _priced(value: object) -> object:
 
 
 PriceText = Annotated[str, BeforeValidator(_priced)]
-"""A price as written."""
+"""A price as written in the file."""

@@ -1,4 +1,4 @@
-"""The section of any API: its server, the limits kept there, and our credentials."""
+"""The section of any API: its server, its limits and our credentials."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ TEST_SERVER_DAILY_CAP = 50
 
 
 class Server(Section):
-    """One API's server, and the limits that this client keeps whatever the server allows."""
+    """One API's server, and limits that this client keeps even if the server allows more."""
 
     name: ClassVar[ApiName]
     """The API of this section."""
@@ -39,7 +39,7 @@ class Server(Section):
     base_url: HttpsUrl
     ca_file: FilePath | None = None
     proxy: Literal["environment"] | None = None
-    """True if HTTPS_PROXY, ALL_PROXY and NO_PROXY apply."""
+    """`environment` if HTTPS_PROXY, ALL_PROXY and NO_PROXY apply."""
     proxy_url: ProxyUrl | None = None
     proxy_credentials_env: VariableName | None = None
     proxy_credentials_file: FilePath | None = None
@@ -50,11 +50,11 @@ class Server(Section):
     cap_window: Literal["utc_day", "rolling_24h"] = "utc_day"
     attempts_max: Annotated[int, Field(ge=1, le=10, strict=True)] = 3
     probe_wait_s: Annotated[float, Field(gt=0, le=3600, strict=True)] = 30.0
-    """How long a server, or a bank behind it, that only fails is left alone before a new try."""
+    """Seconds before a new try at a server, or a bank behind it, that only fails."""
     response_margin_s: Annotated[float, Field(gt=0, le=60, strict=True)] = 3.0
-    """Added to the responder's wait (7 s CoP, 5 s VoP), this is the deadline of one attempt."""
+    """Seconds added to the responder's wait (CoP 7, VoP 5) for the deadline of one attempt."""
     price_per_call: PriceText | None = None
-    """The provider's price of a call; it affects neither limits nor questions."""
+    """The provider's price per call; it does not affect limits or questions."""
 
     @model_validator(mode="after")
     def _names_one_proxy(self) -> Self:
@@ -67,7 +67,7 @@ class Server(Section):
         return self
 
     def proxy_address(self, url: str) -> str | None:
-        """The address of the proxy for one of this server's addresses, or None.
+        """Return the address of the proxy for one of this server's addresses, or None.
 
         Raises:
             ConfigurationError: the environment names a proxy that is not an HTTP proxy.
@@ -77,7 +77,7 @@ class Server(Section):
         return proxy_of_environment(url)
 
     def proxy_credentials(self, address: SplitResult) -> SecretStr | None:
-        """`USER:PASSWORD` from where the file points, or from the proxy's address; raises as `secret`."""
+        """Return `USER:PASSWORD` from its source, or from the proxy's address; raises as `secret`."""
         named = secret_if_named(self.proxy_credentials_env, self.proxy_credentials_file)
         if named is not None or address.username is None:
             return named
@@ -85,7 +85,7 @@ class Server(Section):
 
     @property
     def cap(self) -> int | None:
-        """The daily cap in force: the test server has one by default."""
+        """The daily cap in force; the test server has one by default."""
         if self.daily_cap is None and self.server is Environment.TEST:
             return TEST_SERVER_DAILY_CAP
         return self.daily_cap
@@ -98,7 +98,7 @@ class Server(Section):
     @property
     @abstractmethod
     def client(self) -> str:
-        """Our client id at the server."""
+        """Our client ID at the server."""
 
     @property
     def banks(self) -> Mapping[str, str]:
@@ -107,7 +107,7 @@ class Server(Section):
 
     @property
     def sends_remittance(self) -> bool:
-        """True if a request carries the payment's reference."""
+        """True if requests carry the payment's reference."""
         return False
 
 
@@ -134,7 +134,7 @@ class Oauth(Server):
 
     @property
     def client(self) -> str:
-        """Our client id at the server."""
+        """Our client ID at the server."""
         return self.client_id
 
 

@@ -1,6 +1,6 @@
-"""The types of values in the configuration file, the base of all its sections, and secrets.
+"""Types of values in the configuration file, the base class of its sections, and secrets.
 
-The file names secrets; they are stored elsewhere.
+The file only names secrets; they are stored elsewhere.
 """
 
 import glob
@@ -21,17 +21,17 @@ _NOT_IN_AN_ADDRESS = re.compile(r"[^!-~]|[@?#\\]")
 
 
 def _below_folder(path: Path, info: ValidationInfo) -> Path:
-    """A relative path in the file is relative to the file."""
+    """Resolve a relative path from the folder of the configuration file."""
     return Path((info.context or {}).get("folder", ".")) / path.expanduser()
 
 
 def _newest_below_folder(value: str, info: ValidationInfo) -> str:
-    """The pattern of folders, below that of the file."""
+    """Put a pattern of folders below the folder of the configuration file."""
     opening, _, pattern = value.strip().partition("newest of ")
     if opening or not pattern.strip():
         raise WrongValueError(Sentence("config.newest_of"))
     folder = (info.context or {}).get("folder", Path())
-    # The name of the file's folder is not a pattern.
+    # The name of this folder is not a pattern.
     return str(Path(glob.escape(str(folder))) / Path(pattern.strip()).expanduser())
 
 
@@ -43,18 +43,18 @@ def _https(url: str) -> str:
         parts = urlsplit(url)
         is_reachable = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        # The library's message would quote the address, and with it a misplaced password.
+        # The library's message would quote the address and any password misplaced in it.
         raise WrongValueError(Sentence("config.no_address", form="https://HOST:PORT")) from None
     if parts.scheme != "https":
         raise WrongValueError(Sentence("config.https"))
     if not is_reachable or _NOT_IN_AN_ADDRESS.search(url):
         raise WrongValueError(Sentence("config.plain_address"))
-    # No certificate has a final dot in its host name, and the cap would count it as another server.
+    # Certificates have no final dot in host names, and the cap would count it as another server.
     return parts._replace(netloc=_LAST_DOT.sub("", parts.netloc)).geturl().rstrip("/")
 
 
 def _proxy(url: str) -> str:
-    """The address of a proxy; its credentials are stored elsewhere."""
+    """Check the address of a proxy; its credentials are stored elsewhere."""
     try:
         parts = urlsplit(url)
         is_reachable = bool(parts.hostname) and parts.port != 0
@@ -68,23 +68,23 @@ def _proxy(url: str) -> str:
 
 FilePath = Annotated[Path, AfterValidator(_below_folder)]
 NewestOf = Annotated[str, AfterValidator(_newest_below_folder)]
-"""A pattern of folders that means their newest run."""
+"""A pattern of folders that stands for their newest run."""
 HttpsUrl = Annotated[str, AfterValidator(_https)]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 LedgerUrl = Annotated[str, AfterValidator(store_url)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""Name of an environment variable; a secret put there by mistake seldom looks like one."""
+"""Name of an environment variable; a secret entered by mistake seldom looks like one."""
 Words = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class Section(BaseModel):
-    """A part of the file: immutable, and without unknown keys."""
+    """A section of the file; immutable, refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 def secret(variable: str | None, path: Path | None) -> SecretStr:
-    """Read a secret from an environment variable or a file; exactly one is given.
+    """Read a secret from an environment variable or a file, of which exactly one is given.
 
     Raises:
         ConfigurationError: it is missing, or other users can read it.
@@ -92,7 +92,7 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
     if variable is not None:
         value = os.environ.get(variable)
         if value:
-            value = value.rstrip("\r\n")  # mounted secret files end so
+            value = value.rstrip("\r\n")  # mounted secret files end like this
         if not value:
             key = "sections.variable_not_set" if value is None else "sections.variable_empty"
             raise ConfigurationError(Sentence(key, variable=variable))
@@ -113,12 +113,12 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
 
 
 def secret_if_named(variable: str | None, path: Path | None) -> SecretStr | None:
-    """As `secret`, or None if neither is named."""
+    """Do as `secret`; None if neither is named."""
     return None if variable is None and path is None else secret(variable, path)
 
 
 def proxy_of_environment(url: str) -> str | None:
-    """The proxy that the environment names for an address, if any; it may hold credentials.
+    """Return the proxy that the environment names for an address, if any; it may hold credentials.
 
     Raises:
         ConfigurationError: it is not an HTTP proxy.
@@ -135,5 +135,5 @@ def proxy_of_environment(url: str) -> str | None:
             return parts.geturl()
     except ValueError:
         pass
-    # It may hold a password, so it is not quoted.
+    # The address may hold a password, so it is not quoted.
     raise ConfigurationError(Sentence("sections.no_http_proxy"))

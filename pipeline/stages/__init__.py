@@ -1,4 +1,4 @@
-"""The stages of a run: one function each, named as its module, from frames to frames.
+"""The stages of a run: functions from frames to frames, each in a module of the same name.
 
 No stage imports another; `pipeline.jobs.check` joins them.
 """

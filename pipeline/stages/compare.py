@@ -1,8 +1,8 @@
-"""compare: Payees, and those of earlier runs -> Changes. Who is paid to another account than last time?
+"""compare: Payees and earlier runs' payees -> Changes. Find payees whose account differs from last time.
 
-Earlier runs have only keyed hashes, each under the key of its own folder, so the payees are hashed again for
-each run. The latest run that knows a payee, or an account, decides about it; older ones are ignored.
-rules/known_payees.py decides which payments make a payee known.
+Earlier runs keep only hashes, keyed by their own folder, so the payees are hashed again for each run. The
+latest run that knows a payee, or an account, decides about it; older ones are ignored. rules/known_payees.py
+decides which payments make a payee known.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,11 +29,11 @@ from schemas.changes import BankComparison
 from schemas.outcomes import WarningCode
 
 SHOWN_MAX = 3
-"""The most accounts or names of one payee that are shown side by side."""
+"""Most accounts or names of a payee that are shown next to each other."""
 
 
 Names = Callable[[pl.Series], pl.Series | None]
-"""The names in rows of a file, in the order of these."""
+"""Returns the names in these rows of a file, in this order."""
 
 
 class EarlierPayees(NamedTuple):
@@ -43,15 +43,15 @@ class EarlierPayees(NamedTuple):
     known: pl.DataFrame
     """`PayeeKeys` of payments that make their account known."""
     unsure: pl.DataFrame
-    """`PayeeKeys` of all others."""
+    """`PayeeKeys` of all other payments."""
     hashed: Hashed
     """Keyed hashes of its folder."""
     names: Names
-    """Reads the names in some of its rows; None if they were deleted."""
+    """Reads the names in some rows; returns None if they were deleted."""
 
 
 class ContradictedKeys(NamedTuple):
-    """Keys of an earlier run that payments contradict: `PayeeKeys`, whose `row` is the payment's now."""
+    """`PayeeKeys` of an earlier run that payments contradict; `row` is the new payment's."""
 
     known: pl.DataFrame
     unsure: pl.DataFrame
@@ -61,16 +61,16 @@ class PayeeDifferences(NamedTuple):
     """Changes since earlier runs."""
 
     changes: Changes  # `Changes`, by row and code
-    contradicted: list[ContradictedKeys]  # of each earlier run
+    contradicted: list[ContradictedKeys]  # one per earlier run
 
 
 def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
-    """Find what changed since earlier runs, latest first; names are shown masked.
+    """Find what changed since earlier runs, given latest first; names are shown masked.
 
-    A payee is the same by its id where both files have one, else by its name. Its account has changed where
-    it is none of those that the earlier run paid it to. The name of an account has changed where it is none
-    of those that the earlier run paid there. What no run knows is looked up in their unconfirmed payees. A
-    payee is new where neither it nor its account is known, and not changed either.
+    Payees are matched by ID if both files have one, else by name. An account has changed if the earlier run
+    paid this payee only to others. The name of an account has changed if the earlier run paid it only under
+    others. Payees and accounts that no run knows are looked up among unconfirmed ones. A payee is new if
+    neither it nor its account is known or changed.
     """
     assert payees.schema == PAYEES
     if not earlier:
@@ -89,7 +89,7 @@ def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> P
 
 
 class _Unmatched(NamedTuple):
-    """The rows whose payee or account is in no run so far."""
+    """The rows whose payee or account no run has had so far."""
 
     payees: pl.Series
     accounts: pl.Series
@@ -106,7 +106,7 @@ def _compared_with(
     runs: Iterable[tuple[EarlierPayees, pl.DataFrame]],
     left: _Unmatched,
 ) -> tuple[list[_Difference], _Unmatched]:
-    """The differences from some `PayeeKeys` of each run, and the rows that are in none."""
+    """Return the differences from `PayeeKeys` of each run, and the rows that no run has."""
     differences = []
     runs = list(runs)
     known_by_id = _known_by_id(payees.filter(_is_in(left.payees)), runs)
@@ -128,7 +128,7 @@ def _compared_with(
 
 
 def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[EarlierPayees, pl.DataFrame]]) -> list[pl.Series]:
-    """For each run, the rows whose payee an older run knows by its id."""
+    """Return, for each run, the rows whose payee an older run knows by ID."""
     with_id = payees.filter(pl.col("payee_id").is_not_null())
     older, found = with_id["row"].clear(), []
     for run, keys in reversed(runs):
@@ -142,20 +142,20 @@ def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[EarlierPayees, pl.Da
 class _Match(NamedTuple):
     changes: pl.DataFrame
     contradicted: pl.DataFrame  # `PayeeKeys`
-    left: pl.Series  # the rows whose payee, or account, this run lacks
+    left: pl.Series  # rows whose payee or account this run lacks
 
 
 def _paid_elsewhere(
     ours: pl.DataFrame, folder: str, keys: pl.DataFrame, by_id_elsewhere: pl.Series
 ) -> _Match:
-    """Payees of an earlier run who are now paid only to other accounts; ids of older runs take precedence."""
+    """Find an earlier run's payees who are now paid only to other accounts; older runs' IDs come first."""
     keys = keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
     known = _by_payee(keys)
     is_known_by_id = _has_one_of(keys["payee_id"])
     payee = (
         pl.when(is_known_by_id)
         .then(_BY_ID)
-        # A different id means a different payee of the same name.
+        # A different ID means a different payee of the same name.
         .when(pl.col("payee_id").is_not_null())
         .then(_BY_NAME_ALONE)
         .otherwise(_BY_NAME)
@@ -171,10 +171,10 @@ def _paid_elsewhere(
 
 
 def _contradicted(changed: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """`PayeeKeys` that payments contradict; a payee known only by name is known by its id from now on.
+    """Return `PayeeKeys` that payments contradict; a payee known only by name is now known by its ID.
 
-    Otherwise a row of the same name without an id could make the new account known to it. The name stays
-    known next to the id. `changed` has the payments' identification as `payee`; `before` is from `_by_payee`.
+    Otherwise a row with this name but no ID could make the new account known. The name stays known next to
+    the ID. `changed` has the payments' identification as `payee`; `before` is from `_by_payee`.
     """
     payments = changed.select("row", "payee", id_now="payee_id")
     contradicted = payments.join(before.drop("row"), on="payee")
@@ -192,7 +192,7 @@ _BY_NAME_ALONE = pl.format("name alone {}", "name")
 
 
 def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
-    """The accounts of each payee, by every identification of the payee."""
+    """Return the accounts of each payee, by each of its identifications."""
     without_id = keys.filter(pl.col("payee_id").is_null())
     return pl.concat(
         [
@@ -204,7 +204,7 @@ def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
 
 
 def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, names: Names) -> _Match:
-    """The payments to a run's accounts under names that the run did not pay them under."""
+    """Find payments to accounts that an earlier run paid only under other names."""
     held = keys.drop_nulls("name")
     named = ours.drop_nulls("name").join(held, on="account", how="semi")
     changed = named.join(held, on=["account", "name"], how="anti")
@@ -230,7 +230,7 @@ def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, 
 
 
 def _masked(names: Names, rows: pl.Series) -> pl.Series:
-    """The names in some rows, masked, or nulls if they were deleted. They are read only if needed."""
+    """Return the masked names in some rows, or nulls if they were deleted."""
     found = None if rows.is_empty() else names(rows)
     if found is None:
         return pl.Series([None], dtype=pl.String).new_from_index(0, rows.len())
@@ -238,7 +238,7 @@ def _masked(names: Names, rows: pl.Series) -> pl.Series:
 
 
 def _listed(column: str) -> pl.Expr:
-    """The distinct values of a group; null if there are none."""
+    """Collect the distinct values of a group; null if there are none."""
     each = pl.col(column).drop_nulls().unique().sort()
     more_count = each.len().cast(pl.Int64) - SHOWN_MAX
     more = pl.when(more_count > 0).then(pl.format(" and {} more", more_count)).otherwise(pl.lit(""))
@@ -246,7 +246,7 @@ def _listed(column: str) -> pl.Expr:
 
 
 def _changes(shown: pl.DataFrame, code: WarningCode, folder: str | None = None) -> pl.DataFrame:
-    """`Changes` of one code; columns that are not given are null."""
+    """Return `Changes` with this code; missing columns are null."""
     absent = [
         pl.lit(None, pl.String).alias(column) for column in ("then", "now") if column not in shown.columns
     ]
@@ -259,16 +259,16 @@ def _is_in(rows: pl.Series) -> pl.Expr:
 
 
 def _has_one_of(keys: pl.Series) -> pl.Expr:
-    """True if a row has one of these keys in its column; nulls never match."""
+    """True if a row has one of these keys; nulls never match."""
     return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
 
 
 def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, BankComparison]:
-    """Find where the payer's bank says otherwise than a check: another outcome, or another name.
+    """Find where the payer's bank and a check disagree: another outcome, or another name.
 
-    `reported` holds the outcomes that follow from the bank's reports alone. A payment for which they name
-    another account, or two results, differs from any answer. What one of the two has not answered is counted,
-    and is no difference.
+    `reported` holds the outcomes by the bank's reports alone. A payment with another account or two results
+    in the reports differs from any answer. Payments that only one of the two answered are counted, not
+    listed.
     """
     ours, theirs = (
         frame.select(
@@ -316,12 +316,12 @@ def _with_name(outcome: str, name: str) -> pl.Expr:
 
 
 def _alike(name: str) -> pl.Expr:
-    """The same for names that differ only in case and blanks."""
+    """Normalise a name so that case and blanks do not matter."""
     return pl.col(name).str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
 
 
 def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
-    """`Warnings` of `Changes`, in their order, with masked names or only the last digits of accounts."""
+    """Return `Warnings` of `Changes` in order, with masked names or only the last digits of accounts."""
     assert changes.schema == CHANGES
     is_account, is_name, is_bank = (
         pl.col("code") == code

@@ -1,4 +1,4 @@
-"""forecast: a plan -> Forecast. The cost of asking, found without a call."""
+"""forecast: a plan -> Forecast. Find out what asking costs without a call."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -23,12 +23,12 @@ class ApiLimits(NamedTuple):
 
     rate_per_s: float
     daily_cap: int | None
-    used_count: int = 0  # use of the cap in the current window
-    price: Price | None = None  # price of a call; None if unknown
+    used_count: int = 0  # calls counted against the cap in the current window
+    price: Price | None = None  # per call; None if unknown
 
 
 class SparedChecks(NamedTuple):
-    """The questions that a run would skip, by the numbers of their checks."""
+    """The questions that a run would skip, by check number."""
 
     answered: frozenset[int] = frozenset()
     """Checks with an answer in the run's folder."""
@@ -58,7 +58,7 @@ def counts_by_api(
     }
 
 
-def forecast(  # noqa: PLR0913 (one argument per fact of the file)
+def forecast(  # noqa: PLR0913 (one argument per fact about the file)
     input_name: str,
     environment: Environment,
     findings: tuple[pl.DataFrame, pl.DataFrame],
@@ -68,9 +68,9 @@ def forecast(  # noqa: PLR0913 (one argument per fact of the file)
     positions: RowPositions | None = None,
     why_uncounted: LocalizedText | None = None,
 ) -> Forecast:
-    """Forecast what checking a file takes, under the limits of each API that the profile has.
+    """Forecast what checking a file takes under the limits of each API in the profile.
 
-    The findings are `Rejects` and `Warnings`.
+    `findings` are `Rejects` and `Warnings`.
     """
     rejects, warnings = findings
     unfit = rejects.unique("row", keep="first")
@@ -102,7 +102,7 @@ def forecast(  # noqa: PLR0913 (one argument per fact of the file)
 
 
 def under_limits(made: Forecast, limits: Mapping[ApiName, ApiLimits]) -> Forecast:
-    """The same forecast under other limits."""
+    """Return the same forecast under other limits."""
     counts = {
         one.api: QuestionCounts(
             one.row_count, one.question_count, one.answered_before_count, one.reused_count, one.call_count
@@ -120,7 +120,7 @@ def _by_api(
 
 
 def _counts(rows: pl.DataFrame, spared: SparedChecks) -> QuestionCounts:
-    """Counts of rows with the `check` of each."""
+    """Count rows by the `check` of each."""
     questions = set(rows["check"])
     return QuestionCounts(
         rows.height,
@@ -171,7 +171,7 @@ def _cost(call_count: int, price: Price | None) -> Price | None:
 
 
 def _totals(apis: Iterable[ApiForecast]) -> list[Price]:
-    """The total cost: one sum per currency, in order of appearance."""
+    """Return the total cost: one sum per currency, in order of appearance."""
     totals: dict[str, Decimal] = {}
     for cost in (api.cost for api in apis if api.cost is not None):
         totals[cost.currency] = totals.get(cost.currency, Decimal()) + cost.amount

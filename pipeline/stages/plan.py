@@ -1,4 +1,4 @@
-"""plan: Accepted -> Checks. Each distinct question once, and the payments that it answers."""
+"""plan: Accepted -> Checks. Each distinct question once, with the payments that it covers."""
 
 from typing import Literal, NamedTuple
 
@@ -19,7 +19,7 @@ from schemas.outcomes import ApiName
 
 
 class Plan(NamedTuple):
-    """The checks to ask, in the order of asking."""
+    """The checks in the order of asking."""
 
     checks: Checks
     assignments: Assignments
@@ -52,13 +52,13 @@ def plan(accepted: Accepted, order: Literal["file", "amount"] = "file") -> Plan:
 
 
 def bases(checks: Checks) -> Bases:
-    """`Bases` of some `Checks`: a tenth of their size."""
+    """Return the `Bases` of some `Checks`, a tenth of their size."""
     assert checks.schema == CHECKS
     return Bases(checks.select("check", "api", by_name=pl.col("name").is_not_null()))
 
 
 def _first_alike(questions: pl.DataFrame) -> pl.Series:
-    """For every question the `position` of the first equal one; for bank reports, always its own."""
+    """Return the `position` of the first equal question for each; for bank reports, its own."""
     # Most accounts are paid once, so the other texts of their questions need no comparison.
     is_asked = pl.col("api") != ApiName.BANK_REPORT
     alike = questions.filter(recurring(questions["account"].hash()), is_asked)

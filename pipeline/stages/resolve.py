@@ -1,8 +1,8 @@
-"""resolve: Answers -> Outcomes. One outcome for every payment, and never a guess.
+"""resolve: Answers -> Outcomes. Exactly one outcome for every payment, without guessing.
 
-A *verdict* is the payer's information about a payment: outcome, code, reason, action and API. A file of
-millions has a few dozen of them, and one for each rejected row. So each verdict is made once; then every row
-gets its verdict, and the details of its answer, by position.
+A *verdict* is what the payer learns about a payment: outcome, code, reason, action and API. A file of
+millions has a few dozen verdicts, and one for each rejected row. So each verdict is made once; then every row
+gets its verdict and the details of its answer by position.
 """
 
 from collections.abc import Iterable
@@ -37,10 +37,10 @@ _KIND = ("api", "by_name", "state", "code", "day")
 
 
 class Resolved(NamedTuple):
-    """Every payment, decided."""
+    """The outcome of every payment."""
 
     outcomes: Outcomes  # in row order
-    reasons: Reasons  # the sentences of their reasons
+    reasons: Reasons  # one sentence per reason
 
 
 def resolve(
@@ -50,7 +50,7 @@ def resolve(
     apis: Iterable[Api | ApiDeclaration | ReportDeclaration],
     environment: Environment,
 ) -> Resolved:
-    """Decide every payment by one answer per question; the APIs' tables give the meaning of codes."""
+    """Decide every payment from one answer per question; the APIs' tables give the meaning of codes."""
     rejects, warnings = findings
     bases, assignments = asked
     assert rejects.schema == REJECTS
@@ -84,7 +84,7 @@ def resolve(
 def _asked(
     asked: Questions, answers: Answers, apis: Iterable[Api | ApiDeclaration | ReportDeclaration]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The verdicts on answers; and the `row`, `verdict` and `place` of every payment that was asked about."""
+    """Return the verdicts on answers, and `row`, `verdict` and `place` of every payment with a question."""
     bases, assignments = asked
     order = _order_by_number(answers["check"])
     assert assignments["check"].is_between(1, bases.height).all()
@@ -99,14 +99,14 @@ def _asked(
 
 
 def _order_by_number(numbers: pl.Series) -> pl.Series:
-    """The position of each check by its number: n checks have the numbers 1 to n."""
+    """Return the position of each check by its number; n checks have the numbers 1 to n."""
     order = numbers.arg_sort()
     assert numbers.gather(order).equals(pl.int_range(1, numbers.len() + 1, eager=True))
     return order
 
 
 def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportDeclaration]) -> pl.DataFrame:
-    """The verdict on every kind of answer."""
+    """Return the verdict on every kind of answer."""
     by_name = {api.name: api.meanings for api in apis}
     meanings = [
         meaning_of(by_name[api], Basis.NAME if is_by_name else Basis.IDENTIFICATION, AnswerState(state), code)
@@ -134,11 +134,11 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportD
 
 _OF_FIELD, _NOTE, _REUSED = "answer.of_field", "answer.note", "answer.reused"
 _OPEN = pl.col("sentence").str.strip_suffix("]")
-"""An extensible list of sentences."""
+"""A JSON list of sentences without its final bracket, to append to."""
 
 
 def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
-    """One verdict per unchecked payment: first code, all sentences; rejected, or excluded by the profile."""
+    """Return one verdict per unchecked payment, rejected or excluded: its first code, all its sentences."""
     sentence = pl.format("{}: {}", "field", "message")
     sentences = pl.concat_str(
         pl.lit(f'["{_OF_FIELD}",{{"field":{{"sentence":["field.'),
@@ -173,7 +173,7 @@ def _list_of(sentences: pl.Expr) -> pl.Expr:
 
 
 def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
-    """The details of each answer."""
+    """Return the details of each answer."""
     return answers.select(
         check_matched_name="matched_name",
         check_id="request_id",
@@ -185,7 +185,7 @@ def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
 def _with_notes(
     verdicts: pl.DataFrame, rows: pl.DataFrame, warnings: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The verdicts and their rows, with separate verdicts for rows with a warning."""
+    """Give rows with a warning verdicts of their own."""
     note = pl.format(f"{NOTE}{{}}.", "message")
     note_sentence = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"sentence":'), "sentence", pl.lit("}}]"))
     notes = warnings.group_by("row", maintain_order=True).agg(
@@ -198,5 +198,5 @@ def _with_notes(
     )
     numbers = pl.int_range(verdicts.height, verdicts.height + own.height, dtype=pl.UInt32, eager=True)
     renumbered = rows["verdict"].scatter(noted["position"], numbers)
-    # As one chunk: from several, polars copies every text instead of its position.
+    # In one chunk: from several, polars copies every text instead of its position.
     return pl.concat([verdicts, own]).rechunk(), rows.with_columns(renumbered)

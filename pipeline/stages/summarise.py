@@ -29,9 +29,9 @@ from schemas.summary import (
 )
 
 ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-"""The outcomes that come from a bank."""
+"""Outcomes from a bank's answer."""
 ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-"""The outcomes whose rows a person must review before payment."""
+"""Outcomes whose rows a person must review before payment."""
 _NEEDS_ATTENTION = pl.col("check_outcome").is_in(list(ATTENTION))
 _IS_MATCH = pl.col("check_outcome") == Outcome.MATCH
 _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
@@ -46,25 +46,25 @@ class SummaryHeader(NamedTuple):
     started: str
     finished: str
     input: InputFile
-    routes: list[RouteCount]  # how many rows each API was to check, and why
+    routes: list[RouteCount]  # number of rows for each API, and the reason
     next_step: str  # how to continue, if rows are left for a later run
-    given_up: bool = False  # whether no later run would ask about them
-    many_names_reason: str | None = None  # why many names may be checked for one account
-    compared: Comparison | None = None  # the earlier runs that the file was compared with
-    modulus: ModulusUsed | None = None  # the modulus tables that checked UK accounts first
-    bank_reports: Sequence[ReportUsed] = ()  # the source of the answers, or compared with a check
+    given_up: bool = False  # true if no later run would ask about them
+    many_names_reason: str | None = None  # the user's reason for checking many names of one account
+    compared: Comparison | None = None  # earlier runs with which the file was compared
+    modulus: ModulusUsed | None = None  # modulus tables that checked UK accounts first
+    bank_reports: Sequence[ReportUsed] = ()  # where the answers are from, or compared with a check
     bank_comparison: BankComparison | None = None
-    message: Message | None = None  # the message that was read, for its batches
+    message: Message | None = None  # the message as read, for its batches
 
     def summary_fields(self, *, is_left: bool) -> dict[str, Any]:
-        """The header as fields of `Summary`, given whether rows are left for a later run."""
+        """Return the fields of `Summary`; `is_left` is true if rows are left for a later run."""
         fields = self._asdict() | {"bank_reports": [*self.bank_reports]}
         del fields["message"]
         is_simulated = self.environment is Environment.SANDBOX
         return fields | {"simulated": is_simulated, "next_step": self.next_step if is_left else None}
 
 
-def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks already)
+def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
     header: SummaryHeader,
     payments: Payments,
     outcomes: Outcomes,
@@ -73,7 +73,7 @@ def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks alre
     *,
     banks: pl.DataFrame | None = None,
 ) -> Summary:
-    """Count rows and money of `Payments` by `Outcomes`, and by bank; totals add up to the file's."""
+    """Count rows and money of `Payments` by outcome and by bank; totals add up to the file's."""
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS
@@ -123,7 +123,7 @@ def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
 
 
 def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
-    # The shortest reason is about this code alone.
+    # The shortest reason concerns only this code.
     shortest = pl.col("check_reason").get(pl.col("check_reason").str.len_bytes().arg_min())
     counts = (
         rows.group_by("check_outcome", "check_code")
@@ -145,7 +145,7 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             outcome=Outcome(outcome),
             code=code,
             action=Action(action),
-            reason=reason.partition(f" {NOTE}")[0],  # the note is about some rows only
+            reason=reason.partition(f" {NOTE}")[0],  # the note concerns only some rows
             row_count=row_count,
             rows=numbers,
         )
@@ -154,12 +154,12 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
 
 
 def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
-    """The answers of each bank, counted as in `BankOutcomes`; banks differ in strictness."""
+    """Count the answers of each bank as in `BankOutcomes`; some banks are stricter than others."""
     return _counted(_answered(payments, outcomes))
 
 
 def _answered(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
-    """The bank and the outcome of each payment that a bank was asked about."""
+    """Return the bank and the outcome of each payment that a bank has answered for."""
     return pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"]).filter(
         pl.col("check_outcome").is_in(list(ANSWERED)), pl.col("bank").is_not_null()
     )
@@ -173,7 +173,7 @@ def _counted(answered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _banks(payments: Payments, outcomes: Outcomes) -> dict[str, Any]:
-    """The same fields as `listed_banks`: outcomes are counted only for listed banks."""
+    """Return the fields of `listed_banks`; only listed banks' outcomes are counted."""
     answered = _answered(payments, outcomes)
     counts = answered.group_by("bank").agg(pl.len().alias("answered_count"))
     most = _most(counts)["bank"]
@@ -182,7 +182,7 @@ def _banks(payments: Payments, outcomes: Outcomes) -> dict[str, Any]:
 
 
 def listed_banks(counts: pl.DataFrame) -> dict[str, Any]:
-    """Fields of `Summary`: the banks with the most answers, and the number of banks."""
+    """Return fields of `Summary`: the banks with the most answers, and the number of banks."""
     listed = _most(counts).sort(_ORDER, descending=[True, False])
     banks = [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
     return {"banks": banks, "bank_count": counts.height}

@@ -1,4 +1,4 @@
-"""validate: Payments -> Accepted + Rejects + Warnings. All findings that need no call.
+"""validate: Payments -> Accepted + Rejects + Warnings. Find all that needs no call.
 
 A rule is a row of a table. Every broken rule of a row is reported; a row that breaks none goes to the API
 that can check it, and the reason is recorded.
@@ -47,12 +47,12 @@ class Routes(NamedTuple):
     """The routes of a profile."""
 
     apis: Collection[ApiName]
-    """The available APIs."""
+    """APIs in the profile."""
     gb_iban_to: Literal["cop", "vop"] = "cop"
-    """Who checks a GB IBAN: CoP by its sort code and account number, or VoP."""
+    """Which API checks a GB IBAN: CoP by its sort code and account number, or VoP."""
     default_account_type: AccountType = AccountType.PERSONAL
     ask_by: Literal["name", "identification"] = "name"
-    """Name or identification, for payments with both."""
+    """What is sent for payments with both."""
     send_remittance: bool = False
     """True if VoP Standard requests carry the payment reference."""
     bic_table: Mapping[str, str] = {}
@@ -60,9 +60,9 @@ class Routes(NamedTuple):
     modulus: Modulus | None = None
     """Modulus tables for UK accounts; None if the user gave none."""
     vop_countries: tuple[str, ...] | None = None
-    """The countries whose IBANs go to VoP; None: any."""
+    """Countries whose IBANs go to VoP; None: any."""
     vop_names: Literal["any", "latin"] = "any"
-    """True if names with non-Latin letters go to VoP."""
+    """Names that go to VoP: any, or only those in Latin letters."""
 
 
 class ValidationResult(NamedTuple):
@@ -72,14 +72,14 @@ class ValidationResult(NamedTuple):
     rejects: Rejects
     warnings: Warnings
     assumed_type_count: int
-    """The number of accepted payments that need an account type and state no readable one."""
+    """Number of accepted payments that need an account type but have no readable one."""
 
 
 def validate(payments: Payments, routes: Routes, positions: RowPositions | None = None) -> ValidationResult:
-    """Sort the payments into accepted and rejected ones, by the APIs that the profile has.
+    """Sort payments into accepted and rejected ones, by the APIs in the profile.
 
-    `payments` are in row order. `Accepted` are in row order, `Rejects` by row, then in the order of the
-    rules; `Warnings` stop nothing.
+    `payments` and `Accepted` are in row order, `Rejects` by row and then in the order of the rules.
+    `Warnings` do not stop a payment.
     """
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
@@ -106,7 +106,7 @@ _ROWS_AT_ONCE = 262_144
 
 
 def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
-    """The results for some payments, each row judged by itself."""
+    """Return the results for some payments; each row is judged by itself."""
     clean = _route(cleaned(payments), routes)
     clean = clean.with_columns(_modulus(clean, routes.modulus))
     rejects = _broken_rules(clean)
@@ -160,7 +160,7 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
 
 
 def _ways(routes: Routes) -> list[tuple[ApiName, RouteReason, Route]]:
-    """How payments can go, under a profile: to an API that takes some of a kind before one that takes all."""
+    """Return a profile's routes; APIs that take some payments of a kind come before those that take all."""
     declared = (DECLARED[name] for name in DECLARED if name in routes.apis)
     ways = [(api.name, reason, way) for api in declared for reason, way in api.routes.items()]
     return sorted(ways, key=lambda known: known[2].only is None)
@@ -183,7 +183,7 @@ def _goes_to(apis: Iterable[ApiName]) -> pl.Expr:
 
 
 def _unasked(routes: Routes) -> pl.Expr:
-    """Why the profile excludes a payment from checking; null if it does not."""
+    """Return why the profile excludes a payment from checking; null if it does not."""
     reasons = []
     to_vop = _goes_to(VOP)
     if routes.vop_countries is not None:
@@ -212,7 +212,7 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
 
 
 def _modulus(routed: pl.DataFrame, modulus: Modulus | None) -> pl.Series:
-    """The modulus check of each UK account that an API can check, if it may reject the row."""
+    """Return the modulus check of each UK account that an API can check, if it may reject the row."""
     if modulus is None or modulus.is_old:
         return pl.Series("modulus", [None], MODULUS).new_from_index(0, routed.height)
     is_whole = PLAIN["sort_code"] & PLAIN["account_number"]
@@ -231,7 +231,7 @@ def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
     for is_suspect, (_, positions) in zip(suspects, RULES_BY_SUSPECTS, strict=True):
         if is_suspect.any():
             broken = [_is_broken(RULES[position]).alias(str(position)) for position in positions]
-            # Lazily: only the columns that these rules use are taken from the suspects.
+            # Lazy, so that only columns that these rules use are taken from the suspects.
             rows = routed.lazy().filter(is_suspect).select("row", *broken).collect()
             found += [
                 _findings(rows["row"].filter(rows[str(position)]), position)
@@ -245,7 +245,7 @@ _ACCOUNT_FIELDS = ("iban", "sort_code", "account_number")
 
 
 def _is_broken(rule: Rule) -> pl.Expr:
-    """A blank row breaks only one rule, that it is blank; a defect of the account replaces all its rules."""
+    """True if a row breaks a rule; a blank row breaks only one, an account's defect replaces its rules."""
     applies = (pl.col("defect").ne_missing(ROW_BLANK)) | (rule.code == ROW_BLANK)
     if rule.field in _ACCOUNT_FIELDS:
         applies &= ~pl.col("defect").is_in(OF_THE_ACCOUNT).fill_null(value=False)
@@ -253,7 +253,7 @@ def _is_broken(rule: Rule) -> pl.Expr:
 
 
 def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
-    """The findings about rows that break a rule."""
+    """Return the findings about rows that break a rule."""
     rule = RULES[position]
     return rows.to_frame().with_columns(
         field=pl.lit(rule.field),
@@ -264,7 +264,7 @@ def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
 
 
 def _accepted(fit: pl.LazyFrame, routes: Routes) -> pl.DataFrame:
-    """Build the questions: fields that the API does not see must not make two of them differ."""
+    """Build the questions; fields that the API does not see must not make two questions differ."""
     values: Mapping[str, pl.Expr] = {
         "name": pl.when(~pl.col("by_identification")).then("name"),
         "account_type": pl.col("account_type")

@@ -20,11 +20,11 @@ from schemas.outcomes import COLUMNS
 class WrittenOutcomes(NamedTuple):
     """The outcome file."""
 
-    path: Path  # every payment of the input, in order, with its outcome
-    sha256: str  # of the bytes of that file, as hexadecimal digits
+    path: Path  # has every payment of the input in order, with its outcome
+    sha256: str  # hexadecimal digest of the file
 
 
-def write(  # noqa: PLR0913 (what, where and how)
+def write(  # noqa: PLR0913 (what to write, where and how)
     original: Original,
     outcomes: Outcomes,
     folder: Path,
@@ -33,7 +33,7 @@ def write(  # noqa: PLR0913 (what, where and how)
     dialect: Dialect,
     name: str | None = None,
 ) -> WrittenOutcomes:
-    """Write the outcome file, such as `outcomes.csv`: for programs, with every input cell unchanged.
+    """Write the outcome file for programs, such as `outcomes.csv`, with every input cell unchanged.
 
     `outcomes` has one row for each row of `original`, in order. The folder must exist; `format_name` is one
     of `formats.NAMES`. `name` replaces `outcomes` in the file name.

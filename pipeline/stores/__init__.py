@@ -1,1 +1,1 @@
-"""State that outlives a run and is shared by processes: ledgers, daily caps, leases of servers."""
+"""State that outlives a run and is shared by processes: ledgers, daily caps, shares of servers."""

@@ -1,4 +1,4 @@
-"""Encrypt texts of a ledger: AES-256-GCM, each with its own nonce in front."""
+"""Encrypt texts of a ledger with AES-256-GCM, each prefixed by its own nonce."""
 
 import os
 from typing import Self
@@ -11,7 +11,7 @@ _SCRYPT_COST = 2**15  # 32 MiB and a tenth of a second, once per run or command
 
 
 class Cipher:
-    """Encrypts under one key, and binds each text to the line that it is for."""
+    """Encrypts under one key, and binds each text to the line that it belongs to."""
 
     def __init__(self, key: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -27,12 +27,12 @@ class Cipher:
         return cls(derivation.derive(secret.get_secret_value().encode()))
 
     def encrypt(self, content: bytes, bound_to: bytes) -> bytes:
-        """The nonce, followed by the ciphertext."""
+        """Return the nonce, followed by the ciphertext."""
         nonce = os.urandom(_NONCE_BYTE_COUNT)
         return nonce + self._aes.encrypt(nonce, content, bound_to)
 
     def decrypt(self, written: bytes, bound_to: bytes) -> bytes | None:
-        """The plaintext; None if the key or the line differs, or the text was changed."""
+        """Return the plaintext; None if the key or the line differs, or the text was changed."""
         from cryptography.exceptions import InvalidTag
 
         nonce, hidden = written[:_NONCE_BYTE_COUNT], written[_NONCE_BYTE_COUNT:]

@@ -1,6 +1,6 @@
-"""Names returned by banks, as the ledger stores them: in clear, or encrypted under the user's key.
+"""How the ledger stores names returned by banks: in clear, or encrypted under the user's key.
 
-The only personal data in a ledger are matched names, and perhaps details of problems. With a key, each is
+Matched names, and perhaps details of problems, are the only personal data in a ledger. With a key, each is
 encrypted and bound to its line, so a name moved to another line is refused. The key is derived from a secret
 outside the folder, with the run's own key as the salt, so every run has a different key.
 
@@ -21,7 +21,7 @@ _PROOF = b"the key of this ledger"
 
 
 class NameEncryption:
-    """The encryption of matched names in one ledger. Made by `under`."""
+    """The encryption of matched names in one ledger; made by `under`."""
 
     def __init__(self, path: Path, cipher: Cipher | None) -> None:
         self._path = path
@@ -29,16 +29,16 @@ class NameEncryption:
 
     @classmethod
     def under(cls, secret: SecretStr | None, run_key: bytes, path: Path) -> Self:
-        """Without a secret: in clear. `run_key` has 32 bytes; `path` is for errors."""
+        """Derive a ledger's encryption from `run_key` (32 bytes); without a secret, names stay in clear."""
         return cls(path, None if secret is None else Cipher.under(secret, run_key))
 
     @property
     def proof(self) -> bytes | None:
-        """Value in a ledger that verifies its key; None if its names are in clear."""
+        """A value, stored in the ledger, by which its key can be verified; None if names are in clear."""
         return None if self._cipher is None else self._cipher.encrypt(b"", _PROOF)
 
     def require(self, proof: bytes | None) -> None:
-        """Refuse a key other than that of the ledger's beginning, or a missing one (ConfigurationError)."""
+        """Refuse a key that the ledger was not begun with, or a missing one (ConfigurationError)."""
         if (mismatch := self._mismatch(proof)) is not None:
             what, step = mismatch
             raise ConfigurationError(
@@ -47,11 +47,11 @@ class NameEncryption:
             )
 
     def proves(self, proof: bytes | None) -> bool:
-        """True if the ledger was begun with this key, or without one."""
+        """True if the ledger was begun with this key or, if there is no key, without one."""
         return self._mismatch(proof) is None
 
     def _mismatch(self, proof: bytes | None) -> tuple[Sentence, Sentence] | None:
-        """How the key differs from the ledger's, and what to do; None if it matches."""
+        """Explain how the key differs from the ledger's, and what to do; None if it matches."""
         if proof is None:
             begun_in_clear = (Sentence("stores.begun_without_key"), Sentence("stores.finish_without_key"))
             return None if self._cipher is None else begun_in_clear
@@ -62,13 +62,13 @@ class NameEncryption:
         return None
 
     def write(self, name: str | None, intent: int, table: str = "answer") -> str | bytes | None:
-        """A name or detail as stored in the row of an intent in a table."""
+        """Return a name or detail as it is stored in a table, in the row of an intent."""
         if name is None or self._cipher is None:
             return name
         return self._cipher.encrypt(name.encode(), _line(intent, table))
 
     def read(self, written: str | bytes | None, intent: int, table: str = "answer") -> str | None:
-        """The name given to `write`; a DiskError if it is not the one stored in this row."""
+        """Return the name that was given to `write`; a DiskError if it was stored in another row."""
         if written is None or (self._cipher is None and isinstance(written, str)):
             return written
         if self._cipher is None or isinstance(written, str):

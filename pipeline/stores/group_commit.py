@@ -1,7 +1,7 @@
-"""Group commit: many tasks write in few transactions, and each learns when its line is durable.
+"""Group commit: many tasks share a few transactions; each task returns when its line is durable.
 
-There is no separate writer task. The task with the first line of a batch commits the whole batch, as soon as
-the earlier batches are done.
+There is no separate writer task. The task that adds the first line to a batch commits the whole batch, once
+earlier batches are done.
 """
 
 from abc import ABC, abstractmethod
@@ -14,10 +14,10 @@ import anyio
 from pipeline.errors import PrecheckError
 
 BATCH_MAX = 512
-"""Lines in one transaction: enough that fsync costs nothing per line, few enough to stay quick."""
+"""Lines per transaction: enough that an fsync costs next to nothing per line, but still quick."""
 LINGER_BELOW = 16
 LINGER_S = 0.001
-"""A smaller batch waits this long for more lines: a commit costs as much as thirty of them."""
+"""How long a smaller batch waits for more lines: a commit costs as much as thirty of them."""
 
 Line = TypeVar("Line")
 
@@ -33,7 +33,7 @@ class Batch(Generic[Line]):
 
     @property
     def is_over(self) -> bool:
-        """True if it is written, or has failed."""
+        """True if it is committed, or has failed."""
         return self.is_written or self.failure is not None
 
 
@@ -48,7 +48,7 @@ class GroupCommit(ABC, Generic[Line, B]):
     """
 
     is_shielded: ClassVar[bool]
-    """True if a commit that has begun, or waits for its turn, survives the cancellation of its task."""
+    """True if a commit that has begun, or is waiting for its turn, survives the cancellation of its task."""
 
     def __init__(self) -> None:
         self.refusal: PrecheckError | None = None
@@ -67,12 +67,12 @@ class GroupCommit(ABC, Generic[Line, B]):
 
     @property
     def accepting(self) -> bool:
-        """True if lines may be written now."""
+        """True if lines may be written at present."""
         return self._joining is not None
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Accept lines until the block ends; then no write is in progress."""
+        """Accept lines during the block; when it ends, no write is in progress."""
         assert not self.accepting, "one block of writing at a time"
         self._commit_lock = anyio.Lock()
         self._joining = self._new_batch()
@@ -86,7 +86,7 @@ class GroupCommit(ABC, Generic[Line, B]):
             self._joining = None
 
     async def _written(self, *lines: Line) -> B:
-        """Have lines written together, unless an earlier write failed: the batch they joined, now over."""
+        """Add lines to a batch and wait for its commit, unless an earlier write failed; return the batch."""
         assert self._joining is not None, "written to outside of writing()"
         if self.refusal is not None:
             raise self.refusal
@@ -97,12 +97,12 @@ class GroupCommit(ABC, Generic[Line, B]):
             self._joining = self._new_batch()
         if not is_first:
             await batch.ended.wait()
-        if not batch.is_over:  # the first task of the batch, or the next if that was cancelled
+        if not batch.is_over:  # the first task of the batch commits, or the next one if that was cancelled
             await self._commit_in_turn(batch)
         return batch
 
     async def _commit_in_turn(self, batch: B) -> None:
-        """Commit a batch after the earlier ones, for all tasks that joined it."""
+        """Commit a batch after earlier ones, on behalf of all tasks that joined it."""
         try:
             with anyio.CancelScope(shield=self.is_shielded):
                 async with self._commit_lock:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b, sha256
 
 PAYEE_KEY_BYTE_COUNT = 8
-"""Fits an integer column of a frame; two accounts of one payee collide with a chance of 2**-64."""
+"""Fits an integer column of a frame; the accounts of two payees collide with a chance of 2**-64."""
 _BLOCK_BYTE_COUNT = 64
 """Block size of SHA-256."""
 _PADDED = [bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C)]
@@ -13,10 +13,10 @@ KeyedHash = Callable[[bytes], bytes]
 
 
 def keyed_hash(run_key: bytes) -> KeyedHash:
-    """HMAC-SHA-256 (RFC 2104) under the key of a run: 32 bytes of any text.
+    """HMAC-SHA-256 (RFC 2104) under the key of a run: hashes any text to 32 bytes.
 
-    The key is hashed once, here, which costs more than hashing a question or a line. Copying the objects of
-    Python's hmac costs two and a half times as much.
+    The key is hashed only once, here, because that costs more than hashing a question or a line. Copying
+    Python's hmac objects instead would take two and a half times as long.
     """
     assert len(run_key) <= _BLOCK_BYTE_COUNT
     block = run_key.ljust(_BLOCK_BYTE_COUNT, b"\0")
@@ -33,15 +33,15 @@ def keyed_hash(run_key: bytes) -> KeyedHash:
 
 
 def payee_key(run_key: bytes) -> bytes:
-    """A run's payee key; it reveals no other key, so later runs may keep it."""
+    """Derive a run's payee key; it reveals no other key, so later runs may keep it."""
     return blake2b(key=run_key, person=b"payees", digest_size=32).digest()
 
 
 def payee_hashes(payee_key: bytes, columns: Iterable[str]) -> dict[str, Callable[[str], bytes]]:
-    """BLAKE2b under the key of a run's payees, separate for each column: 8 bytes of any text.
+    """Return a function for each column that hashes any text to 8 bytes: BLAKE2b under the payee key.
 
-    A file has millions of names and accounts, and HMAC takes four times as long. The hash of one column
-    reveals nothing about another.
+    HMAC would take four times as long, for millions of names and accounts. Hashes of one column reveal
+    nothing about another column.
     """
     return {column: _payee_hash(payee_key, column) for column in columns}
 

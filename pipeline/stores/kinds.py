@@ -1,6 +1,6 @@
-"""The shared stores, chosen by the scheme of an address.
+"""The kinds of shared stores, chosen by the scheme of an address.
 
-Only this module imports them. Importing it loads no driver.
+Only this module imports the kinds. Importing it loads no driver.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ STORES: Mapping[str, StoreKind] = {
 
 
 def _kind_of(url: str) -> StoreKind:
-    """For unknown schemes PostgreSQL, whose refusal explains how to write an address."""
+    """Return the kind for an address; for unknown schemes PostgreSQL, whose refusal explains addresses."""
     return STORES.get(url.partition(":")[0], postgres)
 
 
 def store_url(url: str) -> str:
-    """The address of a shared store, unchanged; raises as `StoreKind.require_address`."""
+    """Return a valid address unchanged; raises as `StoreKind.require_address`."""
     _kind_of(url).require_address(url)
     return url
 
@@ -31,10 +31,10 @@ def store_url(url: str) -> str:
 def opened_store(
     url: str, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
 ) -> AbstractContextManager[SharedStore]:
-    """Open a shared store; as `StoreKind.opened_store`."""
+    """Open a shared store; see `StoreKind.opened_store`."""
     return _kind_of(url).opened_store(url, secret, process, clocks)
 
 
 def cared_for(url: str, clocks: StoreClocks, *, role: str | None = None) -> AbstractContextManager[StoreCare]:
-    """A shared store for its owner; as `StoreKind.cared_for`."""
+    """Open a shared store for its owner; see `StoreKind.cared_for`."""
     return _kind_of(url).cared_for(url, clocks, role=role)

@@ -1,4 +1,4 @@
-"""One process's lease of a share, renewed while it asks, for any store of divisions."""
+"""Lease a share for one process, and renew it while it is used, in any store of divisions."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
@@ -23,24 +23,24 @@ _NO_LIMITS = ShareLimits(0, 0)
 Renew = Callable[[ShareWish], Awaitable[ShareRenewal]]
 """Renews one holder's lease in the store of divisions."""
 NewHolder = Callable[[], Renew]
-"""Makes a new holder; requests of an earlier holder of this process still count."""
+"""Makes a new holder; requests of this process's earlier holder still count."""
 
 
 class WholeShare:
-    """The whole account, for servers that no other process asks."""
+    """The whole account, for servers that no other process uses."""
 
     def __init__(self, account: ServerAccount) -> None:
         self._limits = ShareLimits(account.rate_per_s, account.in_flight_max)
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:  # noqa: ARG002 (one process)
-        """Call `use` once: the share never changes."""
+        """Call `use` once, because the share never changes."""
         use(self._limits)
 
     def pause(self, wait_s: float) -> None:
         """Do nothing: no other process needs to know."""
 
     def leave(self) -> None:
-        """Do nothing: no other process wants it."""
+        """Do nothing: no other process wants the share."""
 
     async def rejoin(self) -> bool:
         """True: the share is always available."""
@@ -48,13 +48,13 @@ class WholeShare:
 
 
 class Waiting(NamedTuple):
-    """How a process waits for others if no share is free."""
+    """How a process waits for others when no share is free."""
 
-    announce: Callable[[LeaseHolder], None]  # called with each process that is waited for
-    deadline: float = inf  # on the clock of anyio
+    announce: Callable[[LeaseHolder], None]  # called with each process it waits for
+    deadline: float = inf  # on anyio's clock
 
     def on(self, holder: LeaseHolder, announced: LeaseHolder | None) -> LeaseHolder:
-        """Wait for this holder, after the announced one; an IncompleteError at the deadline."""
+        """Wait for this holder, and announce it if it is new; raise IncompleteError at the deadline."""
         if anyio.current_time() >= self.deadline:
             raise IncompleteError(
                 holder.waited_for_in_vain,
@@ -65,24 +65,24 @@ class Waiting(NamedTuple):
         return holder
 
     async def sleep(self) -> None:
-        """Wait for a while, but not beyond the deadline."""
+        """Sleep between two tries, but not beyond the deadline."""
         await anyio.sleep(max(min(POLL_INTERVAL_S, self.deadline - anyio.current_time()), 0))
 
 
 class LeaseTerms(NamedTuple):
-    """The clocks for leasing shares, and how a process waits for others."""
+    """The clocks for leases, and how a process waits for others."""
 
     clock: Callable[[], datetime]  # the time in UTC, shared with the other processes
-    ticks: Callable[[], float]  # the monotonic clock that all processes of this machine share
-    waiting: Callable[[LeaseHolder], None]  # called with each other process that is waited for
-    wait_max_s: float = inf  # how long to wait for them in total
+    ticks: Callable[[], float]  # the monotonic clock shared by all processes of this machine
+    waiting: Callable[[LeaseHolder], None]  # called with each process it waits for
+    wait_max_s: float = inf  # how long to wait for other processes in total
 
 
 class LeasedShare:
     """A share that changes as other processes come and go."""
 
     def __init__(self, account: ServerAccount, new_holder: NewHolder, *, ticks: Callable[[], float]) -> None:
-        """Start without a share; each return makes a new holder. `ticks` is monotonic."""
+        """Start without a share; each return to the account uses a new holder. `ticks` is monotonic."""
         self._account = account
         self._new_holder = new_holder
         self._renew = new_holder()
@@ -100,25 +100,25 @@ class LeasedShare:
         self._has_left = anyio.Event()
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
-        """Call `use` with the limits now, and with each change."""
+        """Call `use` with the current limits, and again whenever they change."""
         self._use, self._in_flight = use, in_flight
         use(self._limits)
 
     def pause(self, wait_s: float) -> None:
-        """Pause all processes for `wait_s`, as the server requests."""
+        """Pause all processes for `wait_s`, as the server requested."""
         self._pause_s = max(self._pause_s, wait_s)
         self._hurried.set()
 
     def leave(self) -> None:
-        """Release the share, while shares of other accounts are kept."""
+        """Release this share; shares of other accounts are kept."""
         self._is_wanted = False
         self._hurried.set()
 
     async def rejoin(self) -> bool:
         """Take a share again after `leave`; False if another process would have to leave first.
 
-        It is a new lease, queued after those made meanwhile. It waits for no other process, as this one may
-        hold other shares.
+        The new lease is queued after those made meanwhile. This does not wait for other processes, because
+        this one may hold other shares.
         """
         await self._has_left.wait()
         self._renew, self._part = self._new_holder(), NOTHING
@@ -131,7 +131,7 @@ class LeasedShare:
         return False
 
     async def begin(self, waiting: Waiting | None) -> bool:
-        """Wait for a share; False if another process must leave first while this one holds other shares."""
+        """Wait for a share; False if another process must leave first and this one may not wait."""
         announced: LeaseHolder | None = None
         while (renewal := await self._renewed()).part == NOTHING:
             if renewal.behind is None:
@@ -144,12 +144,12 @@ class LeasedShare:
         return True
 
     def keep_in(self, tasks: anyio.abc.TaskGroup, every_s: float) -> None:
-        """Renew the lease in these tasks while it is wanted, at least every `every_s`."""
+        """Renew the lease in these tasks while it is wanted, at least once every `every_s`."""
         self._keep = partial(tasks.start_soon, self._kept_while_wanted, every_s)
         self._keep()
 
     async def _kept_while_wanted(self, every_s: float) -> None:
-        """Renew the lease every `every_s`, and at once if there is something to report."""
+        """Renew the lease every `every_s`, and immediately if there is something to report."""
         while self._is_wanted:
             kept = self._kept()
             renewal = await self._renewed()
@@ -164,7 +164,7 @@ class LeasedShare:
         self._has_left.set()
 
     async def end(self) -> None:
-        """Release the share; if that cannot be recorded, the lease ends by itself."""
+        """Release the share; if that cannot be recorded, the lease expires."""
         if self._is_held:
             with suppress(PrecheckError):
                 await self._renew(ShareWish(NOTHING, wants=False, pause_s=self._pause_s))
@@ -176,7 +176,7 @@ class LeasedShare:
         try:
             renewal = await self._renew(ShareWish(self._kept(), pause_s=pause_s))
         except BaseException:
-            self._pause_s = max(self._pause_s, pause_s)  # other processes may not know of it
+            self._pause_s = max(self._pause_s, pause_s)  # other processes may not know of the pause
             raise
         self._part, self._until = renewal.part, began + LEASE_S
         self._kept_slots = renewal.kept_slots
@@ -186,7 +186,7 @@ class LeasedShare:
         return renewal
 
     def _kept(self) -> SharePart:
-        """The most this process has used since it learned its part; requests in flight keep their places."""
+        """The most that this process has used since it learned its part; requests in flight keep slots."""
         return self._part._replace(slots=max(self._part.slots, self._in_flight()))
 
     def _current(self) -> ShareLimits:
@@ -202,21 +202,21 @@ class LeasedShare:
 OpenDivisions = Callable[
     [Collection[ServerAccount], Waiting], AbstractAsyncContextManager[Callable[[ServerAccount], Renew]]
 ]
-"""Opens the store of divisions until the block ends, and returns a factory of holders."""
+"""Opens the store of divisions during the block, and yields a factory of holders."""
 
 
 class LeasedShares:
-    """The accounts of a store, divided among concurrent processes."""
+    """Divides the accounts of a store among concurrent processes."""
 
     def __init__(self, open_divisions: OpenDivisions, terms: LeaseTerms, *, every_s: float) -> None:
-        """Lease nothing yet; each lease is renewed at least every `every_s`."""
+        """Start without leases; each lease is renewed at least once every `every_s`."""
         self._open_divisions = open_divisions
         self._terms = terms
         self._every_s = every_s
 
     @asynccontextmanager
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, LeasedShare]]:
-        """Wait for a share of each account, and hold them until the block ends.
+        """Wait for a share of each account, and hold the shares during the block.
 
         Raises:
             ConfigurationError: a process on another host has other limits for an account.
@@ -243,14 +243,14 @@ async def leased_shares(
     every_s: float,
     waiting: Waiting,
 ) -> AsyncIterator[Mapping[str, LeasedShare]]:
-    """Hold a share of each account until the block ends, and renew each lease at least every `every_s`.
+    """Hold a share of each account during the block, and renew each lease at least every `every_s`.
 
-    A waiting process holds no share that another may wait for: it returns all, and next time takes the
-    missing account first. So no two wait for each other, even if one had all shares and lost some, as after a
-    sleep.
+    A waiting process holds no share that another may wait for: it returns all of them, and tries again with
+    the missing account first. So no two processes wait for each other, even if one lost some of its shares,
+    for example after the machine slept.
 
     Raises:
-        IncompleteError: one did not become free in time; nothing was sent.
+        IncompleteError: a share did not become free in time; nothing was sent.
         PrecheckError: a lease cannot be renewed.
     """
     order = sorted(accounts, key=lambda account: (account.scope, account.api))
@@ -267,7 +267,7 @@ async def _leased_at_once(
     waiting: Waiting,
     stack: AsyncExitStack,
 ) -> Mapping[str, LeasedShare] | None:
-    """Wait for the first account, then take the others at once; if one is missing, put it first."""
+    """Wait for the first account, then take the others without waiting; if one is missing, put it first."""
     async with AsyncExitStack() as held:
         leased: dict[str, LeasedShare] = {}
         for account in order:
@@ -284,7 +284,7 @@ async def _leased_at_once(
 
 @asynccontextmanager
 async def _held(share: LeasedShare, every_s: float, waiting: Waiting | None) -> AsyncIterator[bool]:
-    """Hold a share until the block ends; yields whether one is held."""
+    """Hold a share during the block; yield True if one is held."""
     try:
         if not await share.begin(waiting):
             yield False

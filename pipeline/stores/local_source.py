@@ -1,4 +1,4 @@
-"""The questions of a process that holds the folder of a run, so no other process asks them."""
+"""The questions of a run whose folder this process has locked, so that no other process asks them."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -12,7 +12,7 @@ CHUNK_SIZE = 256
 
 
 class LocalSource:
-    """Questions of frames in order, without recorded leases: the folder's lock excludes other processes."""
+    """Questions of frames, in order. No leases are recorded: the folder's lock excludes other processes."""
 
     is_shared = False
 
@@ -22,7 +22,7 @@ class LocalSource:
         question_key: Callable[[Check], bytes],
         more: Sequence[Callable[[], Awaitable[pl.DataFrame]]] = (),
     ) -> None:
-        """Begin with the first `Checks`, with `attempts` and `is_suspect`; `more` yields further ones."""
+        """Start with `Checks`, with `attempts` and `is_suspect`; each of `more` returns a further frame."""
         apis = todo["api"].unique(maintain_order=True).to_list()
         self._left = {
             ApiName(api): todo if len(apis) == 1 else todo.filter(pl.col("api") == api) for api in apis
@@ -33,7 +33,7 @@ class LocalSource:
         self._chunk_count = 0
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """The next questions for an API."""
+        """Return the next questions for an API."""
         left = self._left.get(api)
         while left is None or left.is_empty():
             read = next(self._unread.setdefault(api, iter(self._more)), None)
@@ -49,22 +49,22 @@ class LocalSource:
         return QuestionChunk(ChunkLease(self._chunk_count, fence=1), questions)
 
     async def has_free(self, api: ApiName) -> bool:  # noqa: ARG002
-        """Never: no other process releases questions."""
+        """Return False: no other process releases questions."""
         return False
 
     async def done(self, hold: ChunkLease) -> None:
-        """Record nothing: the ledger has the answers."""
+        """Do nothing: the ledger has the answers."""
 
     def holds(self, hold: ChunkLease) -> bool:  # noqa: ARG002
-        """Always: the folder is locked."""
+        """Return True: the folder is locked."""
         return True
 
     def may_send(self, hold: ChunkLease) -> bool:  # noqa: ARG002
-        """Always: the folder is locked."""
+        """Return True: the folder is locked."""
         return True
 
     async def give_back(self, api: ApiName | None = None) -> None:
-        """Give out no more questions."""
+        """Stop returning questions."""
         if api is None:
             self._left, self._more, self._unread = {}, (), {}
         else:

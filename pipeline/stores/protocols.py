@@ -1,6 +1,6 @@
-"""The protocols of the stores, for files and for databases that machines share.
+"""The protocols of stores, whether files or databases that machines share.
 
-Each protocol is small and covers one concern. tests/contract/stores has the rules for every store.
+Each protocol is small and covers one concern. tests/contract/stores tests the rules for every store.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,52 +26,53 @@ from schemas.outcomes import ApiName
 
 
 class Ledger(Protocol):
-    """The record of one run for asking: which questions may have been sent, and their replies.
+    """The record of one run, as needed for asking: which questions may have been sent, and the replies.
 
-    A question has at most one answer, for ever. Its attempts count from 1, over all processes and kills. A
-    write is durable when it returns.
+    A question never has more than one answer. Its attempts are numbered from 1, across all processes and
+    kills. A write is durable when it returns.
     """
 
     @property
     def counts(self) -> LedgerCounts:
-        """The number of requests and answers in it."""
+        """The number of requests and answers in the ledger."""
 
     def question_key(self, check: Check) -> bytes:
-        """The key of a question in the ledger: 32 bytes, equal for equal questions in this run."""
+        """Return the key of a question: 32 bytes, equal for equal questions in this run."""
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
-        """The history of these questions; one without a history is left out. Not while `writing()`."""
+        """Return the history of these questions, without those that have none. Not while `writing()`."""
 
     async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
-        """The open questions that earlier runs, and this one, got no answer to. Not while `writing()`."""
+        """Return questions that no run, this one included, got an answer to. Not while `writing()`."""
 
     def writing(self) -> AbstractAsyncContextManager[None]:
-        """Accept writes until the block ends; the last of them is durable when it has ended."""
+        """Accept writes during the block; the last of them is durable when it has ended."""
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """Record the intent of a request, which may be sent once this has returned.
+        """Record the intent to send a request, which may be sent once this has returned.
 
-        `attempt` is one more than the question had. Times are UTC, ISO 8601 with Z, here and below.
+        `attempt` is one more than the question's attempts so far. Times are UTC, ISO 8601 with Z, here and
+        below.
 
         Raises:
-            DiskError: this or an earlier write is not durable; no more are accepted.
+            DiskError: this or an earlier write is not durable; no more writes are accepted.
             LeaseLostError: another process has the question now.
-            CapSpentError: the cap, if counted with intents, is used up.
+            CapSpentError: the cap is used up, if it is counted with intents.
         """
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """Record that an attempt had no usable result, with the detail of the problem; raises as `intend`."""
+        """Record that an attempt had no usable result, with details of the problem; raises as `intend`."""
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """Record the final answer to the latest attempt, once: repeating it is a bug. Raises as `intend`."""
+        """Record the final answer to the latest attempt; repeating this is a bug. Raises as `intend`."""
 
 
 class RunLedger(Ledger, Protocol):
-    """The record of one run for the job that carries it out."""
+    """The record of one run, as the job that carries it out needs it."""
 
     @property
     def run(self) -> RunIdentity:
-        """The run."""
+        """The identity of the run."""
 
     @property
     def created_at(self) -> str:
@@ -79,7 +80,7 @@ class RunLedger(Ledger, Protocol):
 
     @property
     def payee_key(self) -> bytes:
-        """The key that hashes this run's payees and accounts."""
+        """The key with which this run hashes payees and accounts."""
 
     @property
     def last_finish(self) -> FinishRecord | None:
@@ -87,20 +88,20 @@ class RunLedger(Ledger, Protocol):
 
     @property
     def finished_at(self) -> str | None:
-        """When the run was finished, or None if a question still lacks its final answer."""
+        """When the run was finished, or None while any question lacks its final answer."""
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
+        """Yield every final answer, those recorded by `reuse` last. Not while `writing()`."""
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record answers of earlier runs to these questions: all or none."""
+        """Record answers of earlier runs to these questions: either all or none."""
 
     def allow(self, reason: str, *, time: str) -> None:
-        """Record why this run may ask in spite of a warning that stops runs."""
+        """Record why this run may ask despite a warning that normally stops runs."""
 
     @property
     def language(self) -> str | None:
-        """The language of page and workbook, by its code; None if the run has just begun."""
+        """The code of the language of page and workbook; None until the run records one."""
 
     def speak(self, language: str, *, time: str) -> None:
         """Record the language of page and workbook."""
@@ -108,40 +109,40 @@ class RunLedger(Ledger, Protocol):
     def finish(
         self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
     ) -> FinishRecord:
-        """Record a written outcome file; again after each resumption."""
+        """Record a written outcome file; repeated after each resumption."""
 
 
 class QuestionSource(Protocol):
-    """The questions for this process to ask; each is leased to one process at a time."""
+    """The questions that this process may ask; each is leased to one process at a time."""
 
     @property
     def is_shared(self) -> bool:
-        """True if other processes may ask the questions that this one leaves."""
+        """True if other processes may ask the questions that this one leaves open."""
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """Lease a chunk of questions for one API; None if none is free. It waits for no other process."""
+        """Lease a chunk of questions for one API; None if none is free. Does not wait for other processes."""
 
     async def has_free(self, api: ApiName) -> bool:
-        """True if other processes have released a chunk to claim."""
+        """True if other processes have released chunks that can be claimed."""
 
     async def done(self, hold: ChunkLease) -> None:
         """Record that every question of the chunk is done in this run."""
 
     def holds(self, hold: ChunkLease) -> bool:
-        """True if the chunk is still this process's, as far as it knows. Only a write decides."""
+        """True if this process still holds the chunk, as far as it knows; only a write makes sure."""
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """True if the chunk's lease has not ended; after a long sleep another process may have it."""
+        """True if the chunk's lease has not ended; after a long sleep, another process may hold the chunk."""
 
     async def give_back(self, api: ApiName | None = None) -> None:
-        """Release every unfinished chunk, of one API or all. The next holder reads its history.
+        """Release every unfinished chunk, for one API or all; the next holder reads their history.
 
-        For one API, only when none of its requests is in flight here.
+        For one API, call this only when none of its requests is in flight.
         """
 
 
 class CapCount(Protocol):
-    """Daily cap of one client over all processes; `Quota.reserve` or `Ledger.intend` takes its units."""
+    """One client's daily cap, over all processes; `Quota.reserve` or `Ledger.intend` takes its units."""
 
     async def resets_at(self) -> datetime:
         """When more units become available."""
@@ -150,37 +151,37 @@ class CapCount(Protocol):
         """Record that the server reports the cap as used up."""
 
     async def go_by(self, server_now: datetime) -> None:
-        """Count by the server's clock from now on, as ours is wrong."""
+        """Count by the server's clock from now on, because ours is wrong."""
 
 
 @runtime_checkable
 class Quota(CapCount, Protocol):
-    """A daily cap that is counted separately from the ledger."""
+    """A daily cap that is counted outside the ledger."""
 
     async def reserve(self) -> bool:
-        """Take one unit, durably, for one request about to be sent; False if there is none.
+        """Take one unit, durably, for a request about to be sent; False if none is left.
 
         Raises:
-            DiskError, IncompleteError: a unit may not have been taken; send nothing.
+            DiskError, IncompleteError: it is unknown whether a unit was taken; send nothing.
         """
 
 
 class Share(Protocol):
-    """A leased part of an account. The shares of all processes never exceed the account."""
+    """A leased part of an account; the shares of all processes never exceed the account."""
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
-        """Call `use` with the limits, now and with each change; requests in flight keep their slots."""
+        """Call `use` with the limits, now and at each change; requests in flight keep their slots."""
 
     def pause(self, wait_s: float) -> None:
-        """Pause all processes for `wait_s`, as the server requests; they follow soon."""
+        """Pause all processes for `wait_s`, as the server requested; other processes follow soon."""
 
     def leave(self) -> None:
-        """Release the share, as there is nothing more to ask; other processes get it soon."""
+        """Release the share, because nothing is left to ask; other processes soon get it."""
 
     async def rejoin(self) -> bool:
         """Take a share again after `leave`, without waiting for another process to leave.
 
-        False if one would have to; then there is no share, and the caller may retry.
+        Returns False, without a share, if another process would have to leave first; the caller may retry.
 
         Raises:
             PrecheckError: as the lease.
@@ -191,8 +192,8 @@ class Shares(Protocol):
     """Divides accounts among concurrent processes."""
 
     def lease(self, accounts: Collection[ServerAccount]) -> AbstractAsyncContextManager[Mapping[str, Share]]:
-        """Hold a share of each account until the block ends, by the name of its API.
+        """Hold a share of each account during the block; yields API name -> share.
 
         Raises:
-            IncompleteError: none became free in time; nothing was sent.
+            IncompleteError: no share became free in time; nothing was sent.
         """

@@ -1,8 +1,8 @@
-"""The scope of limits: a server, in any spelling of its address, and a client.
+"""The scope of limits: a client at a server, however the server's address is spelt.
 
-A host has many spellings: capital letters, a dot at its end, the port 443 given or not, longer and shorter
-forms of an IP address. They lead to one server, which counts our requests together, so we do too. Nothing is
-guessed beyond spelling: a name and its IP address, or two names of one machine, are two servers.
+A host has many spellings: capital letters, a dot at the end, port 443 given or not, longer and shorter forms
+of an IP address. They lead to the same server, which counts our requests together, so we do too. Only
+spelling is normalised: a name and its IP address, or two names of one machine, are two servers.
 """
 
 from hashlib import sha256
@@ -14,7 +14,7 @@ _HTTPS_PORT = 443
 
 
 def scope_of(netloc: str, client_id: str) -> str:
-    """The server in its canonical spelling, and the client by a hash that does not name it.
+    """Return the server in its canonical spelling, and a hash of the client that does not reveal it.
 
     >>> scope_of("CoP.Example.:443", "client-7")
     'cop.example|d2a753150e076f9b'
@@ -23,13 +23,13 @@ def scope_of(netloc: str, client_id: str) -> str:
 
 
 def canonical(netloc: str) -> str:
-    """The canonical spelling of a host and port; anything else is returned as it is.
+    """Return the canonical spelling of a host and port; return anything else unchanged.
 
     >>> canonical("[0:0::1]:8443")
     '[::1]:8443'
     """
     try:
-        parts = urlsplit(f"//{netloc}")  # lower-cases the host
+        parts = urlsplit(f"//{netloc}")  # urlsplit puts the host in lower case
         port = parts.port
     except ValueError:
         return netloc
@@ -41,7 +41,7 @@ def canonical(netloc: str) -> str:
 
 
 def _usual(host: str) -> str:
-    """An IP address in its usual form; a name unchanged."""
+    """Return an IP address in its usual form, or a name unchanged."""
     try:
         address = _address(host)
     except (OSError, ValueError):
@@ -50,10 +50,10 @@ def _usual(host: str) -> str:
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:
-    """The IP address that the system connects to, also for `127.1` or `::ffff:127.0.0.1`.
+    """Return the IP address that the system would connect to, even for `127.1` or `::ffff:127.0.0.1`.
 
     Raises:
-        OSError, ValueError: it is a name.
+        OSError, ValueError: the host is a name.
     """
     if ":" not in host:
         return IPv4Address(inet_aton(host))

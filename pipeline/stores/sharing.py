@@ -1,20 +1,19 @@
-"""The division of a server account among concurrent processes; its clock is an argument.
+"""Divide a server account among concurrent processes; the time is an argument.
 
-Each process leases a whole number of requests per window and of slots in flight, and keeps to them for the
-time of its lease. Parts are equal: the first processes get the remainder, and if there is less than one each,
-the last ones get nothing until another leaves.
+Each process leases a whole number of requests per window and of slots for requests in flight, and stays
+within them during its lease. Parts are equal; the first processes get the remainder. If there is less than
+one for each, the last processes get nothing until another leaves.
 
-Rules that keep the sum within the account, whichever process joins, dies or sleeps:
+These rules keep the sum within the account, whichever process joins, dies or sleeps:
 
-- A process with more than its part first uses less, and returns the rest in its next renewal. The returned
-part is free one window later, as its last requests may count until then.
-- A process that stops renewing keeps its part until its lease ends, and by its own clock sends nothing after
-that. Its requests are free a window after the lease, its slots once the last reply is due.
-- Only free parts can be taken.
-- Requests are useless without slots, and slots without requests: a process takes both or neither. So no two
-wait for each other, each with what the other lacks.
+- A process with more than its part first uses less, then returns the rest in its next renewal. The rest is
+    free one window later, because its last requests may count until then. - A process that stops renewing
+    keeps its part until its lease ends, and sends nothing after that by its own clock. Its requests are free
+    one window after the lease, its slots once the last reply is due. - Only free parts can be taken. -
+    Requests are useless without slots, and slots without requests, so a process takes both or neither.
+    Otherwise two processes could wait for each other, each with what the other lacks.
 
-A process with limits different from the first one's gets no part while that runs.
+A process whose limits differ from those of the first process gets no part while that one runs.
 """
 
 import json
@@ -30,7 +29,7 @@ PAUSE_MAX_S = 60.0
 
 
 class SharePart(NamedTuple):
-    """A part of an account."""
+    """Part of an account."""
 
     requests: int  # per window
     slots: int
@@ -40,40 +39,40 @@ NOTHING = SharePart(0, 0)
 
 
 class HeldShare(NamedTuple):
-    """The share of an account that a process holds. Times are of one clock, from 0 on."""
+    """The share of an account that a process holds. All times are of one clock, from 0."""
 
-    holder: str  # an id used only once
-    order: int  # a number greater than those of earlier processes
+    holder: str  # an id that is never reused
+    order: int  # greater than that of every earlier process
     who: LeaseHolder
-    rate_per_s: float  # configured rate of the account
+    rate_per_s: float  # the account's configured rate
     in_flight_max: int
     part: SharePart
     until: float  # the end of its lease
-    given_up: SharePart  # the most it had in the last window before `given_up_until`
+    given_up: SharePart  # the most it had during the last window before `given_up_until`
     given_up_until: float
     daily_cap: int | None = None
     cap_window: str | None = None
 
     @property
     def counted(self) -> SharePart:
-        """The part reserved for this process."""
+        """The part that is reserved for this process."""
         return _each(max, self.part, self.given_up)
 
 
 class Division(NamedTuple):
-    """An account, divided."""
+    """How an account is divided."""
 
     shares: tuple[HeldShare, ...] = ()
-    paused_until: float = 0.0  # the server requested a pause: no process sends anything before
+    paused_until: float = 0.0  # nothing may be sent before, because the server requested a pause
 
     def as_json(self) -> str:
-        """As stored, with readable names."""
+        """Format as JSON with readable names, for storage."""
         shares = [each._asdict() | {"who": each.who._asdict()} for each in self.shares]
         return json.dumps({"paused_until": self.paused_until, "shares": shares})
 
     @classmethod
     def of_json(cls, content: str | bytes) -> Self:
-        """The division from `as_json`."""
+        """Parse the result of `as_json`."""
         data = json.loads(content)
         shares = (
             each
@@ -88,27 +87,27 @@ class Division(NamedTuple):
 
 
 class ShareWish(NamedTuple):
-    """A process's report and request at a renewal."""
+    """A process's report and request, when it renews its lease."""
 
-    kept: SharePart  # it has used no more than this since before the renewal began
-    wants: bool = True  # whether it has anything to ask; otherwise it leaves
-    pause_s: float = 0.0  # remaining pause requested by the server
+    kept: SharePart  # the most it has used since before the renewal began
+    wants: bool = True  # True if it has something to ask; otherwise it leaves
+    pause_s: float = 0.0  # the rest of a pause requested by the server
 
 
 class ShareRenewal(NamedTuple):
-    """The share that a process may use for `LEASE_S` from its request."""
+    """The share that a process may use for `LEASE_S` after it requested the renewal."""
 
     part: SharePart
-    more_in_s: float  # the time until more of its part may be free; inf if it has its whole part
-    paused_s: float  # how long nothing may be sent, whatever the part
-    behind: LeaseHolder | None  # the process that has to leave before this one gets a part
-    kept_slots: int  # slots reserved for this process: its part, or those in flight if more
+    more_in_s: float  # seconds until more of its part may be free; inf if it has its whole part
+    paused_s: float  # seconds in which nothing may be sent, whatever the part
+    behind: LeaseHolder | None  # the process that must leave before this one gets a part
+    kept_slots: int  # slots reserved for this process: its part, or its requests in flight if more
 
 
 def renewed(
     division: Division, account: ServerAccount, wish: ShareWish, me: HeldShare, now: float
 ) -> tuple[Division, ShareRenewal]:
-    """Renew, join or leave for the process `me` from `joining(...)`; time is monotonic."""
+    """Renew, join or leave for the process `me`, made by `joining`; time is monotonic."""
     shares = [settled for each in division.shares if (settled := _settled(each, account, now)) is not None]
     mine = next((each for each in shares if each.holder == me.holder), None)
     others = [each for each in shares if each is not mine]
@@ -135,19 +134,19 @@ def renewed(
 
 
 def joining(holder: str, who: LeaseHolder, account: ServerAccount) -> HeldShare:
-    """A process without a part yet."""
+    """Return a process that has no part yet."""
     limits, cap = (account.rate_per_s, account.in_flight_max), (account.daily_cap, account.cap_window)
     return HeldShare(holder, 0, who, *limits, NOTHING, 0.0, NOTHING, 0.0, *cap)
 
 
 def not_before(time: float, account: ServerAccount) -> Division:
-    """An account with nothing free before a time, as the parts of other processes are unknown."""
+    """Return an account with nothing free before a time, as the parts of other processes are unknown."""
     unknown = joining("", LeaseHolder(""), account)
     return Division((unknown._replace(given_up=_whole(account), given_up_until=time),))
 
 
 def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShare | None:
-    """A running process with other limits for the account, daily cap included, or None."""
+    """Return a running process with other limits for the account, daily cap included, or None."""
     for each in division.shares:
         if each.until > now and each.holder != me.holder and _all_limits(each) != _all_limits(me):
             return each
@@ -155,10 +154,10 @@ def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShar
 
 
 def _settled(share: HeldShare, account: ServerAccount, now: float) -> HeldShare | None:
-    """A share without the parts that have become free; None if all have."""
+    """Return a share without the parts that have become free; None if nothing is left."""
     if share.until > now + LEASE_S or share.given_up_until > now + LEASE_S + account.window_s:
-        # A share from the future was written before a restart of the machine; its requests may count for a
-        # window. One that could have been written now is so old that nothing counts.
+        # A share from the future was written before the machine restarted; its requests may count for one
+        # window. A share that could have been written now is so old that nothing counts.
         share = share._replace(
             part=NOTHING, until=now, given_up=share.counted, given_up_until=now + account.window_s
         )
@@ -180,7 +179,7 @@ def _with_less(share: HeldShare, kept: SharePart, free_at: float) -> HeldShare:
 def _fair_part(
     account: ServerAccount, shares: Sequence[HeldShare], mine: HeldShare, now: float
 ) -> tuple[SharePart, LeaseHolder | None]:
-    """The fair part of a process once free; and the process ahead of it, if that is nothing."""
+    """Return the fair part of a process, once free, and, if that is nothing, the process ahead of it."""
     live = sorted((each for each in shares if each.until > now), key=lambda each: each.order)
     alike = [each for each in live if _limits(each) == _limits(mine)]
     whole, rank = _whole(account), alike.index(mine)
@@ -191,7 +190,7 @@ def _fair_part(
 
 
 def _room(account: ServerAccount, others: Iterable[HeldShare]) -> SharePart:
-    """The part of an account that other processes do not use."""
+    """Return the part of an account that other processes do not use."""
     limits = (account.rate_per_s, account.in_flight_max)
     taken = [(each.counted, _limits(each)) for each in others if each.counted != NOTHING]
     if any(theirs != limits for _, theirs in taken):
@@ -201,7 +200,7 @@ def _room(account: ServerAccount, others: Iterable[HeldShare]) -> SharePart:
 
 
 def _next_free_s(account: ServerAccount, others: Iterable[HeldShare], now: float) -> float:
-    """The time until another process's part becomes free by itself."""
+    """Return the seconds until another process's part becomes free without its doing."""
     ends = [
         time
         for each in others

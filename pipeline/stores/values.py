@@ -1,4 +1,4 @@
-"""Values of the stores: rows of a ledger, open questions, shares of a server account."""
+"""Values that stores use: rows of a ledger, open questions, shares of a server account."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -10,17 +10,17 @@ from pipeline.wording import Moment, Sentence
 from schemas.problem import ProblemCode
 
 Window = Literal["utc_day", "rolling_24h"]
-"""The day of a cap."""
+"""What counts as a day for a cap."""
 FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
-"""The states of a question's last request."""
+"""The states of a request that end its question."""
 ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT, ProblemCode.CLIENT_INVALID}
-"""Codes that do not indicate a failing server or network, and may recur for ever. For 401 and 403 the code is
-the status, so CLIENT_INVALID came with a status that refuses one question.
+"""Codes that do not indicate a failing server or network, and may recur forever. For 401 and 403 the recorded
+code is the status, so CLIENT_INVALID here came with a status that refuses only one question.
 """
 
 
 class RunIdentity(NamedTuple):
-    """Identity of the one run of a folder; only `tool_version` may change once there is an answer."""
+    """The identity of a folder's run; once there is an answer, only `tool_version` may change."""
 
     input_sha256: str
     profile_sha256: str
@@ -29,19 +29,19 @@ class RunIdentity(NamedTuple):
 
 
 class LedgerProof(NamedTuple):
-    """The proof of a ledger's lines; `NO_PROOF`: only their seals."""
+    """What proves a ledger's lines; with `NO_PROOF`, only their seals."""
 
     digests: Mapping[str, str] = MappingProxyType({})
-    """Table -> SHA-256 of the seals of its lines, as in the manifest; empty without one."""
+    """Table -> SHA-256 of the seals of its lines, from the manifest; empty without a manifest."""
     finish_count: int = 0
-    """The number of outcome files on record at the time of the manifest."""
+    """The number of outcome files recorded when the manifest was made."""
     signing_key_of: Callable[[bytes], bytes] | None = None
-    """The key of a run -> the key of the second half of its seals; None without signing."""
+    """Key of a run -> key for the second half of its seals; None without signing."""
     proved_finishes: int = 0
     """Lines up to this outcome file are covered by a signed manifest."""
 
     def signing_key(self, run_key: bytes) -> bytes | None:
-        """The key of the second half of a run's seals; None without signing."""
+        """Return the key for the second half of a run's seals; None without signing."""
         return None if self.signing_key_of is None else self.signing_key_of(run_key)
 
 
@@ -49,7 +49,7 @@ NO_PROOF = LedgerProof()
 
 
 class FinalAnswer(NamedTuple):
-    """An `Answer` with its question's key instead of a check number."""
+    """An `Answer` with its question's key instead of a check's number."""
 
     question: bytes
     state: AnswerState
@@ -61,24 +61,24 @@ class FinalAnswer(NamedTuple):
 
 
 class ReusedAnswer(NamedTuple):
-    """A question that was not asked, because an earlier run had the answer."""
+    """The answer of an earlier run, reused without asking again."""
 
-    question: bytes  # its key in this ledger
+    question: bytes  # the question's key in this ledger
     code: str
-    request_id: str  # of the answered request
-    time: str  # when the answer came, in any run; not when it was reused
-    source_sha256: str  # of the input of the earlier run
+    request_id: str  # of the request that was answered
+    time: str  # when the answer came, not when it was reused
+    source_sha256: str  # of the earlier run's input
     reused_at: str
 
     def as_answer(self, attempts: int) -> FinalAnswer:
-        """As an answer of this run, with its number of requests for the question."""
+        """Return it as an answer of this run, with the number of requests for the question."""
         return FinalAnswer(
             self.question, AnswerState.REUSED, self.code, None, self.request_id, self.time, attempts
         )
 
 
 class FinishRecord(NamedTuple):
-    """A written outcome file, and how many payments it decided."""
+    """A written outcome file, with the number of payments that it decided."""
 
     time: str
     question_count: int
@@ -87,7 +87,7 @@ class FinishRecord(NamedTuple):
 
 
 class RequestAttempt(NamedTuple):
-    """One request for a question, and its result."""
+    """One request for a question, with its result."""
 
     number: int
     request_id: str
@@ -98,23 +98,23 @@ class RequestAttempt(NamedTuple):
     code: str | None
     ended_at: str | None
     detail: str | None = None
-    """The server's description of a problem; None if there is none, or it was purged or not read."""
+    """The server's description of a problem; None if there is none, or it was purged or left unread."""
     has_hidden_detail: bool = False
-    """True if there is an encrypted detail that was read without the key."""
+    """True if there is an encrypted detail that cannot be read without the key."""
 
 
 class RecordedRequest(NamedTuple):
-    """One request in a shared ledger, or an answer of an earlier run, for the copy in a folder."""
+    """A request in a shared ledger, or an answer of an earlier run, to copy into a folder."""
 
     question: bytes
-    attempt: int  # from 1; 0 if an earlier run's answer was reused
+    attempt: int  # from 1; 0 for a reused answer of an earlier run
     request_id: str
     sent_at: str
-    failed_with: str | None  # the code of a useless reply
+    failed_with: str | None  # the code of an unusable reply
     failed_at: str | None
     answer: FinalAnswer | None
     detail: str  # the server's description of a problem; empty if there is none
-    reused: ReusedAnswer | None = None  # the answer of the earlier run
+    reused: ReusedAnswer | None = None  # the reused answer of an earlier run
 
 
 class RoundState(NamedTuple):
@@ -123,23 +123,23 @@ class RoundState(NamedTuple):
     number: int  # from 1; 0 if the run has no round yet
     is_open: bool
     undone_count: int  # unfinished chunks of all holders
-    free_count: int  # those that any process may claim now
+    free_count: int  # chunks that any process may claim now
 
 
 class PlannedChunk(NamedTuple):
-    """Questions that one process asks at a time."""
+    """Questions that one process asks together."""
 
     api: str
-    part: int  # part of the questions: 0 for an ordinary file
+    part: int  # number of the part: 0 for an ordinary file
     members: Sequence[int]  # positions in that part, from 0, in the order of asking
 
 
 class FruitlessQuestion(NamedTuple):
-    """A question without an answer in all runs, because of a reply about the question itself."""
+    """A question that no run got an answer to, because of a reply about the question itself."""
 
-    run_count: int  # runs that failed so
+    run_count: int  # runs in which that happened
     code: str  # of the latest such reply
-    attempts: int  # requests for it, in all runs
+    attempts: int  # requests for it in all runs
 
 
 class LedgerCounts(NamedTuple):
@@ -154,73 +154,73 @@ class QuestionHistory(NamedTuple):
     """The history of a question in a ledger."""
 
     answer: FinalAnswer | None
-    attempts: int  # its requests sent, or about to be when a run was killed
-    code: str | None  # code of the latest request, if that was useless
+    attempts: int  # requests sent, or about to be sent when a run was killed
+    code: str | None  # code of the latest request, if its result was unusable
 
 
 class ChunkLease(NamedTuple):
-    """One process's hold on a chunk of questions, until it is released or taken over."""
+    """A process's lease of a chunk of questions, until it is released or taken over."""
 
     chunk: int
     fence: int
-    """How often the chunk was leased: this identifies and refuses writes of an earlier holder."""
+    """Number of this lease of the chunk: writes with an earlier holder's number are refused."""
 
 
 class Question(NamedTuple):
-    """A check still to be asked."""
+    """A check that still has to be asked."""
 
     check: Check
     key: bytes  # its key in the ledger
     attempts: int  # requests for it in earlier runs
-    is_suspect: bool  # whether an earlier run ended it with a reply about the question itself
+    is_suspect: bool  # True if an earlier run ended it with a reply about the question itself
 
 
 class QuestionChunk(NamedTuple):
-    """Questions that one process asks alone, in this order."""
+    """Questions that only one process asks, in this order."""
 
     hold: ChunkLease
     questions: Sequence[Question]
 
 
 class ServerAccount(NamedTuple):
-    """The limits of one client at one API of a server, for all processes together."""
+    """The limits of a client at one API of a server, for all processes together."""
 
     scope: str
-    """Server and client, from `scopes.scope_of`."""
+    """Server and client, as returned by `scopes.scope_of`."""
     api: str
     rate_per_s: float
-    """At least 1: whole requests per second. Below 1: one request in `1 / rate_per_s` seconds."""
+    """1 or more: whole requests per second. Less than 1: one request in `1 / rate_per_s` seconds."""
     in_flight_max: int
     window_s: float
     """How long a sent request counts, with a margin for slow ones."""
     deadline_s: float
     """How long a request may be in flight."""
     daily_cap: int | None = None
-    """Daily cap; None: none."""
+    """Daily cap; None if there is none."""
     cap_window: str | None = None
-    """The day of the cap; None without a cap."""
+    """What counts as a day for the cap; None without a cap."""
 
 
 class ShareLimits(NamedTuple):
-    """One process's share of an account; nothing may be sent if both are 0."""
+    """One process's share of an account; if both numbers are 0, nothing may be sent."""
 
     rate_per_s: float
     in_flight_max: int
-    until: float = inf  # on this process's monotonic clock
-    kept_slots: int = 0  # how many requests in flight may finish; no other process gets their slots
+    until: float = inf  # by this process's monotonic clock
+    kept_slots: int = 0  # requests in flight that may finish; no other process gets their slots
 
 
 class LeaseHolder(NamedTuple):
-    """A run that asks a server."""
+    """A run that uses a server."""
 
     server: str  # host and port
-    pid: int | None = None  # None if it has just begun, and its record is not written yet
+    pid: int | None = None  # None if it has just begun and not yet written its record
     since: str | None = None  # UTC, ISO 8601 with Z
-    host: str | None = None  # None if it is this host
+    host: str | None = None  # None for this host
 
     @property
     def name(self) -> Sentence:
-        """The run's name, as a value of a sentence."""
+        """The run's name, for use in sentences."""
         if self.pid is None:
             return Sentence("stores.another_run")
         if self.host is None:
@@ -229,7 +229,7 @@ class LeaseHolder(NamedTuple):
 
     @property
     def waited_for(self) -> Sentence:
-        """The sentence that this process waits for that run.
+        """The sentence that this process is waiting for that run.
 
         >>> str(LeaseHolder("cop.example:443", 42, "2030-01-02T03:04:05Z").waited_for)
         'waiting for process 42, which has been asking cop.example:443 since 2030-01-02 03:04:05 UTC'
@@ -241,7 +241,7 @@ class LeaseHolder(NamedTuple):
 
     @property
     def waited_for_in_vain(self) -> Sentence:
-        """The sentence that waiting for this run timed out."""
+        """The sentence that waiting for that run timed out."""
         if self.since is None:
             return Sentence("stores.been_asking_this", holder=self.name, server=self.server)
         since = Moment(self.since)

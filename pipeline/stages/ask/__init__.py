@@ -1,8 +1,8 @@
 """ask: Checks -> Answers. Every question is asked at most once and within every limit, even after a crash.
 
 Each attempt waits for a slot of the rate limit, reserves a unit of the daily cap, makes its intent durable,
-sends the request, and makes the reply durable before it counts. So after a crash the requests that may have
-been sent are known, and they are no more than the limit in flight.
+sends the request, and makes the reply durable before it counts. So after a crash it is known which requests
+may have been sent, and there are at most as many as may be in flight.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -58,10 +58,10 @@ __all__ = [
 ]
 
 DRAIN_MAX_S = 8.0
-"""How long a stop waits for requests in flight: the longest responder's wait and a second."""
+"""How long a stop waits for requests in flight: the longest wait for a responder plus a second."""
 
 
-async def ask(  # noqa: PLR0913 (what asking takes)
+async def ask(  # noqa: PLR0913 (what asking needs)
     source: QuestionSource,
     channels: Mapping[ApiName, ApiChannel],
     ledger: Ledger,
@@ -73,17 +73,17 @@ async def ask(  # noqa: PLR0913 (what asking takes)
     """Ask every question of the source, all APIs concurrently, each at its own pace.
 
     Args:
-        source: what is left to ask; its chunks are asked in the order of claiming.
-        channels: one per API that there are questions for: the share of an account is left as soon as there
-            is nothing more to ask there, unless it stays for the next asking.
+        source: the open questions; chunks are asked in the order of claiming.
+        channels: one per API with questions. An API's share of the account is released after its last
+            question, unless the next asking keeps it.
         ledger: the record of this run, open for writing.
-        world: time, chance and the request to stop. After a stop no question is taken up, requests
-            in flight are awaited for a while, and the questions left are given back.
+        world: clock, chance and the stop request. After a stop no question is started, requests in flight
+            may finish for a while, and unfinished questions are released.
         has_answered: APIs that answered another question of this run before.
-        answers: where they go as they come; None: they are kept in memory.
+        answers: takes the answers as they arrive; None keeps them in memory.
 
     Returns:
-        `Answers` that are kept in memory: one per question that was taken from the source, unless stopped.
+        The `Answers` kept in memory: one per question from the source, unless the run was stopped.
 
     Raises:
         CredentialsError, ConfigurationError: the server refuses access to every question.
@@ -110,7 +110,7 @@ async def ask(  # noqa: PLR0913 (what asking takes)
 
 @asynccontextmanager
 async def _workers(world: AskingContext) -> AsyncIterator[anyio.abc.TaskGroup]:
-    """Tasks that are awaited; after a stop, only for as long as their requests may take."""
+    """Run tasks and await them; after a stop, only for as long as their requests may take."""
     async with anyio.create_task_group() as watch:
 
         async def drain() -> None:

@@ -1,13 +1,13 @@
 """Decide whether a server refuses all questions or single ones.
 
-A status such as 401, 403, 404 or a redirect may mean that our credentials or our address are wrong, so every
-question would get it; or that a filter before the server rejects one name. The reply does not show which. So
-questions are asked one at a time until one is answered. If five in a row are refused alike, all would be: a
-run without any answer ends, and a run with answers leaves the rest to a later run. Any other refused question
-has no answer in this run, and does not delay the others. A status about the content of a request is more
-often a filter's: once this run has had an answer, a hundred of them in a row are needed.
+A status such as 401, 403, 404 or a redirect may mean that our credentials or our address are wrong, so that
+every question would get it, or that a filter before the server rejects one name. The reply does not show
+which. So questions are asked one at a time until one is answered. After five equal refusals in a row, all
+others are expected to be refused: a run without any answer ends, and a run with answers leaves the rest to a
+later run. Any other refused question has no answer in this run and does not delay the others. A status about
+the content of a request is more often a filter's: once this run has an answer, it takes a hundred in a row.
 
-A question that an earlier run had refused too is no evidence about the others.
+A question that was refused in an earlier run too is no evidence about the others.
 """
 
 from collections import Counter, deque
@@ -15,16 +15,15 @@ from collections import Counter, deque
 from pipeline.errors import PrecheckError
 
 ALIKE_MAX = 5
-"""After this many questions asked singly and refused alike, no other is sent."""
+"""After this many equal refusals of questions sent singly, no other is sent."""
 TURNED_AWAY_IN_A_ROW_MAX = 20
-"""After this many refusals without an answer between them, the others are asked singly; and after as many
-refusals singly, of any kind, no other is sent.
+"""After this many refusals without an answer between them, questions are sent singly; after as many more
+refusals of any kind, no other is sent.
 """
 ABOUT_WHAT_IT_SAYS = frozenset({"HTTP_400", "HTTP_413", "HTTP_415", "HTTP_422"})
-"""Codes of a gateway before the server that rejects a request's content."""
+"""Codes of a gateway that rejects a request's content before the server sees it."""
 ABOUT_WHAT_IT_SAYS_MAX = 100
-"""Such questions in a row, after an answer in this run, that end the asking: rows of one kind stand side by
-side."""
+"""Such refusals in a row that end the asking if this run has had an answer; similar rows may be adjacent."""
 
 
 class Admission:
@@ -51,7 +50,7 @@ class Admission:
         self._alike.clear()
 
     def doubted(self, code: str, error: PrecheckError) -> PrecheckError | None:
-        """Record a refusal of another request, so that the question is asked again; returns as `is_over`."""
+        """Record a refusal meant for another request; the question is asked again. Return as `is_over`."""
         self._in_a_row += 1
         self._last, self._last_code = error, code
         return self.is_over
@@ -60,13 +59,13 @@ class Admission:
         """Record that the server refused access to a question.
 
         Args:
-            code: of the refusal.
+            code: the code of the refusal.
             error: the end of the run if all questions are refused like this.
-            alone: whether the question was sent one at a time.
-            again: whether it refused the same question in an earlier run.
+            alone: true if the question was sent singly.
+            again: true if it refused the same question in an earlier run.
 
         Returns:
-            Whether the others must be asked one at a time from now on.
+            True if the others must be sent singly from now on.
         """
         self._turned_away[code] += 1
         self._last, self._last_code = error, code
@@ -82,7 +81,7 @@ class Admission:
 
     @property
     def is_over(self) -> PrecheckError | None:
-        """Why no other question may be sent; None if others may."""
+        """Return why no other question may be sent; None if others may."""
         if self._has_answered_here and self._last_code in ABOUT_WHAT_IT_SAYS:
             over = self._in_a_row >= ABOUT_WHAT_IT_SAYS_MAX - TURNED_AWAY_IN_A_ROW_MAX
         else:
@@ -91,6 +90,6 @@ class Admission:
         return self._last if over else None
 
     def all_turned_away(self, asked_count: int | None) -> PrecheckError | None:
-        """The error for the whole run if every question was refused alike; else None."""
+        """Return the error for the whole run if every question was refused alike; else None."""
         is_all = [*self._turned_away.values()] == [asked_count]
         return self._last if is_all and not self.has_answered else None

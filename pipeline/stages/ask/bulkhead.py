@@ -1,8 +1,8 @@
-"""A bulkhead for slow banks: one slow bank must not occupy all places in flight.
+"""Keep one slow bank from occupying all places in flight.
 
-A request to a silent bank holds its place for seconds, until the service gives the bank up. In a file sorted
-by bank, such requests would soon hold every place, and all other banks would wait. So a bank gets at most
-half of the places until it has answered in time, and again after a request to it has waited too long;
+A request to a silent bank holds its place for seconds, until the service gives up on the bank. In a file
+sorted by bank, such requests would soon hold every place, and all other banks would wait. So a bank gets at
+most half of the places until it has answered in time, and again after a request to it has waited too long;
 questions for others go first. A bank that answers in time is not limited, even if it is the only one.
 
 If a daily cap leaves questions unasked, their order matters more than time, and no question overtakes
@@ -12,20 +12,20 @@ another.
 from collections import defaultdict
 
 SLOW_S = 2.0
-"""A slower bank counts as slow: the schemes require an answer within one second, and give up after five."""
+"""A bank that takes longer counts as slow; the schemes require an answer in one second, and wait five."""
 
 SHARE_MIN = 8
-"""Places for any bank; if there are no more in all, none are reserved for others."""
+"""Places that any bank may have; a total of no more than these is not divided."""
 
 
 class Bulkhead:
-    """The requests in flight to each responder. Times are seconds of one clock that never goes back."""
+    """The requests in flight to each responder. Times are seconds of a monotonic clock."""
 
     def __init__(self, in_flight_max: int, *, slow_s: float = SLOW_S) -> None:
         self._slow_s = slow_s
         self._share_max = max(in_flight_max // 2, SHARE_MIN)
-        self._since: defaultdict[str, dict[int, float]] = defaultdict(dict)  # by check, oldest first
-        self._quick: set[str] = set()  # those whose last reply came in time
+        self._since: defaultdict[str, dict[int, float]] = defaultdict(dict)  # responder -> check -> time sent
+        self._quick: set[str] = set()  # responders whose last reply came in time
 
     def has_place(self, responder: str, now: float) -> bool:
         """True if one more request to this responder may be sent."""
@@ -35,15 +35,15 @@ class Bulkhead:
         return responder in self._quick and now - next(iter(since.values())) < self._slow_s
 
     def take(self, responder: str, check: int, now: float) -> None:
-        """Record a request; a check has one in flight at a time."""
+        """Record a request; a check has at most one in flight."""
         self._since[responder][check] = now
 
     def withdraw(self, responder: str, check: int) -> None:
-        """Record that nothing was sent."""
+        """Record that a request was not sent."""
         del self._since[responder][check]
 
     def give_back(self, responder: str, check: int, now: float) -> None:
-        """Record that its reply arrived, or never will."""
+        """Record that a request's reply arrived or never will."""
         if now - self._since[responder].pop(check) < self._slow_s:
             self._quick.add(responder)
         else:

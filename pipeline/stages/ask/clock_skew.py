@@ -1,9 +1,9 @@
 """Compare our clock, which stamps requests, with the server's, which stamps responses.
 
-A wrong clock makes requests look old or early, and counts the daily cap by a different day from the server's.
-Source: API reference, "Request headers" and "Response headers". It does not describe how a server refuses a
-stamp: TIMESTAMP_INVALID is the European scheme's code, and 400 FORMAT_ERROR the reference's for all failed
-validation.
+With a wrong clock, requests look old or early, and the daily cap is counted by a different day from the
+server's. Source: API reference, "Request headers" and "Response headers". It does not describe how a server
+refuses a stamp: TIMESTAMP_INVALID is the European scheme's code, and 400 FORMAT_ERROR the reference's for all
+failed validation.
 """
 
 import re
@@ -22,11 +22,11 @@ from schemas.strict import parse, timestamp
 SKEW_MAX_S = 30.0
 """How far two clocks may differ without a warning; synchronised clocks differ by less than a second."""
 DAY_WRONG_S = 12 * 3600.0
-"""Two clocks that differ by more are mostly on different days."""
+"""Clocks that differ by more are mostly on different days."""
 ODD_S = 24 * 3600.0
-"""A single stamp that differs by more, or is not a date, says nothing about any clock."""
+"""A single stamp that differs by more, or is not a date, is not evidence about any clock."""
 AGREEING_COUNT = 3
-"""Consecutive replies that must agree before a server's time is believed; one proves nothing."""
+"""Consecutive replies that must agree before a server's time is believed."""
 _AGREEMENT_S = 60.0
 _YEARS = range(2000, 2100)
 """A stamp of an impossible year is ignored: it would overflow the comparison."""
@@ -34,13 +34,13 @@ _ADVICE = Sentence("stages.set_clock")
 
 _STAMP_CODE = "TIMESTAMP_INVALID"
 _STAMP_HEADER = re.compile(r"x-request-timestamp|timestamp_invalid", re.IGNORECASE)
-"""How a detail complains about our stamp. The bare word is not enough: it may be part of a payee's name."""
+"""A complaint about our stamp in a detail. The bare word is not enough: it may be part of a payee's name."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class ClockComparison:
-    """Compares our clock with those of servers, and warns once in a run that one of them is wrong."""
+    """Compares our clock with servers' clocks, and warns once per run if one is wrong."""
 
     def __init__(self) -> None:
         self._is_reported = self._is_odd_reported = False
@@ -65,7 +65,7 @@ class ClockComparison:
             log.warning(clock.recorded(), api=api.value, vital=True)
 
     def agreed_ahead_s(self, api: ApiName) -> float | None:
-        """How far the server is ahead by its last replies; None if they are too few or disagree."""
+        """Return how far the server is ahead by its last replies; None if they are too few or disagree."""
         last = self._last.get(api)
         if last is None or len(last) < AGREEING_COUNT or max(last) - min(last) > _AGREEMENT_S:
             return None
@@ -73,10 +73,10 @@ class ClockComparison:
 
 
 def server_ahead_s(response: httpx.Response, *, sent: datetime, received: datetime) -> float:
-    """How far the server's clock is ahead of ours, at least; negative if it is behind.
+    """Return how far the server's clock is at least ahead of ours, in seconds; negative if it is behind.
 
-    0 if the stamp fits between sending and receiving, or is missing or unreadable: it is not part of the
-    answer, and does not affect it.
+    0 if the stamp lies between sending and receiving, or is missing or unreadable: it is not part of the
+    answer and does not affect it.
 
     >>> from datetime import UTC, timedelta
     >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -94,7 +94,7 @@ def _ahead_s(time: datetime | None, sent: datetime, received: datetime) -> float
 
 
 def server_time(response: httpx.Response) -> datetime | None:
-    """The stamp of a response; None if it is not in the form of the reference."""
+    """Return the stamp of a response; None if it is not in the reference's form."""
     try:
         time = datetime.fromisoformat(response.headers.get("x-response-timestamp", ""))
     except ValueError:
@@ -103,7 +103,7 @@ def server_time(response: httpx.Response) -> datetime | None:
 
 
 def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationError:
-    """The error for a run with a daily cap if our clock and the server's are on different days."""
+    """Return the error for a run with a daily cap if our clock and the server's are on different days."""
     return ConfigurationError(
         Sentence(
             "stages.this_machine_s",
@@ -116,7 +116,7 @@ def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationEr
 
 
 def refuses_our_time(response: httpx.Response) -> bool:
-    """True if a 400 is about the time of the request, so every row would get it."""
+    """True if a 400 complains of the time of the request, so that every row would get it."""
     if response.status_code != 400:
         return False
     try:
@@ -128,7 +128,7 @@ def refuses_our_time(response: httpx.Response) -> bool:
 
 
 def wrong_clock(api: ApiName, response: httpx.Response, now: datetime) -> ConfigurationError:
-    """The error for a run whose requests the server finds too old or too early; it states both times."""
+    """Return the error for a run whose requests the server finds too old or early; it states both times."""
     theirs = server_time(response)
     server_clock = (
         Sentence("stages.server_gives_none")

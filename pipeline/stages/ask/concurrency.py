@@ -15,10 +15,10 @@ from math import inf
 import anyio
 
 ALONE_MAX_S = 1.0
-"""How long the others wait for a question sent alone: a slow bank must not delay the whole file."""
+"""How long other questions wait for one sent alone, so that a slow bank does not delay the whole file."""
 GROWTH = 0.04
-"""How much each answer adds to the limit in flight, so that a server too slow for us answers "too many" about
-once in twenty requests. Below one, it adds this share of the remainder.
+"""How much each answer adds to the limit in flight: a server too slow for us then answers "too many" about
+once in twenty requests. Below one, each answer adds this share of the remainder.
 """
 WINDOW_MIN = 1 / 256
 
@@ -27,7 +27,7 @@ class ConcurrencyLimit:
     """The places in flight of one API. Times are seconds of a monotonic clock."""
 
     def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:
-        """Begin closed and empty, with an upper limit of requests; the rate limit is elsewhere."""
+        """Start empty with the door closed, for `most` requests in flight; the rate is limited elsewhere."""
         self.is_open = False
         self.window = float(most)
         """The limit in flight; below 1, the share of our rate."""
@@ -35,7 +35,7 @@ class ConcurrencyLimit:
         self._rate_per_s = rate_per_s
         self._clock = clock
         self.in_flight = 0
-        """How many places are taken."""
+        """Number of places taken."""
         self._has_none = False
         self._is_over = False
         self._left_at = -inf
@@ -50,16 +50,16 @@ class ConcurrencyLimit:
 
     @property
     def is_exceeded(self) -> bool:
-        """True if more places are taken than we may use: other processes may have them by now."""
+        """True if more places are taken than we may use; other processes may have them by now."""
         return self.in_flight > self._kept
 
     def resize(self, most: int, rate_per_s: float, *, kept: int = 0) -> None:
         """Change the limit in flight; requests in flight finish first.
 
         Args:
-            most: places to take.
-            rate_per_s: as in the beginning.
-            kept: how many taken places may be kept, if that is more.
+            most: number of places.
+            rate_per_s: as in `__init__`.
+            kept: number of taken places that may be kept, if larger.
         """
         self._has_none = most == 0
         self._kept = max(most, kept)
@@ -70,7 +70,7 @@ class ConcurrencyLimit:
         self._freed.set()
 
     async def take(self) -> bool:
-        """Wait for a place in order of arrival, and take it; False, without a place, after `end`."""
+        """Wait in line for a place and take it; return False, without a place, after `end`."""
         if self._queue.locked() or self._wait_s() > 0:
             async with self._queue:
                 while (wait_s := self._wait_s()) > 0:
@@ -89,17 +89,17 @@ class ConcurrencyLimit:
         self._freed.set()
 
     def end(self) -> None:
-        """Let nothing more be sent: all waiting tasks wake at once, not in turn."""
+        """Send nothing more: all waiting tasks wake at once, not in turn."""
         self._is_over = True
         self._freed.set()
 
     def open(self) -> None:
-        """Open the door: an answer came."""
+        """Open the door after an answer."""
         self.is_open = True
         self._freed.set()
 
     def shut(self) -> None:
-        """Close the door: one at a time again."""
+        """Close the door: send one question at a time again."""
         self.is_open = False
 
     def halve(self) -> None:
@@ -108,14 +108,14 @@ class ConcurrencyLimit:
         self._is_trying = True
 
     def grow(self) -> None:
-        """Raise the limit a little: the server answered."""
+        """Raise the limit a little after an answer."""
         self._is_trying = False
         if self.is_slowed:
             self.window = min(self.window + GROWTH * min(self.window, 1.0), self._most)
             self._freed.set()
 
     def _wait_s(self) -> float:
-        """Seconds until a place is free: 0 if one is, or after `end`; inf if one must be returned first."""
+        """Return the seconds until a place is free: 0 if one is, or after `end`; inf if all are taken."""
         if self._is_over:
             return 0.0
         if self._has_none or self.in_flight >= self._most:

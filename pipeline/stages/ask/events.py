@@ -1,6 +1,6 @@
 """The events of a question until its answer, for observers such as metrics and traces.
 
-Observers are called at once, in the event loop of the asking: they must neither wait nor raise. By default
+Observers are called immediately, in the event loop that asks, so they must neither wait nor raise. By default
 there are none, and the calls cost nothing measurable (docs/adr/0020).
 """
 
@@ -27,9 +27,9 @@ class Send(NamedTuple):
 
 
 class Receive(NamedTuple):
-    """A reply arrived, or will never come. It is being made durable."""
+    """A reply arrived or will never come; this is being made durable."""
 
-    reply: str  # its HTTP status such as `200`, or the reason for none, such as `deadline`
+    reply: str  # HTTP status such as `200`, or why there is none, such as `deadline`
 
 
 class Record(NamedTuple):
@@ -37,13 +37,13 @@ class Record(NamedTuple):
 
 
 class End(NamedTuple):
-    """The question has its answer, perhaps that it has none in this run."""
+    """The question has its answer, which may be that it has none in this run."""
 
     answer: Answer
     outcome: Outcome
 
 
 QuestionEvent = Wait | Intend | Send | Receive | Record | End
-"""Follows one question: `Wait`, then `Intend` to `Record` for each request, then `End`."""
+"""An event of one question: first `Wait`, then `Intend` to `Record` for each request, last `End`."""
 Follow = Callable[[QuestionEvent], None]
-"""Follows one question."""
+"""Called with each event of one question."""

@@ -1,7 +1,6 @@
 """The questions of one API, from their source to the next free worker.
 
-The next chunk is claimed while questions of the last one are still in flight, so that workers never idle in
-between.
+The next chunk is claimed while questions of the last one are still in flight, so that workers never wait.
 """
 
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ _POLL_INTERVAL_S = 0.1
 
 
 class ClaimedQuestion(NamedTuple):
-    """A question to be asked now, and its chunk."""
+    """A question to ask now, and its chunk."""
 
     question: Question
     hold: ChunkLease
@@ -32,7 +31,7 @@ class QuestionFeed:
         self._source = source
         self._api = api
         self._here: Iterator[ClaimedQuestion] = iter(())
-        self._open: dict[ChunkLease, int] = {}  # unfinished questions of each chunk
+        self._open: dict[ChunkLease, int] = {}  # chunk -> number of its unfinished questions
         self._claiming = anyio.Lock(fast_acquire=True)
         self._is_over = False
         self._taken_count = 0
@@ -48,7 +47,7 @@ class QuestionFeed:
         return self._source.is_shared
 
     async def take(self) -> ClaimedQuestion | None:
-        """The next question, or None."""
+        """Return the next question, or None."""
         while True:
             for taken in self._here:
                 if self.has(taken.hold):
@@ -67,14 +66,14 @@ class QuestionFeed:
         self._is_over = False
 
     async def leave(self) -> None:
-        """Release all remaining questions to other processes: none is in progress here."""
+        """Release all remaining questions to other processes, as none is in progress here."""
         self._open.clear()
         await self._source.give_back(self._api)
 
     async def ended(self, hold: ChunkLease) -> None:
         """Record that a question of this chunk is done in this run."""
         if hold not in self._open:
-            return  # its chunk was lost meanwhile
+            return  # another process has the chunk by now
         self._open[hold] -= 1
         if self._open[hold] == 0:
             del self._open[hold]
@@ -89,7 +88,7 @@ class QuestionFeed:
         return hold in self._open and self._source.may_send(hold)
 
     async def renewed(self, hold: ChunkLease) -> bool:
-        """Wait a limited time for a lapsed lease to be renewed; True if the chunk is still ours."""
+        """Wait a limited time for a lapsed lease to be renewed; return true if the chunk is still ours."""
         if not self.may_send(hold):
             with anyio.move_on_after(RENEWAL_MAX_S):
                 while self.has(hold) and not self.may_send(hold):  # noqa: ASYNC110 (a thread renews it)
@@ -97,7 +96,7 @@ class QuestionFeed:
         return self.has(hold)
 
     def lose(self, hold: ChunkLease) -> None:
-        """Another process has this chunk now: stop handing out its questions."""
+        """Stop handing out the questions of a chunk that another process has now."""
         self._open.pop(hold, None)
 
     async def give_back(self) -> None:

@@ -1,4 +1,4 @@
-"""The gate that lets requests out: limits, pauses requested by the server, and recent failures."""
+"""The gate that lets requests out, by limits, pauses that the server requests, and recent failures."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -21,15 +21,15 @@ from pipeline.transport.breaker import Breaker, RetryBudget
 from pipeline.wording import Sentence
 
 PAUSE_MAX_S = 60.0
-"""The longest requested pause that a run waits; longer ones are left to a later run."""
+"""The longest pause that a run waits if a server requests it; after longer ones a later run continues."""
 PAUSE_FIRST_S = 0.5
-"""The shortest pause after a reply that requests one; it doubles until there is another reply."""
+"""The shortest pause after a reply that requests one; it doubles until another kind of reply."""
 PAUSES_MAX = 5
-"""Consecutive pauses, without another reply between them, that a run waits."""
+"""Number of consecutive pauses, without another kind of reply between them, that a run waits."""
 PLACE_INTERVAL_S = 0.1
-"""How often a question for a slow responder looks for a place."""
+"""How often a question for a slow responder checks for a free place, in seconds."""
 RETRIES_FREE = 20
-"""Retries allowed to any run, besides a tenth of its questions and one for each request in flight."""
+"""Retries that any run may make, besides a tenth of its questions and one for each place in flight."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -39,20 +39,20 @@ Reply = httpx.Response | retry.NetworkFailure
 class DepartureState(NamedTuple):
     """The state of the gate when a request was sent."""
 
-    alone: bool  # sent one at a time
-    pause_count: int  # the number of pauses of this run before it
+    alone: bool  # true if requests were sent one at a time
+    pause_count: int  # number of earlier pauses in this run
 
 
 class GateDecision(Enum):
     """The decision of the gate about a question."""
 
     GO = auto()  # now, and only now: the slot is taken
-    LATER = auto()  # its responder is slow or silent, or a request for it is in flight; others may go first
+    LATER = auto()  # its responder is slow or silent, or its own request in flight; others may go first
     NEVER = auto()  # not in this run
 
 
 def code_of(reply: Reply) -> str:
-    """Code of a reply that is not an answer: the server's own, or one of ours."""
+    """Return the code of a reply that is not an answer: the server's, or one of ours."""
     if isinstance(reply, httpx.Response):
         return problem_code(reply)
     match reply.kind:
@@ -65,12 +65,12 @@ def code_of(reply: Reply) -> str:
 
 
 def kind_of(reply: Reply) -> str:
-    """Kind of a reply: its HTTP status, or the failure."""
+    """Return the kind of a reply: its HTTP status, or the failure."""
     return str(reply.status_code) if isinstance(reply, httpx.Response) else reply.kind
 
 
 def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
-    """True if a healthy server only wants fewer requests, and has not processed this one."""
+    """True if a healthy server only wants fewer requests and has not processed this one."""
     if isinstance(reply, retry.NetworkFailure):
         return False
     return reply.status_code == 429 or (
@@ -79,12 +79,12 @@ def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
 
 
 def was_held(reply: Reply) -> bool:
-    """True if nothing was sent, because the server had requested a pause meanwhile."""
+    """True if nothing was sent because the server had requested a pause meanwhile."""
     return isinstance(reply, retry.NetworkFailure) and reply.kind == "held"
 
 
 class RequestGate:
-    """The exit to one API."""
+    """The gate to one API."""
 
     def __init__(self, channel: ApiChannel, world: AskingContext) -> None:
         self.closed: Closure | None = None
@@ -94,20 +94,20 @@ class RequestGate:
         self._server = Breaker(channel.server_patience)
         self._responders: dict[str, Breaker] = defaultdict(partial(Breaker, channel.responder_patience))
         self._silent_as: dict[str, str] = {}  # responder -> the code of its last failure
-        self._paused_until = -inf  # on the context's clock
+        self._paused_until = -inf  # time on the context's clock
         self._pause_count = self._pauses_in_a_row = 0
-        self._paused_s = 0.0  # length of the consecutive pauses
+        self._paused_s = 0.0  # total length of the consecutive pauses
         self._concurrency = channel.concurrency
         self._under_way: set[int] = set()  # checks in the gate or in flight
-        self._tickets: dict[int, DepartureState] = {}  # by check, for requests in flight
+        self._tickets: dict[int, DepartureState] = {}  # check -> state, for requests in flight
         self._units = channel.quota if isinstance(channel.quota, Quota) else None
         self._reserving = anyio.Lock()
         self._bulkhead = Bulkhead(channel.in_flight_max, slow_s=channel.slow_s)
-        self._is_probed = anyio.Event()  # set once the probe in flight is over
+        self._is_probed = anyio.Event()  # set when the probe in flight ends
         self._is_closed = anyio.Event()
 
     async def enter(self, check: Check) -> GateDecision:
-        """Wait until a request for this question may leave, and take its place.
+        """Wait until a request for this question may leave, and take a place for it.
 
         A question has one request in flight at a time: if its chunk was lost, it may come again in another
         chunk before the reply arrives.
@@ -121,7 +121,7 @@ class RequestGate:
         return decision
 
     async def _go_through(self, check: Check) -> GateDecision:
-        """As `enter`, for the question's only request."""
+        """Do as `enter`, for the question's only request."""
         responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():
@@ -135,7 +135,7 @@ class RequestGate:
                 if self._is_free(responder) and await self._has_its_turn(responder):
                     self._let_go(check, responder, ticket)
                     return GateDecision.GO
-                self._concurrency.give_back()  # the state changed while it waited
+                self._concurrency.give_back()  # the gate changed meanwhile
 
     def _let_go(self, check: Check, responder: str, ticket: DepartureState) -> None:
         self._server.start()
@@ -155,7 +155,7 @@ class RequestGate:
         return self._paused_until <= self._world.clock() and not self._concurrency.is_exceeded
 
     def later(self, check: Check) -> float | str:
-        """How long a postponed question must wait, or its final code."""
+        """Return how long a postponed question must wait in seconds, or its final code."""
         responder = self._channel.api.responder(check)
         if check.check in self._under_way or not self._has_place(responder):
             return PLACE_INTERVAL_S
@@ -175,11 +175,11 @@ class RequestGate:
         self._wake()
 
     async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
-        """Learn from a reply the health of server and responder, and any requested pause.
+        """Note what a reply shows of the health of server and responder, and any pause that it requests.
 
         Returns:
-            The server's streak of failures that includes the reply, None if it shows a healthy server; and
-            the state of the gate when its request was sent.
+            The number of the server's streak of failures, None if the reply shows a healthy server; and the
+            state of the gate when the request was sent.
         """
         responder = self._channel.api.responder(check)
         streak: int | None = self._server.streak
@@ -209,12 +209,12 @@ class RequestGate:
         return streak, ticket
 
     def _abstain(self, responder: str) -> None:
-        """Learn nothing about the health of server and responder."""
+        """Note a reply that shows nothing about the health of server and responder."""
         self._server.abstain()
         self._abstain_of(responder)
 
     def _fail(self, responder: str, now: float) -> None:
-        """The server failed; nothing is learned about the responder, whose probe this may have been."""
+        """Note a failure of the server; it shows nothing about the responder, even if this was its probe."""
         self._server.fail(now)
         self._abstain_of(responder)
 
@@ -232,7 +232,7 @@ class RequestGate:
             self._publish_window()
 
     def answered(self) -> None:
-        """Record an answer: others may follow."""
+        """Record an answer, after which others may follow."""
         self._concurrency.open()
 
     def ask_alone(self) -> None:
@@ -246,15 +246,15 @@ class RequestGate:
         return False if streak is None else self._server.was_outage(streak)
 
     async def note_reply(self, check: Check, response: httpx.Response) -> None:
-        """Pause as long as the server requests, waiting requests included; a long pause ends the run."""
+        """Pause for as long as the server requests, waiting requests too; too long a pause ends the run."""
         ticket = self._tickets[check.check]
         quota, now = self._channel.quota, self._world.now()
         wished_s = retry.pause_s(response.headers, now=now)
         if wished_s > PAUSE_MAX_S:
-            self._paused_until = self._world.clock() + wished_s  # also for what has passed the gate already
+            self._paused_until = self._world.clock() + wished_s  # also for requests past the gate
             self._channel.share.pause(PAUSE_MAX_S)  # other processes wait as long as a run waits
         if wished_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
-            # The server has counted requests of ours that our count lacks.
+            # The server has counted more of our requests than we have.
             await quota.close_for_today()
             self.close_for_cap()
         elif wished_s > PAUSE_MAX_S:
@@ -289,12 +289,12 @@ class RequestGate:
         self._publish_window()
 
     def _pause_for(self, pause_s: float) -> None:
-        """Pause this process, and all others of the account."""
+        """Pause this process and all others that share the account."""
         self._paused_until = max(self._paused_until, self._world.clock() + pause_s)
         self._channel.share.pause(pause_s)
 
     def _publish_window(self) -> None:
-        """Record in the tally the limit in flight, if it is reduced."""
+        """Record a reduced limit in flight in the tally."""
         tally, name, window = self._world.tally, self._channel.api.name, self._concurrency.window
         if self._concurrency.is_slowed:
             tally.slowed[name] = window
@@ -303,12 +303,12 @@ class RequestGate:
             tally.slowed.pop(name, None)
 
     def _leave_alone(self, why: Sentence) -> None:
-        """Send no more in this run: the server requests a longer pause than a run waits."""
+        """Send no more in this run, as the server requests a longer pause than a run waits."""
         self._world.tally.closed[self._channel.api.name] = why
         self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
 
     def close_for_cap(self) -> None:
-        """Send no more in this run: the daily cap is used up."""
+        """Send no more in this run, as the daily cap is used up."""
         self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
 
     def close(self, state: AnswerState, code: str) -> None:
@@ -317,14 +317,14 @@ class RequestGate:
             name = self._channel.api.name
             log.warning("no more requests in this run", api=name.value, code=str(code))
             self.closed = self._world.tally.closures[name] = Closure(state, code)
-            # Waiting tasks wake at once: each would wait minutes for its own turn.
+            # Waiting tasks wake at once; each would otherwise wait minutes for its turn.
             self._is_closed.set()
             self._concurrency.end()
             self._channel.pace.end()
             self._wake()
 
     async def sleep(self, wait_s: float) -> None:
-        """Wait until the time is over or the gate closes; a stop cancels the waiting task."""
+        """Wait until the time is over or the gate closes; a stop request cancels the waiting task."""
         with anyio.move_on_after(wait_s):
             await self._is_closed.wait()
 
@@ -348,7 +348,7 @@ class RequestGate:
         return self.closed is not None or self._world.stop.is_set()
 
     def _wait_s(self) -> float:
-        """How long the whole server must be left alone."""
+        """Return how long the whole server must be left alone, in seconds."""
         now = self._world.clock()
         return max(self._paused_until - now, self._server.wait_s(now), 0.0)
 
@@ -360,13 +360,13 @@ class RequestGate:
             await self.sleep(self._wait_s())
 
     async def _has_its_turn(self, responder: str) -> bool:
-        """Wait for a slot and a unit of the daily cap; return whether the request may still be sent."""
+        """Wait for a slot and a unit of the daily cap; return true if the request may still be sent."""
         has_slot = await self._channel.pace.slot()
         # During the wait, a share with fewer slots may have replaced this one.
         return has_slot and not self._concurrency.is_exceeded and await self._reserve(responder)
 
     async def _reserve(self, responder: str) -> bool:
-        """Reserve a unit of the daily cap, if it is counted here: last of all, and never returned."""
+        """Reserve a unit of the daily cap if it is counted here; this is last, as units are not returned."""
         quota = self._units
         if quota is None:
             return self._is_free(responder)

@@ -1,4 +1,4 @@
-"""Judge a reply: an answer, a refusal, or nothing usable."""
+"""Judge whether a reply is an answer, a refusal or useless."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from schemas.problem import ProblemCode
 BREACHES_MIN = 20
 BREACHES_SHARE = 0.75
 BREACHES_WINDOW = 100
-"""Broken replies that end a run: at least this number, and this share of the latest ones. Questions that
-always get a broken reply, or a few percent of a large file, do not end it.
+"""Broken replies that end a run: at least this number, and this share of the latest replies. A few questions
+that always get a broken reply do not end it, nor does a small share of a large file.
 """
 REFUSALS_IN_A_ROW_MAX = 20
 """Refused questions in a row that a run tolerates from a server that never answered: our rules pass only what
@@ -37,7 +37,7 @@ REFUSALS_IN_A_ROW_LATER_MAX = 100
 """The same for a server that has answered: similar rows, such as one bank's, may be adjacent."""
 
 DETAILS_LOGGED_MAX = 20
-"""Distinct details of problems that a run logs; a server may number each."""
+"""Number of distinct problem details that a run logs; a server may number each."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -53,7 +53,7 @@ class FinalReply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndRun:
-    """Every row would get the same: end the run with this error."""
+    """End the run with this error, as every row would get the same reply."""
 
     error: PrecheckError
 
@@ -64,9 +64,9 @@ class UselessReply(NamedTuple):
     code: str
     decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | EndRun
     misdirected: bool = False
-    """True if it belongs to another request, so its connection is out of step."""
+    """True if it belongs to another request, so that its connection is out of step."""
     needs_fresh: bool = False
-    """True if the question should be sent again on its own connection, to see whose reply it was."""
+    """True if the question must be sent again on its own connection, to see whose reply it was."""
     told_to_wait: bool = False
     """True if it only requests a pause."""
     detail: str = ""
@@ -74,21 +74,21 @@ class UselessReply(NamedTuple):
 
 
 class ReplyJudge:
-    """Judges the replies of one API, and notices when the server has broken the protocol too often."""
+    """Judges the replies of one API and notices when the server breaks the protocol too often."""
 
     def __init__(self, channel: ApiChannel, world: AskingContext, admission: Admission) -> None:
         self._api = channel.api
         self._requester = channel.requester
         self._world = world
         self._admission = admission
-        self._breaches: deque[bool] = deque(maxlen=BREACHES_WINDOW)  # of the latest replies
+        self._breaches: deque[bool] = deque(maxlen=BREACHES_WINDOW)  # latest replies: true if broken
         self._refusals_in_a_row = 0
         self._logged: set[tuple[int, str, str]] = set()
 
     def judge(
         self, check: Check, reply: Reply, request_id: str, attempt: retry.RetryState
     ) -> FinalReply | UselessReply:
-        """Judge a reply: an answer, a refusal, useless, or the end of the run."""
+        """Judge if a reply is an answer, a refusal or useless, or ends the run."""
         decision = retry.decide(reply, attempt, chance=self._world.chance(), now=self._world.now())
         if not isinstance(decision, retry.Refuse):
             self._refusals_in_a_row = 0
@@ -126,11 +126,11 @@ class ReplyJudge:
         return detail
 
     def not_renewed(self, refused: CredentialsError) -> UselessReply:
-        """Judge a 401 for a token that was just renewed: another would be no better."""
+        """Judge a 401 for a token that was just renewed; another token would not be better."""
         return UselessReply("HTTP_401", retry.TurnAway(refused))
 
     def _not_let_in(self, response: httpx.Response) -> CredentialsError | None:
-        """The error if the server identifies us by our certificate, and refuses access."""
+        """Return the error if the server identifies us by our certificate and refuses access."""
         if self._requester is None or response.status_code not in {401, 403}:
             return None
         return CredentialsError(

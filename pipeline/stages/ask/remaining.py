@@ -1,4 +1,4 @@
-"""The open questions when a run begins, and the known answers if it ends early.
+"""Find the open questions when a run begins, and the known answers if it ends early.
 
 The ledger is queried for a thousand questions at a time, so that all its answers are in memory only as a
 frame.
@@ -26,13 +26,13 @@ _APIS = {api.value: api for api in ApiName}
 
 
 class RemainingQuestions(NamedTuple):
-    """The questions of a run, by whether they must be asked."""
+    """The questions of a run, answered and open."""
 
     answers: pl.DataFrame
     """`Answers` of closed questions: answered before, or given up."""
     todo: pl.DataFrame
-    """`Checks` of open questions, in the order of asking, with their `attempts` so far, and `is_suspect`:
-    whether an earlier run got no answer to them.
+    """`Checks` of open questions, in the order of asking, with their `attempts` so far, and `is_suspect`,
+    true if an earlier run got no answer to them.
     """
     has_answered: Collection[ApiName]
     """APIs that answered a question of this file before."""
@@ -45,13 +45,13 @@ async def remaining_questions(
     *,
     retry_unanswered: bool = False,
 ) -> RemainingQuestions:
-    """The open questions; those that earlier runs asked come last.
+    """Find the open questions; those that earlier runs asked come last.
 
     Args:
         checks: a `Checks` frame, or any slice of one, in the order of asking.
         ledger: the record of the run, not open for writing.
-        tally: is added how many questions there are, and what is done before anything is asked.
-        retry_unanswered: ask also what was given up in earlier runs.
+        tally: receives the number of questions, and of those settled before asking.
+        retry_unanswered: ask questions again that earlier runs gave up.
     """
     assert checks.schema == CHECKS
     answers, found = AnswerBuffer(), _LedgerState()
@@ -74,12 +74,12 @@ async def remaining_questions(
 
 
 def within_limit(todo: pl.DataFrame, limit: int, tally: AskingTally) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The first questions up to the limit, and `Answers` of the others, deferred to a later run.
+    """Return the first questions up to the limit, and `Answers` that defer the others to a later run.
 
     Args:
         todo: as in `RemainingQuestions`.
-        limit: how many questions to take up at most.
-        tally: is added those that are deferred.
+        limit: the most questions to ask.
+        tally: receives the deferred questions.
     """
     limit = min(limit, todo.height)  # polars accepts numbers up to 64 bits
     beyond, answers = todo[limit:], AnswerBuffer()
@@ -91,7 +91,7 @@ def within_limit(todo: pl.DataFrame, limit: int, tally: AskingTally) -> tuple[pl
 
 
 async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
-    """The answers of a run that ends early, from its closed ledger: `Answers`, one per check."""
+    """Return `Answers` for a run that ends early, one per check, from its closed ledger."""
     answers = AnswerBuffer()
     async for some in _known(checks, ledger):
         for check, _, known in some:
@@ -104,7 +104,7 @@ async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
 
 
 async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
-    """The number of questions that are not asked again, unless the user requests it."""
+    """Count the questions that are not asked again unless the user requests it."""
     found = _LedgerState(await ledger.fruitless())
     if any(fruitless.run_count >= RUNS_MAX for fruitless in found.fruitless.values()):
         async for some in _known(checks, ledger):
@@ -115,7 +115,7 @@ async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
 
 @dataclass(slots=True)
 class _LedgerState:
-    """What the ledger knows about the questions of a file."""
+    """What the ledger has about the questions of a file."""
 
     fruitless: Mapping[bytes, FruitlessQuestion] = field(default_factory=dict)
     """Questions of the whole run without an answer."""
@@ -132,12 +132,12 @@ class _LedgerState:
 
     @property
     def has_answered(self) -> Collection[ApiName]:
-        """The APIs that answered a question."""
+        """Return the APIs that answered a question."""
         return {api for api, state in self.answer_counts if state is AnswerState.ANSWERED}
 
     @property
     def given_up(self) -> dict[int, FruitlessQuestion]:
-        """The checks given up after unanswered attempts in several runs."""
+        """Return the checks given up after useless replies in several runs."""
         return {
             number: fruitless
             for number, (api, fruitless) in self.suspects.items()
@@ -150,11 +150,11 @@ class _LedgerState:
 async def _open(
     checks: pl.DataFrame, ledger: Ledger, found: _LedgerState, answers: AnswerBuffer
 ) -> pl.DataFrame:
-    """The questions without an answer; the answers are collected.
+    """Return the questions without an answer, and collect the answers.
 
     In the order of asking: questions asked before come last, the most often asked at the end. Otherwise a
-    question without an answer would use up the daily cap or the limit in every run, before others are ever
-    asked. Among equals, suspects come last.
+    question without an answer could use up the daily cap or the limit in every run before others are asked.
+    Among equals, suspects come last.
     """
     found.fruitless = await ledger.fruitless()
     is_open, attempts, is_suspect = [], [], []

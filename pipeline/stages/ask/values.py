@@ -1,4 +1,4 @@
-"""The values of asking: a channel per API, and the context: clock, chance, and the stop request."""
+"""Values for asking: a channel per API, and the context of clock, chance and stop request."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ class RequestSender(Protocol):
     """Sends one request; implemented by `transport.client.Client`."""
 
     async def token(self) -> Token | None:
-        """The token for the next request; None under mutual TLS."""
+        """Return the token for the next request; None under mutual TLS."""
 
     async def renew(self, rejected: Token) -> Token:
-        """The token to use after a 401 for `rejected`."""
+        """Return the token to use after a 401 for `rejected`."""
 
     async def send(
         self,
@@ -42,7 +42,7 @@ class RequestSender(Protocol):
         token: Token | None = None,
         may_leave: Callable[[], bool] | None = None,
     ) -> httpx.Response:
-        """Send, and return the complete response (NetworkFailure); `may_leave` is called once connected."""
+        """Send and return the complete response (or NetworkFailure); `may_leave` is called once connected."""
 
     async def drop_connections(self) -> None:
         """Stop using all open connections."""
@@ -50,7 +50,7 @@ class RequestSender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApiChannel:
-    """One API, its connection, and the limits on it."""
+    """One API, its connection and its limits."""
 
     api: Api
     sender: RequestSender
@@ -60,19 +60,19 @@ class ApiChannel:
     concurrency: ConcurrencyLimit
     quota: CapCount | None
     in_flight_max: int
-    """The limit in flight of all processes together; `concurrency` has this one's."""
+    """The limit in flight of all processes together; `concurrency` has this process's."""
     attempts_max: int
     deadline_s: float
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
     slow_s: float = SLOW_S
-    """A responder that takes longer counts as slow."""
+    """Seconds after which a responder counts as slow."""
     requester: str | None = None
     """The authorisation number in our certificate, if the server identifies us by one."""
     stays: bool = False
     """True if the share is kept after the last question, for the next file."""
     unreachable: PrecheckError | None = None
-    """Why no connection could be made: it ends the asking of this API only."""
+    """Why no connection could be made; it ends the asking of this API only."""
 
 
 class Closure(NamedTuple):
@@ -84,22 +84,22 @@ class Closure(NamedTuple):
 
 @dataclass(slots=True)
 class AskingTally:
-    """The counts of a run so far; the progress display reads it during the run."""
+    """The counts of a run so far; the progress display reads them during the run."""
 
     check_count: int = 0
     done_count: int = 0
     settled_count: int = 0
     """Questions settled before asking, by an earlier answer or a limit."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    """Outcomes of the others."""
+    """Outcomes of the other questions."""
     is_asking: bool = False
-    """True while questions are asked, until the channels close: a stop then waits for replies."""
+    """True from the first question until the channels close: a stop then waits for replies."""
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
-    """Set when no request is in flight any more after a stop."""
+    """Set after a stop once no request is in flight."""
     answered_before: Counter[ApiName] = field(default_factory=Counter)
     reused: Counter[ApiName] = field(default_factory=Counter)
-    """Answers from earlier runs of other folders."""
+    """Answers reused from runs in other folders."""
     answered: Counter[ApiName] = field(default_factory=Counter)
     """Questions that this process settled for good."""
     elsewhere: Counter[ApiName] = field(default_factory=Counter)
@@ -132,7 +132,7 @@ class AnswerSink(Protocol):
 
 
 class AnswerBuffer:
-    """The answers so far, packed into frames, because tuples take twice the memory."""
+    """The answers so far, packed into frames because tuples take twice the memory."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -165,7 +165,7 @@ _LOOSE_MAX = 1_024
 
 
 class AskingObserver(Protocol):
-    """Follows any number of askings, one after the other."""
+    """Follows any number of askings in succession."""
 
     def asking(
         self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally
@@ -205,7 +205,7 @@ UNOBSERVED = Observers()
 
 @dataclass(frozen=True, slots=True)
 class AskingContext:
-    """The context of asking: clock, chance, the tally to fill, and the stop request."""
+    """The context of asking: clock, chance, the tally to fill and the stop request."""
 
     now: Callable[[], datetime]
     clock: Callable[[], float]  # monotonic seconds

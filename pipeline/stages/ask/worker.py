@@ -1,4 +1,4 @@
-"""Ask the questions of one API: workers take questions and bring answers."""
+"""Ask the questions of one API with workers that take questions and return answers."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -30,9 +30,9 @@ from schemas.problem import ProblemCode
 from schemas.strict import timestamp
 
 DOUBT_INTERVAL_S = 0.1
-"""How often to check whether failures have become an outage."""
+"""How often to check whether failures have become an outage, in seconds."""
 LOOK_INTERVAL_S = 1.0
-"""How often an idle process checks whether others have released questions."""
+"""How often an idle process checks for questions that others have released, in seconds."""
 
 
 @dataclass(slots=True)
@@ -44,15 +44,15 @@ class WorkerContext:
     answers: AnswerSink = field(default_factory=AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
     counted_ahead_s: dict[ApiName, float] = field(default_factory=dict)
-    """How far each server is ahead of us, by agreeing replies; its cap is counted by that."""
+    """Seconds that each server is ahead of us by agreeing replies; its cap is counted by its time."""
     ended_by: PrecheckError | None = None
     open_apis: set[ApiName] = field(default_factory=set)
-    """APIs that are being asked or will be, and have not ended."""
+    """APIs that are being asked or will be."""
     all_left: anyio.Event = field(default_factory=anyio.Event)
     """Set for good once no API is open."""
 
     def leave(self, api: ApiName) -> None:
-        """Stop asking this API; after an error, and once the others are done, end all waits."""
+        """Stop asking this API; after an error, end all waits once the other APIs are done."""
         self.open_apis.discard(api)
         if not self.open_apis:
             self.all_left.set()
@@ -62,20 +62,20 @@ class WorkerContext:
 
 @dataclass(slots=True)
 class QuestionInProgress:
-    """A question in progress."""
+    """A question that a worker has taken."""
 
     question: Question
     hold: ChunkLease
     sent_count: int
-    """Its requests, including those of earlier runs."""
+    """Number of its requests, including earlier runs."""
     event: Follow
     """Called with its events."""
     tries: int = 0
-    """Its requests in this run that count as attempts."""
+    """Number of its requests in this run that count as attempts."""
     streak: int | None = None
-    """The server's streak of failures that includes its latest reply, or None."""
+    """Number of the server's streak of failures that includes its latest reply, or None."""
     in_doubt: bool = False
-    """True if its attempts are used up, and the server may have been down all the time."""
+    """True if its attempts are used up and the server may have been down all the time."""
     token_renewed: bool = False
     useless: UselessReply | None = None
     """The result of its latest request."""
@@ -86,7 +86,7 @@ class QuestionInProgress:
         return self.question.check
 
     def answer(self, state: AnswerState, code: str) -> Answer:
-        """The answer of a question that no server answered."""
+        """Return the answer for a question that no server answered."""
         return Answer(self.check.check, state, code, None, None, None, self.sent_count)
 
 
@@ -154,7 +154,7 @@ class ApiAsker:
                     await self._run.all_left.wait()
 
     def _may_look(self) -> bool:
-        """True if it may look for more: only while another API is asked, as the last one ends the asking."""
+        """True if it may look for more; not for the last API, which ends the asking."""
         return self._takes_more and self._run.ended_by is None and not self._run.all_left.is_set()
 
     async def _rejoin(self) -> bool:
@@ -167,11 +167,11 @@ class ApiAsker:
 
     @contextmanager
     def _ended_by_error(self) -> Iterator[None]:
-        """Let an error end this API, and the run once the others are done."""
+        """Let an error end this API, and the run once the other APIs are done."""
         try:
             yield
         except PrecheckError as error:
-            # Every row of this API would end so; and of the others too, if the ledger failed.
+            # Every row of this API would end like this; if the ledger failed, the other APIs' rows too.
             self._run.ended_by = self._run.ended_by or error
             self._run.leave(self._channel.api.name)
             if not self._world.stop.is_set():
@@ -194,7 +194,7 @@ class ApiAsker:
             self._feed.lose(task.hold)
 
     async def _keep(self, task: QuestionInProgress, answer: Answer | None) -> None:
-        """Keep an answer, if there is one: the question may be postponed, or the run stopped."""
+        """Keep an answer if there is one; else the question is postponed or the run stopped."""
         if answer is None:
             return
         self._run.answers.add(answer)
@@ -226,7 +226,7 @@ class ApiAsker:
             case True:
                 task.in_doubt, task.tries = False, 0
                 return await self._exchange(task)
-            case None if self._exchanging_count:  # their replies will decide
+            case None if self._exchanging_count:  # replies in flight will decide
                 self._postponed.append(task)
                 await anyio.sleep(DOUBT_INTERVAL_S)
                 return None
@@ -234,7 +234,7 @@ class ApiAsker:
                 return task.answer(AnswerState.UNANSWERED, task.useless.code)
 
     async def _exchange(self, task: QuestionInProgress) -> Answer | None:
-        """Send a question, repeatedly if that may help, until it has an answer or never will."""
+        """Send a question, again if that may help, until it has an answer or never will."""
         self._exchanging_count += 1
         try:
             return await self._send_until_answered(task)
@@ -242,7 +242,7 @@ class ApiAsker:
             self._exchanging_count -= 1
 
     async def _send_until_answered(self, task: QuestionInProgress) -> Answer | None:
-        """As `_exchange`; a question asked during a possible outage is kept in doubt."""
+        """Do as `_exchange`; a question asked during a possible outage stays in doubt."""
         while task.tries < self._channel.attempts_max:
             await self._channel.sender.token()  # waits for the identity provider outside any slot
             if not await self._feed.renewed(task.hold):
@@ -273,7 +273,7 @@ class ApiAsker:
         return task.answer(AnswerState.UNANSWERED, task.useless.code)
 
     def _left(self, task: QuestionInProgress) -> Answer | None:
-        """The answer of a question that may not be sent in this run; None if other processes may ask it."""
+        """Return the answer for a question that may not be sent in this run; None if others may ask it."""
         if self._gate.closed is None or self._feed.is_shared:
             return None
         return task.answer(*self._gate.closed)
@@ -323,8 +323,8 @@ class ApiAsker:
         """Record the intent of a request; its question may have come in another chunk meanwhile.
 
         Raises:
-            LeaseLostError: its chunk was lost while it waited.
-            CapSpentError, PrecheckError: as the ledger's.
+            LeaseLostError: another process has taken its chunk meanwhile.
+            CapSpentError, PrecheckError: from the ledger.
         """
         if not self._feed.has(task.hold):
             raise LeaseLostError
@@ -382,10 +382,10 @@ class ApiAsker:
         self._gate.close(AnswerState.DEFERRED, OwnCode.TURNED_AWAY)
         self._world.tally.closed[self._channel.api.name] = reason.messages[0]
         if not self._admission.has_answered:
-            self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
+            self._run.ended_by = self._run.ended_by or reason  # raised once the other APIs are done
 
     async def _again(self, task: QuestionInProgress) -> bool:
-        """True if the question is to be sent again, after the wait that its last reply requests."""
+        """Wait as the last reply requests; return true if the question must be sent again."""
         assert task.useless is not None
         match task.useless.decision:
             case EndRun(error):
@@ -411,13 +411,13 @@ class ApiAsker:
 
     @contextmanager
     def _in_flight(self, check: Check) -> Iterator[None]:
-        """Count a request as in flight, from its intent to its recorded reply; its place is already taken."""
+        """Count a request as in flight from its intent to its recorded reply; its place is already taken."""
         tally = self._world.tally
         tally.in_flight_count += 1
         try:
             yield
         except PrecheckError:
-            self._gate.withdraw(check)  # it was not sent, or its reply arrived
+            self._gate.withdraw(check)  # the request was not sent, or has its reply
             raise
         finally:
             tally.in_flight_count -= 1
@@ -447,7 +447,7 @@ class ApiAsker:
         return response
 
     async def _require_its_day(self, quota: CapCount, received: datetime) -> None:
-        """EndRun if the cap is counted by a different day from the server's; answers are kept."""
+        """Raise EndRun if the cap is counted by a different day from the server's; answers are kept."""
         api = self._channel.api.name
         ahead_s = self._run.clocks.agreed_ahead_s(api)
         if ahead_s is None:
@@ -466,7 +466,7 @@ class ApiAsker:
 
 
 def _cost_of(useless: UselessReply) -> float:
-    """The cost of a retry after this reply in the run's budget."""
+    """Return what a retry after this reply costs in the run's budget."""
     if useless.needs_fresh:
         return 0  # the API's own refusals must not be repeated in every run
     # A silent bank delays the caller for seconds each time.

@@ -16,7 +16,7 @@ from pipeline.stages.read.tables import read_table
 __all__ = ["Packing", "PaymentSource", "ReadingArguments", "read", "read_written"]
 
 
-def read(  # noqa: PLR0913 (what the command line says of a file)
+def read(  # noqa: PLR0913 (the options of a file)
     path: Path,
     *,
     mapping: Mapping[str, str],
@@ -36,9 +36,9 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
         mapping: From `--map FIELD=HEADER`.
         encoding: The encoding of a CSV file; None means UTF-8.
         sheet: The sheet of a workbook; None means the only one that has data.
-        decided: The `decision` of an earlier reading of the same columns: fewer rows must not change it.
-        format_choice: Of its format.
-        country: Of all accounts that are no IBAN, two letters; None: each account's signs show it.
+        decided: The `decision` of an earlier reading of the same columns, which fewer rows must not change.
+        format_choice: The user's choice of format.
+        country: Two-letter country of all accounts other than IBANs; None: signs show each account's.
 
     Raises:
         InputError: the file cannot be read as payments.
@@ -69,5 +69,5 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
 def read_written(
     data: bytes, file_format: TabularFormat, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
-    """Read a file that is being written, before it has its name; otherwise as `read`."""
+    """Read a file that is being written, before it has its final name; otherwise as `read`."""
     return read_table(data, file_format, arguments._replace(is_ours=True), where=where)

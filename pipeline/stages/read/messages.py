@@ -1,4 +1,4 @@
-"""Read a message into payments: the format has the position of each field and the stated totals."""
+"""Read a message into payments; its format gives the position of each field and the totals."""
 
 import polars as pl
 
@@ -64,7 +64,7 @@ def read_message(
 
 
 def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.DataFrame:
-    """The canonical fields and `defect`, also of accounts that are not British.
+    """Add the `defect` of accounts that are not British to the canonical fields.
 
     Raises:
         InputError: no sign shows the country of any account.
@@ -80,19 +80,19 @@ def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.Da
 
 
 def _dialect(message: Message, file_format: MessageFormat) -> Dialect:
-    """The encoding, if the file does not declare it."""
+    """Return the dialect: the encoding, if the file does not declare it."""
     is_stated = "encoding" in file_format.OPTIONS
     return Dialect(encoding=message.facts["encoding"]) if is_stated else Dialect()
 
 
 def _own_layout(file_format: MessageFormat, arguments: ReadingArguments) -> BankLayout | None:
-    """The user's layout, for later commands, whatever the configuration has by then."""
+    """Return the user's layout, so that later commands do not depend on the configuration."""
     is_own = file_format.NAME in arguments.format_choice.layouts
     return file_format.layout if is_own and isinstance(file_format, LayoutFormat) else None
 
 
 def _original(message: Message, payments: pl.DataFrame) -> pl.DataFrame:
-    """The columns before the outcome in the outcome file: canonical fields and position."""
+    """Return the columns before the outcome in the outcome file: canonical fields and position."""
     return payments.select(FIELDS).with_columns(
         message.locations["batch"].alias(BATCH),
         message.locations["line"].cast(pl.String).alias(LINE),
@@ -101,13 +101,13 @@ def _original(message: Message, payments: pl.DataFrame) -> pl.DataFrame:
 
 
 def batches_in(original: pl.DataFrame) -> pl.Series | None:
-    """The batch of each payment in a message, from its outcome file; None for other files."""
+    """Return the batch of each payment in a message, from its outcome file; None for other files."""
     is_of_a_message = original.columns == [*FIELDS, BATCH, LINE, LOCATION]
     return original[BATCH] if is_of_a_message else None
 
 
 def _readings(message: Message, file_format: MessageFormat) -> list[ColumnReading]:
-    """How each field of the file was read."""
+    """Report how each field of the file was read."""
     return [
         ColumnReading(
             header=_recorded(file_format.ORIGINS.get(field, "")),
@@ -125,7 +125,7 @@ def _recorded(origin: Sentence | str) -> str:
 
 
 def _positions(message: Message) -> RowPositions | None:
-    """Positions by batch and payment in a document, by line in other files."""
+    """Return positions: batch and payment in a document, lines in other files."""
     if message.levels.is_empty():
         return lines_at(message.locations["line"])
     return batches_of(message.locations["level"])

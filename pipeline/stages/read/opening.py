@@ -1,6 +1,6 @@
-"""Open a payment file: its bytes are read once, so that the hashed bytes are the parsed ones.
+"""Open a payment file and read its bytes once, so that the hashed bytes are the parsed ones.
 
-If a child reads the file, it does both, and this process never holds it.
+If a child process reads the file, it does both, and this process never holds the file.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from pipeline.wording import Sentence
 FILE_BYTES_MAX = 8 * 1024**3
 
 _UNPACKED_TWICE = 2
-"""Memory per unpacked byte: the pieces, and the whole."""
+"""Memory per unpacked byte: for the pieces and for the whole."""
 _PACKED_SUFFIXES = (".gz", ".zip")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
@@ -34,10 +34,10 @@ class OpenedFile(NamedTuple):
     """The contents of a file."""
 
     content: bytes | Message
-    """The unpacked bytes; a message if a child has read the file."""
+    """The unpacked bytes; a message if a child process has read the file."""
     entry: Entry
     packed: tuple[Packing, FileIdentity] | None
-    """Its compression, and the identity of the compressed file; None if it is not compressed."""
+    """The compression, and the identity of the compressed file; None if it is not compressed."""
 
 
 def identity_of(data: bytes) -> FileIdentity:
@@ -46,13 +46,13 @@ def identity_of(data: bytes) -> FileIdentity:
 
 
 def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) -> OpenedFile:
-    """The unpacked bytes of a file, and their format.
+    """Read and unpack a file, and find its format.
 
     Args:
         path: The file.
         arguments: How to read it.
-        with_bytes: True if the bytes are needed; otherwise a child may read the file, to hold it in memory
-        once.
+        with_bytes: True if the bytes are needed; otherwise a child process may read the file, so that memory
+        holds it once.
 
     Raises:
         InputError: it cannot be read, or holds no payments.
@@ -75,7 +75,7 @@ def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) 
 
 
 def _unpacked(path: Path, compression: Compression, arguments: ReadingArguments) -> OpenedFile:
-    """Contents of a compressed file, under the limits of plain files."""
+    """Return the contents of a compressed file, under the limits of plain files."""
     where, memory_bytes = path.name, memory_max_bytes()
     with _file(path) as file, _as_input_errors(path):
         refuse_too_large(_size(file), per_byte=1, where=where)
@@ -94,7 +94,7 @@ def _unpacked(path: Path, compression: Compression, arguments: ReadingArguments)
 
 
 def _name_of(path: Path, found: UnpackedFile) -> PurePath:
-    """Name of a compressed file's contents: its own, with the suffix in the ZIP, which is untrusted text."""
+    """Name the contents of a compressed file: its own name with the suffix from the ZIP, untrusted text."""
     own = path.stem if path.suffix.lower() in _PACKED_SUFFIXES else path.name
     suffix = PurePath(found.member or own).suffix
     if PurePath(own).suffix.lower() == suffix.lower() or not _SUFFIX.fullmatch(suffix):
@@ -138,7 +138,7 @@ def _head_of(path: Path) -> bytes:
 
 @contextmanager
 def _file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is not too large, open for reading."""
+    """Open a file for reading if it is not too large."""
     with _as_input_errors(path):
         opened_file = path.open("rb")
     with opened_file as file:
@@ -151,7 +151,7 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _as_input_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the system into errors about the file."""
+    """Turn system errors into errors about the file."""
     try:
         yield
     except (OSError, ValueError) as error:

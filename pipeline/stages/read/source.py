@@ -1,4 +1,4 @@
-"""A payment file as read, and the arguments of reading it."""
+"""A payment file after reading, and the arguments of reading it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -25,65 +25,65 @@ class Packing(NamedTuple):
 
 
 class ReadingArguments(NamedTuple):
-    """The arguments of reading: the user's choices and the program's own findings."""
+    """The arguments of reading: the user's choices and what the program found."""
 
     mapping: Mapping[str, str]
     """Field -> header, from the user."""
     encoding: str | None = None
     sheet: str | None = None
     decided: Mapping[str, str] | None = None
-    """The `decision` of an earlier reading of the same columns: fewer rows must not decide again."""
+    """The `decision` of an earlier reading of the same columns, which fewer rows must not change."""
     is_ours: bool = False
     """True if this program wrote the file: every row below its header line is a payment."""
     format_choice: FormatChoice = ANY_FORMAT
     country: str | None = None
-    """Country of all accounts without an IBAN, by the user or the profile."""
+    """Country of all accounts without an IBAN, from the user or the profile."""
 
     @property
     def is_of_a_table(self) -> bool:
-        """True if only a table can be meant."""
+        """True if the file can only be a table."""
         return self.is_ours or bool(self.mapping)
 
     @property
     def options(self) -> ReadingOptions:
-        """The options that concern the format of the file."""
+        """The options for the format of the file."""
         return ReadingOptions(None if self.is_ours else self.mapping, self.encoding, self.sheet)
 
 
 class PaymentSource(NamedTuple):
-    """A payment file as read."""
+    """A payment file after reading."""
 
     payments: Payments
     """`frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1."""
     original: Original
-    """The columns of the file, unchanged and in order, without the outcome columns of an earlier run; the
-    same height.
+    """The columns of the file, unchanged and in order, without outcome columns of an earlier run; same
+    height.
     """
     columns: tuple[ColumnReading, ...]
     """How each header was read, in file order."""
     decision: Mapping[str, str]
     """The column of each field, in `--map` notation by position: the `decided` of a later `read`."""
     notes: tuple[Sentence, ...]
-    """Notes on decisions about columns, for people."""
+    """Notes for people on how columns were chosen."""
     format: str
     """The name of the format."""
     layout: BankLayout | None
-    """Section of a user's layout."""
+    """The user's layout, if the file has one."""
     outcome_format: str
-    """The default format of outcomes: that of the input, if it can be written."""
+    """The default format of outcomes: the input's, if it can be written."""
     dialect: Dialect
     """The dialect of the file."""
     sha256: str
-    """SHA-256 of the file, as hexadecimal digits."""
+    """SHA-256 of the file in hexadecimal."""
     byte_count: int
     extra_column_count: int
-    """The number of columns, at the end, with cells of rows that were too long."""
+    """Number of columns at the end that hold cells of rows that were too long."""
     earlier: pl.DataFrame
-    """The outcome columns of an earlier run in the file; the same height, or without columns."""
+    """The outcome columns of an earlier run in the file; same height, or no columns."""
     positions: RowPositions | None
     """The positions of payments in the file; None if the format has no lines."""
     not_payments: list[NotPayment]
-    """Rows of the table that are not payments: repeated headers, totals, the author."""
+    """Rows of the table that are not payments, such as repeated headers or totals."""
 
     packing: Packing | None = None
     """How the file was compressed."""
@@ -94,7 +94,7 @@ class PaymentSource(NamedTuple):
 
     @property
     def read_as(self) -> dict[str, str]:
-        """Header -> field; a position in a message may serve several fields."""
+        """Return header -> field; a position in a message may serve several fields."""
         fields: dict[str, list[str]] = {}
         for reading in self.columns:
             if reading.field is not None:

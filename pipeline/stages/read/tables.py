@@ -1,4 +1,4 @@
-"""Read a table into payments: assign columns to fields, drop rows that are not payments, clean cells."""
+"""Read a table into payments: assign columns to fields, drop rows that are not payments and clean cells."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -103,7 +103,7 @@ def read_table(
 
 
 def _kind_of(payments: pl.DataFrame, original: pl.DataFrame) -> list[Sentence]:
-    """What the rows are, if not payments."""
+    """Return what the rows are, if not payments."""
     is_list = is_list_of_payees(Payments(payments), Original(original))
     return [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list else []
 
@@ -135,14 +135,14 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
     """Refuse a header that polars would treat as a pattern of headers.
 
     Raises:
-        InputError: a header is one.
+        InputError: a header looks like a pattern.
     """
     for position, header in enumerate(headers, start=1):
         if header.startswith("^") and header.endswith("$"):
             raise InputError(Sentence("stages.header_column_starts", where=where, position=position))
 
 
-def _payments(  # noqa: PLR0913, PLR0917 (all that is known of the file)
+def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     original: pl.DataFrame,
     table: Table,
     columns: Columns,
@@ -150,9 +150,9 @@ def _payments(  # noqa: PLR0913, PLR0917 (all that is known of the file)
     where: str,
     whole: Collection[str],
 ) -> tuple[pl.DataFrame, bool, tuple[Sentence, ...]]:
-    """Returns `frames.PAYMENTS`, True if nothing shows the country of any account, and notes.
+    """Return `frames.PAYMENTS`, true if nothing shows the country of any account, and notes.
 
-    `whole` has the headers of columns known to be without placeholders.
+    `whole` has the headers of columns without placeholders.
     """
 
     def column(header: str, field: str) -> pl.Series:
@@ -203,7 +203,7 @@ def _payments(  # noqa: PLR0913, PLR0917 (all that is known of the file)
 
 
 def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str]]:
-    """Columns without placeholder cells for account, BIC and LEI, and the headers that had none."""
+    """Empty the placeholder cells of accounts, BICs and LEIs; also return the headers without any."""
     some = [
         cells[header]
         for header in cells.columns
@@ -215,7 +215,7 @@ def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[
 
 
 def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
-    """A note on cells that were read as empty, if there are any."""
+    """Return a note on cells that were read as empty, if there are any."""
     fields = [
         Sentence("stages.field_and_number", field=Sentence(f"field.{field}"), number=count)
         for field, count in counts.items()
@@ -225,7 +225,7 @@ def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
 
 
 def _direct_debits(original: pl.DataFrame) -> pl.Series:
-    """The defect of rows whose transaction code means direct debit; none without such a column."""
+    """Return the defect of rows whose transaction code means direct debit."""
     header = transaction_code(original.columns)
     if header is None or original[header].dtype != pl.String:
         return pl.Series([], dtype=pl.String)
@@ -234,13 +234,13 @@ def _direct_debits(original: pl.DataFrame) -> pl.Series:
 
 
 def _amounts_in(table: Table, columns: Columns) -> tuple[str, ...]:
-    """The columns of amounts that are numbers in a workbook: they are written as numbers again."""
+    """Return the amount columns that are numbers in a workbook, to write them as numbers again."""
     amounts = {header for parts in columns.sources.get("amount", ()) for header in parts}
     return tuple(header for header in table.dialect.numbers if header in amounts)
 
 
 def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
-    """Notes on payments with cells missing or too many at the end."""
+    """Yield notes on payments with missing or extra cells at the end."""
     found = {"stages.cells_missing": table.ragged.short, "stages.cells_too_many": table.ragged.long}
     for key, rows in found.items():
         if count := sum(row < row_count for row in rows):
@@ -248,7 +248,7 @@ def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
-    """The columns without one that is headed as BICs but holds none, unless the user mapped it."""
+    """Drop a column headed as BICs that holds none, unless the user mapped it."""
     is_stated = any(reading.field == "bic" and reading.how == rule_of("map") for reading in columns.readings)
     if is_stated or "bic" not in columns.sources:
         return columns
@@ -265,7 +265,7 @@ def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str
 
 
 def _text(column: pl.Series, field: str, where: str) -> pl.Series:
-    """A column as stripped text, null where blank.
+    """Return a column as stripped text, null if blank.
 
     Raises:
         InputError: the type of the column cannot hold this field.
@@ -301,7 +301,7 @@ def _advice(column: pl.Series, field: str) -> Sentence:
 
 
 def _joined(parts: Sequence[pl.Series]) -> pl.Series:
-    """The parts of a name with blanks between them; null if all are absent."""
+    """Join the parts of a name with blanks; null if all are absent."""
     if len(parts) == 1:
         return parts[0]
     names = pl.select(pl.concat_str(parts, separator=" ", ignore_nulls=True)).to_series().str.strip_chars()
@@ -313,7 +313,7 @@ def _first_filled(alternatives: Sequence[pl.Series]) -> pl.Series:
 
 
 def _filled_up(currency: pl.Series | None, default: str, amount: pl.Series) -> pl.Series:
-    """The currency of every amount: its own, or that of the header."""
+    """Return the currency of every amount: its own, or else the header's."""
     of_header = pl.select(pl.when(amount.is_not_null()).then(pl.lit(default))).to_series()
     return of_header if currency is None else pl.select(pl.coalesce(currency, of_header)).to_series()
 
@@ -327,7 +327,7 @@ def _without_guard(column: pl.Series) -> pl.Series:
 
 
 def _with_blank_rows(defects: pl.Series, payments: pl.DataFrame, original: pl.DataFrame) -> pl.Series:
-    """The defects, with rows marked as blank if no cell has text."""
+    """Mark rows as blank if no cell has text."""
     without_fields = payments.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if not without_fields.any():
         return defects

@@ -1,7 +1,7 @@
-"""Stores in PostgreSQL, shared by any number of machines: the ledger, its questions, and their claims.
+"""Stores in PostgreSQL, shared by any number of machines: ledger, questions and leases.
 
-Only this package imports psycopg, which the extra `postgres` installs, and only when a store is opened, so a
-configuration can name a ledger without the extra. The package is a `StoreKind`.
+Only this package imports psycopg (extra `postgres`), and only when it opens a store, so a configuration can
+name a ledger without the extra. The package itself is a `StoreKind`.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""The address of a ledger in PostgreSQL, and what it must not contain."""
+"""The address of a ledger in PostgreSQL: its parts, and its rules."""
 
 import re
 from collections.abc import Mapping
@@ -17,38 +17,38 @@ _SAFE_MODE = "verify-full"
 
 
 class LedgerAddress(NamedTuple):
-    """The address of a ledger, and its user; without secrets."""
+    """The address of a ledger, with the user but without secrets."""
 
     url: str  # as in the configuration
     host: str  # a name, an IP address, or the folder of a Unix socket
     port: int
-    user: str | None  # None: decided by libpq, from PGUSER or the system's user
+    user: str | None  # None: chosen by libpq, from PGUSER or the name of the system's user
     database: str
-    options: Mapping[str, str]  # further parameters of libpq, sslmode included
+    options: Mapping[str, str]  # further parameters of libpq, including sslmode
 
     @property
     def place(self) -> str:
-        """Host and port, for a sentence."""
+        """Host and port, as named in sentences."""
         return f"{self.host}:{self.port}"
 
     def parameters(self) -> dict[str, str | int]:
-        """Connection parameters of libpq; a password comes from PGPASSFILE or PGPASSWORD."""
+        """Connection parameters for libpq, which takes a password from PGPASSFILE or PGPASSWORD."""
         user = {} if self.user is None else {"user": self.user}
         return {"host": self.host, "port": self.port, "dbname": self.database, **user, **self.options}
 
 
 def parsed(url: str) -> LedgerAddress:
-    """Read an address.
+    """Parse an address.
 
     Raises:
-        WrongValueError: it is invalid, contains a password, or would trust an unverified server. The sentence
-        says what to do, and quotes nothing.
+        WrongValueError: the address is invalid, contains a password, or would trust an unverified server. The
+    sentence says what to do, and quotes no part of the address.
     """
     try:
         parts = urlsplit(url)
         port = PORT if parts.port is None else parts.port
     except ValueError:
-        # The library's message would quote the address, and with it a misplaced password.
+        # The library's message would quote the address, including any misplaced password.
         raise WrongValueError(Sentence("config.no_address", form=_FORM)) from None
     if parts.scheme not in {"postgresql", "postgres"} or re.search(r"[^!-~]", url) or parts.fragment:
         raise WrongValueError(Sentence("config.no_address", form=_FORM))
@@ -67,17 +67,17 @@ def parsed(url: str) -> LedgerAddress:
 
 
 def _proved(host: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """The options, with verification of the server unless the connection stays on this machine."""
+    """Return the options, with server verification added unless the connection stays on this machine."""
     if _is_here(host):
         return options
     if options.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
         raise WrongValueError(Sentence("config.ledger_sslmode", mode=_SAFE_MODE))
-    # libpq looks for a file in the user's home, unless it is set to use the system's authorities.
+    # Without this setting, libpq would look for a file of authorities in the user's home.
     return {"sslrootcert": "system", **options, "sslmode": _SAFE_MODE}
 
 
 def _is_here(host: str) -> bool:
-    """True if a host is this machine: a Unix socket, or the loopback address."""
+    """True if the host is this machine: a Unix socket, or the loopback address."""
     if host.startswith("/") or host == "localhost":
         return True
     try:

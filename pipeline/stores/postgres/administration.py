@@ -1,4 +1,4 @@
-"""Tasks of a ledger's owner: create it, grant access, close a run, erase names."""
+"""Tasks for a ledger's owner: create it, grant access, close a run, erase names."""
 
 from typing import Self
 from uuid import UUID
@@ -29,7 +29,7 @@ _ERASE = "SELECT precheck.erase_names(%s, %s)"
 
 
 class PostgresCare:
-    """A ledger for its owner and its operator; a `StoreCare`."""
+    """A ledger as its owner or operator uses it; a `StoreCare`."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
         self._database = Database(address, clocks, user=user)
@@ -63,7 +63,7 @@ class PostgresCare:
         return is_new
 
     def rekey(self, secret: SecretStr, new_secret: SecretStr) -> None:
-        """Replace the user's key of the ledger."""
+        """Replace the user's key of this ledger."""
         wrapped = opened_keys(self._database, secret).wrapped(new_secret)
         self._database.run(lambda db: db.execute(_REKEY, wrapped))
 
@@ -77,21 +77,21 @@ class PostgresCare:
         return findings(self._database, is_restored=is_restored)
 
     def state(self) -> StoreState:
-        """The activity in the ledger."""
+        """Return the current activity in the ledger."""
         return self._database.run(state_of)
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
         """See `StoreCare.purge_names`.
 
-        Erased names disappear from the tables at once, and from the database's files with the next vacuum;
-        backups and archived logs still have them for as long as they are kept.
+        Erased names disappear from the tables at once, and from the database's files at the next vacuum.
+        Backups and archived logs still contain them.
         """
         found = self._database.run(lambda db: db.execute(_ERASE, (run_id, answers_before)).fetchone())
         return 0 if found is None else int(found[0])
 
 
 def _require_owner(db: psycopg.Connection, place: str) -> None:
-    """Refuse a role that can neither create a ledger here nor use the existing one."""
+    """Refuse a role that can neither create a ledger here nor owns the existing one."""
     row = db.execute(_WHO).fetchone()
     assert row is not None
     role, name, owner_of_database, may_create, owner, may_use = row
@@ -113,7 +113,7 @@ def _require_owner(db: psycopg.Connection, place: str) -> None:
 
 def _create(db: psycopg.Connection, secret: SecretStr) -> bool:
     with db.transaction():
-        # Two processes may create it at the same time: the second one finds it.
+        # Two processes may create it at the same time: the second one finds it existing.
         db.execute("SELECT pg_advisory_xact_lock(hashtext('precheck'))")
         [is_there] = db.execute(_IS_THERE).fetchone() or (False,)
         if is_there:

@@ -1,6 +1,6 @@
-"""A connection to PostgreSQL that reconnects after a loss, within a time limit.
+"""A connection to PostgreSQL that reconnects after it is lost, within a time limit.
 
-Work on it must be idempotent: a connection may be lost between COMMIT and its reply.
+Work on it must be idempotent, because the connection may be lost between COMMIT and its reply.
 """
 
 import os
@@ -24,10 +24,10 @@ from pipeline.wording import Sentence
 from schemas.strict import timestamp
 
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""Waits between two attempts to connect; the last one is repeated."""
+"""Pauses between attempts to connect; the last one is repeated."""
 _CONNECTING = {
     "autocommit": True,
-    "prepare_threshold": 0,  # each statement here is used again
+    "prepare_threshold": 0,  # each statement here is used again and again
     "connect_timeout": 5,
     "client_encoding": "utf8",
     "application_name": "precheck",
@@ -38,11 +38,11 @@ _CONNECTING = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-# Commits survive a power loss; a process that was stopped inside a transaction does not delay the others; a
-# lock held longer by another session counts as an unavailable server.
+# Commits survive a power loss. A process that was stopped inside a transaction does not block the others.
+# A lock that another session holds for longer counts as an unavailable server.
 _SETTINGS = STATEMENTS["connection.settings"]
 _SYSTEM_TEXTS = {os.strerror(number): number for number in errorcode}
-"""A system error as libpq quotes it -> its errno, for translation."""
+"""The text of a system error, as libpq quotes it -> its errno, for translation."""
 _REFUSALS = {
     "root certificate file": Sentence("stores.no_authorities"),
     "password authentication failed": Sentence("stores.password_refused"),
@@ -56,7 +56,7 @@ _REFUSALS = {
     "does not support SSL": Sentence("stores.no_tls"),
     "permission denied for database": Sentence("stores.may_not_connect"),
 }
-"""Pattern in a message of libpq or the server before a connection exists -> problem, remedy."""
+"""Pattern in an error message of libpq or the server while connecting -> problem, remedy."""
 
 T = TypeVar("T")
 Work = Callable[[psycopg.Connection], T]
@@ -65,7 +65,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class _Outage:
-    """Connections of a process that wait for the server, and since when, to announce an outage once."""
+    """A process's connections that wait for the server, and since when, to announce an outage only once."""
 
     def __init__(self) -> None:
         self._since: dict[int, tuple[datetime, float]] = {}
@@ -73,7 +73,7 @@ class _Outage:
         self._lock = threading.Lock()
 
     def wait(self, connection: int, clocks: StoreClocks, place: str) -> tuple[datetime, float]:
-        """When a connection's wait began, and how long to wait; announces the first waiting connection."""
+        """Return since when a connection waits, and how long to wait; announce the first one that waits."""
         with self._lock:
             is_first = not self._since
             since, began = self._since.setdefault(connection, (clocks.now(), clocks.monotonic()))
@@ -88,7 +88,7 @@ class _Outage:
         return since, clocks.monotonic() - began
 
     def end(self, connection: int, clocks: StoreClocks, place: str) -> None:
-        """Record that a connection is back; announces the last waiting one."""
+        """Record that a connection is back; announce the end of the outage with the last one."""
         with self._lock:
             is_last = self._since.pop(connection, None) is not None and not self._since
         if is_last and clocks.wait_max_s > 0:
@@ -98,16 +98,16 @@ class _Outage:
             )
 
     def forget(self, connection: int) -> None:
-        """Record that a connection is closed, and no longer waits."""
+        """Record that a connection is closed and no longer waits."""
         with self._lock:
             self._since.pop(connection, None)
 
 
 class Database:
-    """One connection, for one piece of work at a time, from any thread. It connects at first use."""
+    """One connection, used by one piece of work at a time, from any thread; opened when first used."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
-        """Take the address, and the user, by default that of the address."""
+        """Take the address, and a user other than that of the address."""
         self.address = address
         self.clocks = clocks
         self._user = {} if user is None else {"user": user}
@@ -119,9 +119,9 @@ class Database:
         self._closing = threading.Event()
 
     def another(self) -> Self:
-        """A second connection to the same server."""
+        """Return a second connection to the same server."""
         twin = type(self)(self.address, self.clocks)
-        twin._user = self._user  # noqa: SLF001 (its own class)
+        twin._user = self._user  # noqa: SLF001 (same class)
         twin._outage = self._outage  # noqa: SLF001
         return twin
 
@@ -132,7 +132,7 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """End the connection, and every wait for one. Safe to call twice."""
+        """Close the connection, and end all waiting for one. Safe to call twice."""
         self._closing.set()
         self._outage.forget(id(self))
         with self._lock:
@@ -140,15 +140,15 @@ class Database:
 
     @property
     def is_connected(self) -> bool:
-        """True if a connection exists, as far as known."""
+        """True if there is a connection, as far as is known."""
         return self._connection is not None and not self._connection.closed
 
     def run(self, work: Work[T]) -> T:
-        """Run `work`, retrying until the server answers; it may run twice.
+        """Run `work`, retrying until the server answers; `work` may run twice.
 
         Raises:
             IncompleteError: the server stayed unavailable until the timeout.
-            ConfigurationError: it refuses access, or has no ledger of this version.
+            ConfigurationError: the server refuses access, or has no ledger of this version.
         """
         tries = 0
         while True:
@@ -176,11 +176,11 @@ class Database:
             if self._is_lost(error):
                 return None
             raise
-        except ConfigurationError:  # access refused; a later write will report it
+        except ConfigurationError:  # access refused, which a later write will report
             return None
 
     async def run_in_thread(self, work: Work[T]) -> T:
-        """As `run`; a cancelled task stops waiting, and whether its work was done is then unknown."""
+        """Like `run`, in a thread. If a task is cancelled, it is unknown whether its work was done."""
         return await anyio.to_thread.run_sync(self.run, work, abandon_on_cancel=True)
 
     def _connected(self) -> psycopg.Connection:
@@ -203,7 +203,7 @@ class Database:
         return self._connection
 
     def _is_lost(self, error: psycopg.Error) -> bool:
-        """True if the server went away or ended the connection; a doubtful connection is closed here."""
+        """True if the server is gone or ended the connection; a connection in doubt is closed here."""
         with self._lock:
             is_lost = (
                 isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
@@ -221,7 +221,7 @@ class Database:
             self._connection = None
 
     def _explained(self, error: psycopg.Error) -> Exception:
-        """The error with advice for the user, if the server's is known; otherwise itself, a bug of ours."""
+        """Return an error with advice for the user if the cause is known, or else the error itself, a bug."""
         match error:
             case errors.UndefinedTable() | errors.InvalidSchemaName():
                 return ConfigurationError(
@@ -239,7 +239,7 @@ class Database:
                 return error
 
     def has_forgotten(self) -> IncompleteError:
-        """The error for acknowledged data that the server has lost."""
+        """Return the error for acknowledged data that the server has lost."""
         return IncompleteError(
             Sentence("stores.ledger_s_database", place=self.address.place),
             advice=Sentence("stores.let_look_database"),

@@ -1,4 +1,4 @@
-"""Group commit to PostgreSQL: few statements for many tasks, guarded by the fences of their chunks."""
+"""Group commit to PostgreSQL: few statements for many tasks, each line guarded by its chunk's fence."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from pipeline.stores.values import ChunkLease
 
 
 class _FencedBatch(Batch[Line]):
-    """Lines that are written together, if allowed."""
+    """Lines to be written together, as far as the fences allow."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class _FencedBatch(Batch[Line]):
 
     @property
     def as_lines(self) -> WrittenLines:
-        """Its lines by kind."""
+        """The lines, sorted by kind."""
         lines = self.lines
         return WrittenLines(
             [line for line in lines if isinstance(line, IntentLine)],
@@ -40,12 +40,12 @@ class _FencedBatch(Batch[Line]):
 
 
 class FencedCommit(GroupCommit[Line, _FencedBatch]):
-    """The lines of one process for one run. A cancelled task stops waiting for the database."""
+    """Commits one process's lines for one run. A cancelled task stops waiting for the database."""
 
     is_shielded = False
 
     def __init__(self, database: Database, writer: LineWriter, lost: Callable[[ChunkLease], None]) -> None:
-        """Accept nothing yet; `lost` is called with each lease that another process has taken over."""
+        """Accept no lines yet; `lost` is called with each lease that another process has taken over."""
         super().__init__()
         self._database = database
         self._writer = writer
@@ -81,7 +81,7 @@ class FencedCommit(GroupCommit[Line, _FencedBatch]):
             self._lost(lease)
 
     def _write(self, db: psycopg.Connection, batch: _FencedBatch) -> None:
-        """Write the missing lines. Called again after a lost connection."""
+        """Write the missing lines; called again if the connection was lost."""
         lines = batch.as_lines
         if not batch.is_tried:
             batch.is_tried = True
@@ -90,5 +90,5 @@ class FencedCommit(GroupCommit[Line, _FencedBatch]):
         try:
             batch.refused = self._writer.write(db, self._writer.missing(db, lines))
         except psycopg.errors.UniqueViolation:
-            # The server had not noticed the lost connection, and was still working on the first try.
+            # The server had not noticed the lost connection, and was still executing the first attempt.
             batch.refused = self._writer.write(db, self._writer.missing(db, lines))

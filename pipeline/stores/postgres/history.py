@@ -1,4 +1,4 @@
-"""The history of a run's questions in the ledger, and the answers of its other runs."""
+"""Read the history of a run's questions in the ledger, and the answers of other runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ _LATEST = STATEMENTS["history.latest"]
 def known(
     db: psycopg.Connection, lines: RunLines, run: int, questions: Sequence[bytes]
 ) -> dict[bytes, QuestionHistory]:
-    """The history of these questions; one without a history is left out."""
+    """Return the history of these questions, without those that have none."""
     found: dict[bytes, QuestionHistory] = {}
     for start in range(0, len(questions), _AT_ONCE):
         some = list(questions[start : start + _AT_ONCE])
@@ -52,7 +52,7 @@ def known(
 
 
 def fruitless(db: psycopg.Connection, run: int) -> Mapping[bytes, FruitlessQuestion]:
-    """The open questions whose rounds ended with a reply about the question itself."""
+    """Return the open questions whose rounds ended with a reply about the question itself."""
     found: dict[bytes, FruitlessQuestion] = {}
     codes = [str(code) for code in ABOUT_THE_QUESTION]
     for question, code, attempt in db.cursor(binary=True).execute(_FRUITLESS, (run, codes, run)):
@@ -62,7 +62,7 @@ def fruitless(db: psycopg.Connection, run: int) -> Mapping[bytes, FruitlessQuest
 
 
 def counts(db: psycopg.Connection, run: int) -> LedgerCounts:
-    """Counts of a run's requests and answers."""
+    """Count a run's requests and answers."""
     row = db.cursor(binary=True).execute(_COUNTS, {"run": run}).fetchone()
     assert row is not None
     return LedgerCounts(*row)
@@ -71,7 +71,7 @@ def counts(db: psycopg.Connection, run: int) -> LedgerCounts:
 def earlier_answers(
     db: psycopg.Connection, keys: StoreKeys, run: StoredRun, questions: Sequence[bytes], not_before: str
 ) -> dict[str, list[FinalAnswer]]:
-    """As `SharedRun.earlier_answers`: a question has the same key in all runs of a ledger."""
+    """See `SharedRun.earlier_answers`; a question has the same key in all runs of a ledger."""
     found: dict[str, list[FinalAnswer]] = {}
     lines: dict[int, RunLines] = {}
     place = f"{db.info.host}:{db.info.port}"

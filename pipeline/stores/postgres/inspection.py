@@ -1,4 +1,4 @@
-"""The findings of `precheck ledger check` about a ledger and its server."""
+"""Check a ledger and its server, for `precheck ledger check`."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -22,12 +22,12 @@ _LATEST = "SELECT max(time) FROM (SELECT time FROM precheck.intent ORDER BY id D
 
 
 class ServerFacts(NamedTuple):
-    """The server of a ledger, and the permissions of this connection's role."""
+    """The ledger's server, and the permissions of this connection's role."""
 
     server_version: str
     has_fsync: bool
     has_full_page_writes: bool
-    synchronous_commit: str  # the server's setting; connections of this program switch it on if it is off
+    synchronous_commit: str  # the server's setting; our connections turn it on if it is off
     standby_count: int
     is_standby_synchronous: bool
     schema_version: int
@@ -35,21 +35,21 @@ class ServerFacts(NamedTuple):
     is_superuser: bool
     may_change_tables: bool
     may_delete: bool
-    surplus: tuple[str, ...]  # further permissions on tables, such as `UPDATE daily_cap.used`
+    surplus: tuple[str, ...]  # excessive permissions on tables, such as `UPDATE daily_cap.used`
     missing_triggers: frozenset[tuple[str, str]]  # (table, name)
     run_count: int
     unfinished_count: int
 
 
 class DoubtfulRequests(NamedTuple):
-    """Requests that a restored backup leaves in doubt."""
+    """Requests whose results are in doubt after a restored backup."""
 
-    in_doubt_count: int  # requests of unfinished runs without a recorded result
+    in_doubt_count: int  # requests of unfinished runs that have no recorded result
     latest: str | None  # when the latest recorded request was sent: UTC, ISO 8601 with Z
 
 
 def findings(database: Database, *, is_restored: bool) -> list[StoreFinding]:
-    """Check a ledger and its server, and the doubts about a restored backup."""
+    """Check a ledger and its server and, if a backup was restored, the requests in doubt."""
     found = [*_findings(database.address, database.run(_facts))]
     if is_restored:
         found.append(
@@ -140,7 +140,7 @@ def _role(facts: ServerFacts) -> StoreFinding:
         )
         if is_so
     ]
-    if facts.surplus and not powers:  # whose permissions include them
+    if facts.surplus and not powers:  # powerful roles have these permissions anyway
         powers = [Sentence("inspection.may_also", what=[*facts.surplus])]
     detail = (
         Sentence("inspection.role_too_mighty", role=facts.role, powers=powers)

@@ -1,7 +1,7 @@
-"""The keys of a ledger in PostgreSQL, which hash its questions, seal its lines and encrypt its names.
+"""The keys of a ledger in PostgreSQL, to hash its questions, seal its lines and encrypt its names.
 
-They are random, and stored in the database, encrypted under a key that scrypt derives from the user's secret.
-So the secret can change without changing any line, and a wrong one is detected at once.
+They derive from a random key, which is stored in the database, encrypted under a key that scrypt derives from
+the user's secret. So the secret can change without changing any line, and a wrong secret is detected at once.
 """
 
 import os
@@ -19,7 +19,7 @@ _SEAL_BYTE_COUNT = 16
 _WRAPPED_FOR = b"the key of this ledger"
 
 Seal = Callable[[bytes, str], bytes]
-"""(the subject of a line as a hash of 32 bytes, its content) -> its seal."""
+"""(32-byte hash of a line's subject, the line's content) -> its seal."""
 
 
 class WrappedKey(NamedTuple):
@@ -30,7 +30,7 @@ class WrappedKey(NamedTuple):
 
 
 class StoreKeys:
-    """Keys derived from the key of one ledger."""
+    """All keys that are derived from the key of one ledger."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -48,7 +48,7 @@ class StoreKeys:
         self.seal: Seal = seal
 
     def wrapped(self, secret: SecretStr) -> WrappedKey:
-        """The key encrypted under a secret, for the database."""
+        """Encrypt the key under a secret, for storing it in the database."""
         salt = os.urandom(KEY_BYTE_COUNT)
         return WrappedKey(salt, Cipher.under(secret, salt).encrypt(self._key, _WRAPPED_FOR))
 
@@ -61,11 +61,11 @@ class StoreKeys:
 
 
 def new_keys() -> StoreKeys:
-    """Keys for a new ledger."""
+    """Generate keys for a new ledger."""
     return StoreKeys(os.urandom(KEY_BYTE_COUNT))
 
 
 def unwrapped(wrapped: WrappedKey, secret: SecretStr) -> StoreKeys | None:
-    """The keys of a ledger; None if the secret is wrong."""
+    """Decrypt the key of a ledger, and derive its keys; None if the secret is wrong."""
     key = Cipher.under(secret, wrapped.salt).decrypt(wrapped.hidden, _WRAPPED_FOR)
     return None if key is None else StoreKeys(key)

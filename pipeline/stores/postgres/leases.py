@@ -1,8 +1,8 @@
-"""Chunks of questions, leased to one process at a time, by the clock of the database.
+"""Lease chunks of questions to one process at a time, by the clock of the database.
 
-When a lease ends, another process may take the chunk over. The fence decides: each claim raises it, and
-nothing is written under an old one. The fence is the time of the claim, in microseconds: if the database
-loses a claim, as in a failover to a lagging standby, no other process gets the same number.
+When a lease ends, another process may take the chunk over. Fencing protects it: each claim raises the fence,
+and no line is written under an old one. The fence is the time of the claim, in microseconds, so even if the
+database loses a claim, as in a failover to a lagging standby, no other process gets the same number.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ _STATE = STATEMENTS["leases.state"]
 _LOCK = "SELECT 1 FROM precheck.run WHERE run = %b FOR UPDATE"
 _OPEN = "INSERT INTO precheck.round(run, round) VALUES (%b, %b)"
 _ADD = STATEMENTS["leases.add"]
-# Unfinished questions are asked in chunks of the next round: nothing is written under these any more.
+# Unfinished questions go into chunks of the next round: no line is written under these any more.
 _END = f"""
 WITH ended AS (
  UPDATE precheck.round SET ended_at = clock_timestamp()
@@ -47,7 +47,7 @@ FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at
 
 
 class ClaimedChunk(NamedTuple):
-    """A chunk that this process holds, as in the database."""
+    """A chunk that this process holds, as recorded in the database."""
 
     hold: ChunkLease
     round: int
@@ -58,10 +58,10 @@ class ClaimedChunk(NamedTuple):
 def claim(  # noqa: PLR0913, PLR0917
     db: psycopg.Connection, run: int, holder: UUID, api: str, lease_s: float, but: Collection[int]
 ) -> ClaimedChunk | None:
-    """Lease the first free chunk of the open round, except those in `but`; None if none is free.
+    """Lease the first free chunk of the open round, other than those in `but`; None if none is free.
 
-    A chunk of this process that is not in `but` was claimed by a statement whose reply was lost; it is free
-    to this process at once.
+    A chunk of this process that is not in `but` was claimed by a statement whose reply was lost; this process
+    may claim it again at once.
     """
     values = {"holder": holder, "lease": lease_s, "run": run, "api": api, "not": list(but)}
     row = db.cursor(binary=True).execute(_CLAIM, values).fetchone()
@@ -72,7 +72,7 @@ def claim(  # noqa: PLR0913, PLR0917
 
 
 def has_free(db: psycopg.Connection, run: int, holder: UUID, api: str, but: Collection[int]) -> bool:
-    """True if `claim` would find a chunk; it may be taken before the claim."""
+    """True if `claim` would find a chunk now; another process may still be faster."""
     values = {"holder": holder, "run": run, "api": api, "not": list(but)}
     row = db.cursor(binary=True).execute(_HAS_FREE, values).fetchone()
     return row is not None and row[0]
@@ -81,13 +81,13 @@ def has_free(db: psycopg.Connection, run: int, holder: UUID, api: str, but: Coll
 def keep(
     db: psycopg.Connection, run: int, holder: UUID, held: Sequence[ChunkLease], lease_s: float
 ) -> set[ChunkLease]:
-    """Renew these leases; what is not in the result was taken over."""
+    """Renew these leases; return those still held. The others were taken over."""
     values = {"lease": lease_s, "run": run, "holder": holder, **_of(held)}
     return {ChunkLease(*row) for row in db.cursor(binary=True).execute(_KEEP, values)}
 
 
 def be_seen(db: psycopg.Connection, holder: UUID) -> None:
-    """Record that a process is alive, if it has no lease to renew."""
+    """Record that a process is alive although it has no lease to renew."""
     db.execute(_SEEN, (holder,))
 
 
@@ -102,18 +102,18 @@ def done(db: psycopg.Connection, run: int, hold: ChunkLease) -> None:
 
 
 def give_back(db: psycopg.Connection, run: int, holder: UUID, api: str | None) -> None:
-    """Release every unfinished chunk that this process holds, of one API or all."""
+    """Release every unfinished chunk that this process holds, for one API or all."""
     db.execute(_GIVE_BACK, {"run": run, "holder": holder, "api": api})
 
 
 def latest_round(db: psycopg.Connection, run: int) -> RoundState:
-    """The state of the latest round."""
+    """Return the state of the latest round."""
     row = db.cursor(binary=True).execute(_STATE, (run, run)).fetchone()
     return RoundState(0, is_open=False, undone_count=0, free_count=0) if row is None else RoundState(*row)
 
 
 def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk], after: int) -> bool:
-    """Open the next round; False if another process has done so, or a round is open."""
+    """Open the next round; False if another process has opened one, or a round is still open."""
     with db.transaction():
         db.execute(_LOCK, (run,))
         latest = latest_round(db, run)
@@ -133,7 +133,7 @@ def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk],
 
 
 def end_round(db: psycopg.Connection, run: int, number: int, *, all_done: bool) -> bool:
-    """End a round with no chunk held; True if ended. Lost chunks are asked in the next round."""
+    """End a round in which no chunk is held; True if it ended. The next round asks the unfinished chunks."""
     with db.transaction():
         db.execute(_LOCK, (run,))
         db.execute(_END, {"run": run, "round": number, "all": all_done})

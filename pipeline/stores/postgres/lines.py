@@ -13,7 +13,7 @@ class RunLines:
     """Makes and reads the lines of one run."""
 
     def __init__(self, keys: StoreKeys, run: StoredRun, place: str) -> None:
-        """Take the keys of a run's lines; `place` of the ledger is for messages."""
+        """Take the keys of a run's lines; `place` names the ledger in messages."""
         self._seal = keys.seal
         self._names = keys.names_of(run.id)
         self._run = run.number
@@ -22,20 +22,20 @@ class RunLines:
     def intent(  # noqa: PLR0913, PLR0917
         self, lease: ChunkLease, question: bytes, attempt: int, request_id: str, time: str, api: str
     ) -> IntentLine:
-        """The line of a request about to be sent."""
+        """Make the line of a request about to be sent."""
         seal = self._seal(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}")
         return IntentLine(lease, question, attempt, request_id, time, seal, api)
 
     def failure(  # noqa: PLR0913, PLR0917
         self, lease: ChunkLease, question: bytes, attempt: int, round_: int, code: str, time: str, detail: str
     ) -> FailureLine:
-        """The line of a request with an unusable result."""
+        """Make the line of a request whose result is unusable."""
         seal = self._seal(question, self._failure(attempt, round_, code, time))
         hidden = self._hidden(detail, "problem", question, attempt)
         return FailureLine(lease, question, attempt, round_, str(code), time, hidden, seal)
 
     def answer(self, lease: ChunkLease, question: bytes, answer: Answer, detail: str) -> AnswerLine:
-        """A final answer."""
+        """Make the line of a final answer."""
         _, state, code, matched_name, _, time, attempt = answer
         name = self._hidden(matched_name, "answer", question, attempt)
         hidden = self._hidden(detail, "problem", question, attempt)
@@ -43,22 +43,22 @@ class RunLines:
         return AnswerLine(lease, question, attempt, str(state), str(code), time or "", name, hidden, seal)
 
     def reused(self, answer: ReusedAnswer) -> bytes:
-        """The seal of an answer of an earlier run."""
+        """Seal an answer of an earlier run."""
         question, code, *fields = answer
         return self._seal(question, "\n".join(("reuse", str(self._run), *fields, code)))
 
     def require_intent(self, question: bytes, attempt: int, request_id: str, time: str, seal: bytes) -> None:
-        """Refuse a corrupt line (DiskError)."""
+        """Verify the seal of a request's line (DiskError: the line is corrupt)."""
         self._require(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}", seal)
 
     def require_failure(  # noqa: PLR0913, PLR0917
         self, question: bytes, attempt: int, round_: int, code: str, time: str, seal: bytes
     ) -> None:
-        """As `require_intent`."""
+        """Verify the seal of a failure, like `require_intent`."""
         self._require(question, self._failure(attempt, round_, code, time), seal)
 
     def require_reused(self, answer: ReusedAnswer, seal: bytes) -> None:
-        """As `require_intent`."""
+        """Verify the seal of an earlier run's answer, like `require_intent`."""
         if self.reused(answer) != seal:
             raise self._damaged()
 
@@ -74,13 +74,13 @@ class RunLines:
         name: bytes | None,
         seal: bytes,
     ) -> FinalAnswer:
-        """The final answer in a line; a DiskError if the line is corrupt."""
+        """Read a line as a final answer (DiskError: the line is corrupt)."""
         self._require(question, self._answer(attempt, state, code, time, is_named), seal)
         shown = self.shown(name, "answer", question, attempt)
         return FinalAnswer(question, AnswerState(state), code, shown, request_id, time, attempt)
 
     def shown(self, hidden: bytes | None, what: str, question: bytes, attempt: int) -> str | None:
-        """A decrypted name or detail of a problem; a DiskError if it does not belong to this line."""
+        """Decrypt a name or detail (DiskError: it does not belong to this line)."""
         if hidden is None:
             return None
         text = self._names.decrypt(hidden, _line(what, question, attempt))
@@ -91,7 +91,7 @@ class RunLines:
     def _hidden(self, text: str | None, what: str, question: bytes, attempt: int) -> bytes | None:
         return self._names.encrypt(text.encode(), _line(what, question, attempt)) if text else None
 
-    # The server's code comes last: whatever it is, two different lines cannot look equal.
+    # The server's code comes last, so that no code can make two different lines look equal.
 
     def _failure(self, attempt: int, round_: int, code: str, time: str) -> str:
         return f"failure\n{self._run}\n{attempt}\n{round_}\n{time}\n{code}"
@@ -112,5 +112,5 @@ def _line(what: str, question: bytes, attempt: int) -> bytes:
 
 
 def damaged(place: str, run: int) -> DiskError:
-    """The error for a ledger that cannot be trusted."""
+    """Return the error for a ledger that cannot be trusted."""
     return DiskError(Sentence("stores.ledger_damaged_line", place=place, run=run))

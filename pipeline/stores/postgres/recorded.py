@@ -1,4 +1,4 @@
-"""Read every line of a run, for the copy in its folder."""
+"""Read every line of a run, to copy it into a folder."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _REUSED = STATEMENTS["recorded.reused"]
 def recorded(
     database: Database, keys: StoreKeys, run: StoredRun, *, at_once: int = _AT_ONCE
 ) -> Iterator[RecordedRequest]:
-    """The requests of a run in the order of recording, then the answers of earlier runs."""
+    """Yield a run's requests in the order of recording, then the answers of earlier runs."""
     lines = RunLines(keys, run, database.address.place)
     with database.another() as own:
         requests = _Requests(run.number, at_once)
@@ -40,11 +40,11 @@ def recorded(
 
 @dataclass(slots=True)
 class _Requests:
-    """The rows of a run in batches, sorted once by the server; continues after a lost connection."""
+    """A run's rows in batches, sorted once by the server; reading continues after a lost connection."""
 
     run: int
     at_once: int
-    latest: int = 0  # the number of the last row taken
+    latest: int = 0  # number of the last row read
     _reading: psycopg.Connection | None = None  # the connection of the cursor
 
     def more(self, db: psycopg.Connection) -> list[tuple[Any, ...]]:

@@ -1,7 +1,7 @@
-"""Write a process's lines to a run, in one statement, guarded by the fences of its chunks.
+"""Write a process's lines to a run in one statement, guarded by the fences of their chunks.
 
-The statement locks the chunks whose fences the process still holds, and writes only their lines, in one
-transaction and one round trip. If its reply was lost, `missing` finds the lines that were not written.
+The statement locks the chunks that the process still holds, and writes only their lines, in one transaction
+and one round trip. If the reply was lost, `missing` finds the lines that were not written.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class IntentLine(NamedTuple):
 
 
 class FailureLine(NamedTuple):
-    """A request with an unusable result."""
+    """A request whose result is unusable."""
 
     lease: ChunkLease
     question: bytes
@@ -57,7 +57,7 @@ Line = IntentLine | FailureLine | AnswerLine
 
 
 class WrittenLines(NamedTuple):
-    """Lines that are written together."""
+    """Lines to be written together."""
 
     intents: Sequence[IntentLine]
     failures: Sequence[FailureLine]
@@ -65,16 +65,16 @@ class WrittenLines(NamedTuple):
 
 
 class RefusedLines(NamedTuple):
-    """Lines that were not written; neither kind is a bug."""
+    """Lines that were not written, for reasons that are not bugs."""
 
     lost: Collection[ChunkLease]
-    """Leases taken over by other processes: their lines are refused."""
+    """Leases that other processes have taken over, so their lines are refused."""
     spent: Collection[tuple[bytes, int]]
-    """Question and attempt of the intents for which the cap had no unit left."""
+    """Question and attempt of each intent for which the cap had no unit left."""
 
 
 class ForgottenLinesError(Exception):
-    """The ledger lost earlier lines that these need: the intent of their request, or the attempt before."""
+    """The ledger lost earlier lines that these depend on: a request's intent, or the previous attempt."""
 
 
 _HELD = STATEMENTS["recording.held"]
@@ -87,12 +87,12 @@ class LineWriter:
     """Writes the lines of one run."""
 
     def __init__(self, run: int, caps: DailyCaps | None) -> None:
-        """Write lines of `run`, its number; without `caps` if no account has one."""
+        """Write lines of the run with number `run`; omit `caps` if no account has a cap."""
         self._run = run
         self._caps = caps
 
     def write(self, db: psycopg.Connection, lines: WrittenLines) -> RefusedLines:
-        """Write lines in one transaction, except those of chunks that another process holds.
+        """Write lines in one transaction, except lines of chunks that another process holds.
 
         Raises:
             IntegrityError: a forbidden line; what was written is unknown.
@@ -112,7 +112,7 @@ class LineWriter:
         return RefusedLines(lost, ())
 
     def missing(self, db: psycopg.Connection, lines: WrittenLines) -> WrittenLines:
-        """The lines that an earlier try did not write, whose reply was lost."""
+        """Return the lines that an earlier attempt, whose reply was lost, did not write."""
         intents, failures, answers = lines
         values: list[Any] = [
             *([line[field] for line in intents] for field in (1, 2, 3)),
@@ -130,7 +130,7 @@ class LineWriter:
         )
 
     def _write_and_spend(self, db: psycopg.Connection, caps: DailyCaps, lines: WrittenLines) -> RefusedLines:
-        """As `write`, each intent with a unit."""
+        """As `write`, taking a unit for each intent."""
         leases = _numbered(lines.intents)
         held = db.cursor(binary=True).execute(_HELD, [*_chunks(leases), self._run])
         lost = _lost(leases, [leases[ChunkLease(*row)] for row in held])
@@ -175,19 +175,19 @@ def _row(db: psycopg.Connection, query: LiteralString, values: Sequence[Any]) ->
 
 
 def _numbered(lines: Sequence[Line]) -> dict[ChunkLease, int]:
-    """The distinct leases of some lines, numbered from 1."""
+    """Number the distinct leases of these lines, from 1."""
     return {lease: number for number, lease in enumerate(dict.fromkeys(line[0] for line in lines), start=1)}
 
 
 def _chunks(leases: Iterable[ChunkLease]) -> tuple[list[int], list[int]]:
-    """Their chunks and fences, as columns."""
+    """Return the chunks and fences of leases, as columns."""
     return [lease.chunk for lease in leases], [lease.fence for lease in leases]
 
 
 def _columns(
     leases: Mapping[ChunkLease, int], lines: Sequence[Line], start: int, end: int
 ) -> Iterator[Sequence[Any]]:
-    """The lease number of each line and some of its fields, as columns."""
+    """Yield the lease number of each line, then some of its fields, as columns."""
     if lines:
         lease_of, *columns = zip(*lines, strict=True)
         yield [leases[lease] for lease in lease_of]
@@ -201,7 +201,7 @@ def _lost(leases: Mapping[ChunkLease, int], held: Sequence[int]) -> set[ChunkLea
 
 
 def _require_counts(lost: Collection[ChunkLease], counts: Sequence[int], *kinds: Sequence[Line]) -> None:
-    """Require that every line with a valid lease was written, unless its earlier lines were lost."""
+    """Require that every line with a valid lease was written, unless earlier lines were lost."""
     for lines, count in zip(kinds, counts, strict=True):
         lost_count = sum(line[0] in lost for line in lines) if lost else 0
         if count != len(lines) - lost_count:

@@ -1,8 +1,8 @@
-"""The tables of a ledger in PostgreSQL, their version, and the permissions of the runs' role.
+"""The tables of a ledger in PostgreSQL, their version, and the permissions of the role of the runs.
 
-They belong to the role that runs `precheck ledger init`. Runs use another role, which reads, adds lines, and
-changes leases. It changes append-only data through functions of the owner, which enforce the rules; it can
-neither alter a table nor delete a line. Triggers bind the owner too.
+The tables belong to the role that runs `precheck ledger init`. Runs use another role, which can read, add
+lines and change leases, but neither alter tables nor delete lines. Append-only data change through functions
+of the owner, which enforce the rules. Triggers bind even the owner.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from importlib.resources import files
 
 VERSION = 3
 TABLES = files("pipeline.stores.postgres").joinpath("schema.sql").read_bytes()
-"""All tables are created together."""
+"""The SQL that creates all tables together."""
 INSERTED = {
     "run": (
         *("id", "input_sha256", "profile_sha256", "environment", "tool_version"),
@@ -28,7 +28,7 @@ INSERTED = {
     "reuse": ("run", "question", "code", "request_id", "time", "source_sha256", "reused_at", "seal"),
     "account": ("scope", "api", "division"),
 }
-"""Table -> the columns that the runs' role may insert. It may read all tables."""
+"""Table -> the columns that the role of the runs may insert. It may read all tables."""
 UPDATED = {
     "run": ("finished_at",),
     "holder": ("seen_at", "left_at"),
@@ -36,11 +36,11 @@ UPDATED = {
     "chunk": ("fence", "holder", "lease_until", "done_at"),
     "account": ("division",),
 }
-"""Table -> the columns that it may update."""
+"""Table -> the columns that the role may update."""
 
 
 def grants() -> Iterator[str]:
-    """Its permissions, each as in `GRANT ... TO`."""
+    """Yield the role's permissions, each as in `GRANT ... TO`."""
     yield "SELECT ON ALL TABLES IN SCHEMA precheck"
     yield "EXECUTE ON ALL FUNCTIONS IN SCHEMA precheck"
     for privilege, tables in (("INSERT", INSERTED), ("UPDATE", UPDATED)):
@@ -56,4 +56,4 @@ TRIGGERS = frozenset(
         *((table, "only_grows") for table in ("chunk", "run", "round", "daily_cap")),
     }
 )
-"""(table, name) of the triggers that protect answers and caps."""
+"""(table, name) of each trigger that protects answers and caps."""

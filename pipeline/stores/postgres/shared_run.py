@@ -1,4 +1,4 @@
-"""One process's handle on a shared run: the ledger of its questions, and their source."""
+"""A shared run, as one process uses it: the ledger of its questions, and their source."""
 
 import json
 import threading
@@ -44,7 +44,7 @@ from pipeline.stores.values import (
 from schemas.outcomes import ApiName
 
 LEASE_S = 15.0
-"""How long the questions of a dead process stay reserved."""
+"""How long the questions of a dead process remain reserved."""
 _BEATS_IN_A_LEASE = 4
 _NOTHING = QuestionHistory(None, 0, None)
 
@@ -54,27 +54,27 @@ class _HeldChunk:
     """A chunk held by this process."""
 
     api: ApiName
-    until: float  # the earliest end of its lease, by this process's clock
+    until: float  # the earliest possible end of its lease, by this process's clock
     questions: dict[bytes, Check] = field(default_factory=dict)
 
 
 class _SentRequest(NamedTuple):
-    """A request that was sent, as recorded then."""
+    """A request that was sent, as recorded at that time."""
 
     lease: ChunkLease
-    check: Check | None  # None if its chunk was just taken over
+    check: Check | None  # None if its chunk had just been taken over
     request_id: str
     time: str
 
 
 class PostgresRun:
-    """A run in a ledger that processes share, for one of them; a `SharedRun`.
+    """A run in a shared ledger, as one process uses it; a `SharedRun`.
 
-    Methods that use the database may raise an IncompleteError or a ConfigurationError, as `Database.run`;
-    those that read lines a DiskError if one is corrupt.
+    Methods that use the database raise IncompleteError or ConfigurationError, as `Database.run`; methods that
+    read lines raise DiskError if one is corrupt.
 
-    Made by `PostgresStore.shared_run`; the caller closes it. A separate thread renews its leases, even if the
-    event loop is busy.
+    Made by `PostgresStore.shared_run`; the caller closes it. A separate thread renews its leases, so they
+    survive a busy event loop.
     """
 
     is_shared = True
@@ -90,7 +90,7 @@ class PostgresRun:
         caps: DailyCaps | None = None,
         lease_s: float = LEASE_S,
     ) -> None:
-        """Open a connection without claiming a chunk; a silent process keeps its chunks for one lease."""
+        """Open a connection, but claim no chunk yet; a silent process keeps its chunks for one lease."""
         self.run = run
         self._database = database.another()
         self._keys = keys
@@ -117,11 +117,11 @@ class PostgresRun:
         self.close()
 
     def copy_to(self, copy: RequestCopy) -> None:
-        """Copy every request of this process, once its result is recorded, or it is left in doubt."""
+        """Copy every request of this process once its result is recorded, or once it is left in doubt."""
         self._copy = copy
 
     def close(self) -> None:
-        """Close the connection. Chunks that were not released are free once their leases have ended."""
+        """Close the connection. Chunks that were not released become free when their leases end."""
         self._ended.set()
         self._database.close()
         if self._beating is not None:
@@ -131,11 +131,11 @@ class PostgresRun:
 
     @property
     def counts(self) -> LedgerCounts:
-        """The number of requests and answers in the run, of all processes."""
+        """The number of requests and answers in the run, by all processes."""
         return self._database.run(lambda db: history.counts(db, self.run.number))
 
     def question_key(self, check: Check) -> bytes:
-        """The key of a question: 32 bytes, equal for equal questions in every run of this ledger."""
+        """Return the key of a question: 32 bytes, equal for equal questions in all runs of this ledger."""
         return self._keys.question(json.dumps(check[1:]).encode())
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
@@ -144,13 +144,13 @@ class PostgresRun:
         return await self._known(questions)
 
     async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
-        """The open questions that finished rounds asked without an answer. Not while `writing()`."""
+        """Return open questions that finished rounds asked without an answer. Not while `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         return await self._database.run_in_thread(lambda db: history.fruitless(db, self.run.number))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Accept writes until the block ends; the last of them is durable when it has ended."""
+        """Accept writes during the block; the last of them is durable when it has ended."""
         async with self._commits.writing():
             try:
                 yield
@@ -161,7 +161,7 @@ class PostgresRun:
                 self._taken_over.clear()
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """As `Ledger.intend`; a released question is not this process's either."""
+        """See `Ledger.intend`; after its chunk is released, a question no longer belongs to this process."""
         lease = self.lease_of(question)
         held = self._held.get(lease)
         check = None if held is None else held.questions.get(question)
@@ -185,12 +185,12 @@ class PostgresRun:
         await self._pass_on(question, answer.attempts, answer=final, detail=detail)
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record answers of earlier runs; existing records of other processes are kept."""
+        """Record answers of earlier runs, keeping what other processes have recorded."""
         rows = [(self.run.number, *answer, self._lines.reused(answer)) for answer in answers]
         self._database.run(partial(_reuse, rows=rows))
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
+        """Yield every final answer, those recorded by `reuse` last. Not while `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         every = recorded(self._database, self._keys, self.run)
         return (request.answer for request in every if request.answer is not None)
@@ -198,7 +198,7 @@ class PostgresRun:
     def earlier_answers(
         self, questions: Sequence[bytes], not_before: str
     ) -> Mapping[str, Sequence[FinalAnswer]]:
-        """As `SharedRun.earlier_answers`."""
+        """See `SharedRun.earlier_answers`."""
         return self._database.run(
             lambda db: history.earlier_answers(db, self._keys, self.run, questions, not_before)
         )
@@ -206,14 +206,14 @@ class PostgresRun:
     # --- the source
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """As `QuestionSource.claim`, of the open round."""
+        """See `QuestionSource.claim`; claims chunks of the open round."""
         self._keep_leases()
         but = self._not_to_claim()
         until = self._lease_end()
         self._claims[this := object()] = api
 
         def claim(db: psycopg.Connection) -> ClaimedChunk | None:
-            if this not in self._claims:  # cancelled before it reached the database
+            if this not in self._claims:  # the claim was cancelled before it reached the database
                 return None
             return leases.claim(db, self.run.number, self._holder, api, self._lease_s, but)
 
@@ -236,36 +236,36 @@ class PostgresRun:
                 held.questions[key] = check
                 is_suspect = before.code in ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
-        # Questions asked before come last: otherwise a daily cap would be spent on them every day.
+        # Questions that earlier runs asked come last: otherwise they would use up every daily cap.
         return QuestionChunk(found.hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
 
     async def has_free(self, api: ApiName) -> bool:
-        """As `QuestionSource.has_free`, of the open round."""
+        """See `QuestionSource.has_free`; for chunks of the open round."""
         but = self._not_to_claim()
         return await self._database.run_in_thread(
             lambda db: leases.has_free(db, self.run.number, self._holder, api, but)
         )
 
     async def done(self, hold: ChunkLease) -> None:
-        """Mark every question of the chunk as done in this round."""
+        """Record that every question of the chunk is done in this round."""
         if hold in self._held:
             await self._database.run_in_thread(lambda db: leases.done(db, self.run.number, hold))
             self._release(hold)
 
     def holds(self, hold: ChunkLease) -> bool:
-        """True if the chunk is still this process's, as far as it knows. Only a write decides."""
+        """True if this process still holds the chunk, as far as it knows; only a write makes sure."""
         return hold in self._held
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """True if its lease cannot have ended: it was requested less than one lease ago."""
+        """True if the chunk's lease cannot have ended: it was renewed less than one lease ago."""
         chunk = self._held.get(hold)
         return chunk is not None and self._database.clocks.monotonic() < chunk.until
 
     async def give_back(self, api: ApiName | None = None) -> None:
-        """Release every unfinished chunk, of one API or all. The next holder reads its history.
+        """Release every unfinished chunk, for one API or all; the next holder reads their history.
 
-        Cancelled claims are released too. If the database is unavailable, chunks become free when their
-        leases end. Chunks of the API that were taken over may be claimed again.
+        Cancelled claims are released too. If the database is unavailable, the chunks become free when their
+        leases end. Chunks of the API that other processes took over may then be claimed again.
         """
         for chunk in [chunk for chunk in list(self._taken_over) if self._apis[chunk] == api]:
             self._taken_over.discard(chunk)
@@ -284,31 +284,31 @@ class PostgresRun:
     # --- the rounds
 
     async def latest_round(self) -> RoundState:
-        """The state of the latest round. The caller counts as alive from then on."""
+        """Return the state of the latest round, and record that this process is alive."""
         self._keep_leases()
         return await self._database.run_in_thread(lambda db: leases.latest_round(db, self.run.number))
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
-        """Open the next round with these chunks; False if another process has done so."""
+        """Open the next round with these chunks; False if another process was faster."""
         return await self._database.run_in_thread(
             lambda db: leases.open_round(db, self.run.number, chunks, after)
         )
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
-        """End a round with no undone chunk, or with `is_over` one that no live process holds a chunk of."""
+        """End a round without undone chunks or, with `is_over`, without chunks held by live processes."""
         return await self._database.run_in_thread(
             lambda db: leases.end_round(db, self.run.number, number, all_done=not is_over)
         )
 
     def lease_of(self, question: bytes) -> ChunkLease:
-        """The lease of a question's chunk; a LeaseLostError if it is no longer ours."""
+        """Return the lease of a question's chunk; a LeaseLostError if this process no longer holds it."""
         try:
             return self._lease_of[question]
         except KeyError:
             raise LeaseLostError from None
 
     def _lease_of_attempt(self, question: bytes, attempt: int) -> ChunkLease:
-        """As `lease_of`, but at the time of the request: the chunk may have been released since."""
+        """As `lease_of`, but at the time of the request, as the chunk may have been released since."""
         sent = self._in_flight.get((question, attempt))
         return self.lease_of(question) if sent is None else sent.lease
 
@@ -322,7 +322,7 @@ class PostgresRun:
         answer: FinalAnswer | None = None,
         detail: str = "",
     ) -> None:
-        """Copy a request that has ended, or is left in doubt."""
+        """Copy a request that has ended or is left in doubt."""
         sent = self._in_flight.pop((question, attempt), None)
         if sent is None or sent.check is None or self._copy is None:
             return
@@ -335,11 +335,11 @@ class PostgresRun:
         )
 
     def _not_to_claim(self) -> set[int]:
-        """The held chunks, and lost ones that may still have requests in flight."""
+        """Return the held chunks, and lost chunks that may still have requests in flight."""
         return {*self._taken_over, *(hold.chunk for hold in list(self._held))}
 
     def _members(self, chunk: ClaimedChunk, api: ApiName) -> list[Check]:
-        """The questions of a chunk; a DiskError if no run planned it."""
+        """Return the questions of a chunk; a DiskError if no run planned it."""
         part = self._questions(chunk.part)
         assert part.schema == CHECKS
         members, indexes = chunk.members, range(part.height)
@@ -350,13 +350,13 @@ class PostgresRun:
         return [Check(number, ApiName(named), *fields) for number, named, *fields in rows.iter_rows()]
 
     def _release(self, hold: ChunkLease) -> None:
-        chunk = self._held.pop(hold, None)  # the lease thread may do so too
+        chunk = self._held.pop(hold, None)  # the lease thread may have removed it
         for key in () if chunk is None else chunk.questions:
             if self._lease_of.get(key) == hold:
                 del self._lease_of[key]
 
     def _forget(self, hold: ChunkLease) -> None:
-        """Another process has taken a chunk over: drop it, and claim it no more while requests are out."""
+        """Drop a chunk that another process took over, and do not claim it while requests are in flight."""
         if hold in self._held:
             self._taken_over.add(hold.chunk)
             self._release(hold)
@@ -377,7 +377,7 @@ class PostgresRun:
                     self._forget(hold)
 
     def _lease_end(self) -> float:
-        """The earliest end of a lease requested now: it may be granted later."""
+        """Return the earliest possible end of a lease requested now; it may be granted later."""
         return self._database.clocks.monotonic() + self._lease_s
 
     def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:

@@ -1,4 +1,4 @@
-"""Shares of an account for all hosts: the database keeps the division, and its clock decides."""
+"""Shares of an account for all hosts: the division is in the database, whose clock decides."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager
@@ -25,7 +25,7 @@ _WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %
 
 
 def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerms) -> LeasedShares:
-    """Accounts of a PostgreSQL ledger, divided among processes; each lease has its own connection."""
+    """Divide the accounts of a PostgreSQL ledger among processes; each lease has its own connection."""
 
     @asynccontextmanager
     async def opened(
@@ -35,7 +35,7 @@ def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerm
             databases = {account: stack.enter_context(database.another()) for account in accounts}
 
             def new_holder(account: ServerAccount) -> Renew:
-                """A holder of one lease only: requests of an earlier holder of this process still count."""
+                """Make a holder for one lease; requests of this process's earlier holder still count."""
                 me = _joining(process, account, f"{process.id} {terms.ticks():.9f}", terms.clock())
 
                 async def renew(wish: ShareWish) -> ShareRenewal:
@@ -54,7 +54,7 @@ def require_same_limits(
     """Refuse to begin a run while another process has different limits; nothing is leased or written.
 
     Raises:
-        ConfigurationError: it names both hosts.
+        ConfigurationError: another process has different limits; the error names both hosts.
         IncompleteError: as `Database.run`.
     """
     for account in accounts:
@@ -66,15 +66,15 @@ def require_same_limits(
 
 
 def _joining(process: AskingProcess, account: ServerAccount, holder: str, now: datetime) -> HeldShare:
-    """This process at an account, as other processes see it."""
+    """Return this process at an account, as other processes see it."""
     server, began = account.scope.partition("|")[0], now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return sharing.joining(holder, LeaseHolder(server, process.pid, began, process.host), account)
 
 
 def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me: HeldShare) -> ShareRenewal:
-    """Renew one lease; idempotent, as the reply may be lost.
+    """Renew a lease; idempotent, because the reply may be lost.
 
-    It is durable before it counts: a database that lost leases in a crash would grant them again.
+    The lease must be durable before it counts: a database that lost it in a crash would grant it again.
     """
     key = account.scope, account.api
     with db.transaction():
@@ -93,7 +93,7 @@ def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me
 
 
 def _require_same_limits(other: HeldShare | None, me: HeldShare) -> None:
-    """Refuse to begin while another process has different limits; the error names both hosts."""
+    """Refuse to begin if another process has different limits; the error names both hosts."""
     if other is not None:
         raise ConfigurationError(
             Sentence(

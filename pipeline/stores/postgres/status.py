@@ -1,4 +1,4 @@
-"""A snapshot of a shared ledger: its open runs, and the asking processes."""
+"""A snapshot of a shared ledger: its open runs, and the processes that work on them."""
 
 from typing import Any
 
@@ -49,8 +49,8 @@ _CAPS = STATEMENTS["status.caps"]
 
 
 def state_of(db: psycopg.Connection) -> StoreState:
-    """The state of a ledger."""
-    # One snapshot for everything that is shown together.
+    """Return the state of a ledger."""
+    # One snapshot, so that everything shown together is consistent.
     with db.transaction(), db.cursor(row_factory=namedtuple_row) as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         [time] = cursor.execute(_NOW).fetchone() or ("",)

@@ -1,4 +1,4 @@
-"""A ledger in PostgreSQL for jobs: it finds or begins runs, and reads their records."""
+"""A ledger in PostgreSQL, as jobs use it: find or begin runs, and read their records."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -46,7 +46,7 @@ _WHAT = ("input file", "profile", "environment")
 
 
 class PostgresStore:
-    """An open ledger, a `SharedStore`. Made by `PostgresStore.open`; a context manager."""
+    """An open ledger; a `SharedStore` and a context manager. Made by `PostgresStore.open`."""
 
     def __init__(self, database: Database, keys: StoreKeys, process: AskingProcess) -> None:
         self.database = database
@@ -80,21 +80,21 @@ class PostgresStore:
         self.close()
 
     def close(self) -> None:
-        """Leave, and close the connection. Safe to call twice."""
+        """Record that this process leaves, and close the connection. Safe to call twice."""
         if self.database.is_connected:
             self.database.try_once(lambda db: leases.leave(db, self.process.id))
         self.database.close()
 
     def be_seen(self) -> None:
-        """Record that this process is alive, though it holds nothing."""
+        """Record that this process is alive although it holds no chunk."""
         self.database.try_once(lambda db: leases.be_seen(db, self.process.id))
 
     def wait_at_most(self, wait_max_s: float) -> None:
-        """Limit the wait for an unavailable server."""
+        """Limit how long to wait for an unavailable server."""
         self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """The plan that two hosts must agree on to share a run."""
+        """Return the plan on which hosts that share a run must agree."""
         hashes, question_count = [], 0
         for part in parts:
             assert part.schema == CHECKS
@@ -107,11 +107,11 @@ class PostgresStore:
     def join(
         self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
     ) -> StoredRun:
-        """The run that this process works on; it is begun now if it does not exist."""
+        """Return the run that this process works on; begin it if it does not exist."""
         return self.database.run(lambda db: self._join(db, identity, plan, new_id, run_id))
 
     def find(self, run_id: UUID) -> StoredRun | None:
-        """A run by its id; None if it is not in this ledger."""
+        """Return a run by its id; None if it is not in this ledger."""
         found = self.database.run(lambda db: db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone())
         return None if found is None else StoredRun(*found[:5])
 
@@ -123,18 +123,18 @@ class PostgresStore:
         caps: Mapping[str, AccountCap] | None = None,
         lease_s: float = LEASE_S,
     ) -> PostgresRun:
-        """The ledger and the source of a run, for this process; the caller closes it."""
+        """Return a run's ledger and source of questions, for this process; the caller closes it."""
         counted = DailyCaps(caps) if caps else None
         return PostgresRun(
             self.database, self.keys, run, self.process.id, questions, caps=counted, lease_s=lease_s
         )
 
     def cap(self, cap: AccountCap) -> PostgresCap:
-        """The count of a daily cap."""
+        """Return the count of a daily cap."""
         return PostgresCap(self.database, cap)
 
     def shares(self, terms: LeaseTerms) -> LeasedShares:
-        """The accounts, divided among the processes of all hosts."""
+        """Divide the accounts among the processes of all hosts."""
         return postgres_shares(self.database, self.process, terms)
 
     def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
@@ -142,11 +142,11 @@ class PostgresStore:
         require_same_limits(self.database, self.process, accounts, now=now)
 
     def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
-        """Every line of a run, verified when read. Has a connection of its own."""
+        """Yield every line of a run, verified when read, over a separate connection."""
         return recorded(self.database, self.keys, run)
 
     def mark_finished(self, run: StoredRun) -> bool:
-        """Record that every question has its final answer; False if another process has done so."""
+        """Record that every question has its final answer; False if another process has already done so."""
         return self.database.run(lambda db: db.execute(_FINISH, (run.number,)).rowcount == 1)
 
     def _join(
@@ -185,10 +185,10 @@ class PostgresStore:
 
 
 def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
-    """The keys of a ledger of this version.
+    """Return the keys of a ledger of this version.
 
     Raises:
-        ConfigurationError: it has another version or key.
+        ConfigurationError: the ledger has another version or key.
         IncompleteError: as `Database.run`.
     """
     row = database.run(lambda db: db.execute(_STORE).fetchone())

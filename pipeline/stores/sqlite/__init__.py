@@ -1,4 +1,4 @@
-"""The stores in SQLite files: the ledger of a run, the daily caps, the lease of a server."""
+"""Stores in SQLite files: a run's ledger, the daily caps, the locks and shares of servers."""
 
 import sqlite3
 

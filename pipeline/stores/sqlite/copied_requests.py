@@ -1,6 +1,6 @@
-"""Copy the requests of a shared run into a folder's ledger, each once.
+"""Copy the requests of a shared run into a folder's ledger, each of them once.
 
-The existing requests are indexed as in `question_index`: in memory, for this connection.
+Existing requests are indexed in memory, for this connection, as in `question_index`.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ _FOUND = (
 
 
 class RequestCopier:
-    """Adds missing requests, or their results, to a ledger."""
+    """Adds missing requests, or their missing results, to a ledger."""
 
     def __init__(self, db: sqlite3.Connection, names: NameEncryption) -> None:
         self._db = db
@@ -30,7 +30,7 @@ class RequestCopier:
         self._is_indexed = False
 
     def add(self, requests: Sequence[RecordedRequest]) -> list[int]:
-        """Add missing requests, in this order and in the caller's transaction; return their intents."""
+        """Add missing requests, in this order, within the caller's transaction; return their intents."""
         if not self._is_indexed:
             self._db.execute(_MADE)
             self._db.execute(_FILLED)
@@ -58,7 +58,7 @@ class RequestCopier:
         return [intents[one.request_id] for one in requests]
 
     def _end(self, requests: Sequence[tuple[int, RecordedRequest]]) -> None:
-        """Record the results of finished requests."""
+        """Record the results of requests that have ended."""
         failures, answers, details = [], [], []
         for intent, request in requests:
             if request.answer is not None:

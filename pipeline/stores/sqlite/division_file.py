@@ -1,12 +1,12 @@
-"""The division of one account among the processes of one machine: a small file, locked during changes.
+"""The division of one account among the processes of a machine: a small file, locked for changes.
 
-It need not survive a restart of the machine, so writes are not synced. The clock is the system's monotonic
-one, which all processes share and which restarts with the machine: a time too far ahead is from before a
-restart, and past times do not count (`sharing`).
+The file need not survive a restart of the machine, so writes are not synced. Times are those of the system's
+monotonic clock, which all processes share and which restarts with the machine: a time too far ahead is from
+before a restart, and past times do not count (`sharing`).
 
-A killed process releases the lock. A process stopped while it holds the lock, for some microseconds of a
-renewal, blocks the others' renewals until it continues or is killed: their leases end, and they send nothing
-until then.
+A killed process releases the lock, which is held for some microseconds of each renewal. A process that is
+stopped in these microseconds blocks all renewals until it continues or is killed; meanwhile, the leases of
+the others end, and they send nothing.
 """
 
 import fcntl
@@ -32,10 +32,10 @@ Result = TypeVar("Result")
 
 
 class DivisionFile:
-    """The file of one account."""
+    """The file with the division of one account."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; if missing, create it (0600) and its folder (0700). Raises as `opened`."""
+        """Open the file; if missing, create it (0600) and its folder (0700). Raises as `opened`."""
         self._path = path
         self._file = opened(path)
 
@@ -44,12 +44,12 @@ class DivisionFile:
         os.close(self._file)
 
     async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:
-        """Change the division atomically: `rule` takes the old one, or None.
+        """Change the division atomically. `rule` is called with the old one, or None.
 
         Raises:
             DiskError, OutputError: the file cannot be written.
         """
-        while not self._is_locked():  # noqa: ASYNC110 (by another process)
+        while not self._is_locked():  # noqa: ASYNC110 (locked by another process)
             await anyio.sleep(RETRY_INTERVAL_S)
         try:
             division, result = rule(_read(os.pread(self._file, _BYTES_MAX, 0)))
@@ -74,10 +74,10 @@ class DivisionFile:
 
 
 def opened(path: Path) -> int:
-    """A small private file that all processes of a user share; created with its folder if missing.
+    """Open a small private file that all processes of a user share; create it, and its folder, if missing.
 
     Raises:
-        OutputError: it cannot be created.
+        OutputError: the file cannot be created.
         DiskError: the disk is full.
     """
     try:
@@ -93,7 +93,7 @@ def _written(division: Division) -> bytes:
 
 
 def _read(content: bytes) -> Division | None:
-    """The division; None if a crash left it incomplete."""
+    """Parse the division; None if a crash left it incomplete."""
     if not content:
         return Division()
     checksum, content = content[:_CHECKSUM_LENGTH], content[_CHECKSUM_LENGTH:]

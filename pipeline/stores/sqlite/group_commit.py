@@ -1,4 +1,4 @@
-"""Group commit to a SQLite file: one transaction for the rows of many tasks."""
+"""Group commit to a SQLite file: one transaction for the lines of many tasks."""
 
 import sqlite3
 from collections import defaultdict
@@ -17,7 +17,7 @@ Insert = tuple[str, Row]
 
 
 class FileCommit(GroupCommit[Insert, Batch[Insert]]):
-    """The transactions of one SQLite connection. Lines that joined one are written, even if the run stops."""
+    """Commits through one SQLite connection. Lines that joined a batch are written even if the run stops."""
 
     is_shielded = True
 
@@ -27,10 +27,10 @@ class FileCommit(GroupCommit[Insert, Batch[Insert]]):
         self._db = connection
 
     async def write(self, *inserts: Insert) -> None:
-        """Run one or several INSERTs in one transaction; they are on disk when this returns.
+        """Run one or more INSERTs in one transaction; they are on disk when this returns.
 
         Raises:
-            DiskError: this or an earlier write did not reach the disk; nothing more is accepted.
+            DiskError: this or an earlier write did not reach the disk; no more writes are accepted.
         """
         batch = await self._written(*inserts)
         if batch.failure is not None:

@@ -1,16 +1,16 @@
-"""The crash-safe record of one run: which questions may have been sent, and their replies.
+"""The crash-safe record of one run: which questions may have been sent, and the replies.
 
-Its purpose: an answered check is never asked again, whatever kills the run. A request is sent only after its
-intent is on disk, and a check is done only after its answer is on disk. So the requests that a crash leaves
-in doubt are known exactly: intents with neither failure nor answer.
+It makes sure that an answered check is never asked again, whatever kills the run. A request is sent only
+after its intent is on disk, and a check is done only after its answer is on disk. So it is known exactly
+which requests a crash leaves in doubt: intents with neither failure nor answer.
 
-The ledger is append-only, and holds no name or account from the payer: questions are stored as keyed hashes.
-The only personal data in it come from servers: matched names, and perhaps details of problems, from which the
-caller removes the request's data. Only they can ever be deleted, by `pipeline.stores.sqlite.purge`; their
+The ledger is append-only, and contains no name or account from the payer: questions are stored as keyed
+hashes. Personal data in it come only from servers: matched names, and perhaps details of problems, from which
+the caller removes the request's data. Nothing else can be deleted (`pipeline.stores.sqlite.purge`), and the
 answers stay final. With a secret of the user they are encrypted (`pipeline.stores.encryption`).
 
-It is a SQLite file on a *local* disk. Its write-ahead log and both of its locks are unsafe on NFS and SMB
-shares. Only one process and connection uses it at a time: SQLite before 3.51.3 can corrupt a write-ahead log
+It is a SQLite file on a *local* disk: the write-ahead log and both locks are unsafe on NFS and SMB shares.
+Only one connection of one process may use it at a time: SQLite before 3.51.3 can corrupt a write-ahead log
 that two connections checkpoint.
 """
 
@@ -48,7 +48,7 @@ from pipeline.wording import Sentence
 
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
 _FINISH, _REUSE = map(insertion, ("finish", "reuse"))
-# A run ends with its outcome file; a killed run is counted with the next one.
+# A run ends with its outcome file; a killed run counts together with the next one.
 _FRUITLESS = """
 WITH ended AS (
  SELECT intent.id, question, code, attempt,
@@ -60,17 +60,17 @@ SELECT question, code, attempt, max(id) FROM ended GROUP BY question, run ORDER 
 
 
 class _Intent(NamedTuple):
-    """The latest intent of a question without a final answer."""
+    """The latest intent for a question without a final answer."""
 
     id: int
     attempt: int
 
 
 class SqliteLedger(OpenLedger):
-    """The ledger of one run, open: a `RunLedger`. Made by `SqliteLedger.open`.
+    """The open ledger of one run; a `RunLedger`. Made by `SqliteLedger.open`.
 
-    Writes are accepted only inside `writing()`, from any number of tasks of one event loop. A failed write is
-    a DiskError.
+    Writes are accepted only inside `writing()`, from any number of tasks of one event loop. A failed write
+    raises DiskError.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class SqliteLedger(OpenLedger):
         self._resources.callback(self._fold)
 
     @classmethod
-    def open(  # noqa: PLR0913 (what a ledger is opened with)
+    def open(  # noqa: PLR0913 (everything that a ledger is opened with)
         cls,
         path: Path,
         identity: RunIdentity,
@@ -98,19 +98,16 @@ class SqliteLedger(OpenLedger):
         secret: SecretStr | None = None,
         proof: LedgerProof = NO_PROOF,
     ) -> Self:
-        """Start or resume the ledger of a run; with `fresh`, delete the existing run.
+        """Start or resume the ledger of a run; with `fresh`, delete the existing run first.
 
-        The folder is created if missing, and locked first of all. Without `secret`, matched names are stored
-        in clear. A resumed ledger must satisfy `proof`. `now` is UTC, ISO 8601 with Z.
+        The folder is created if missing, and locked before anything else. Without `secret`, matched names are
+        stored in clear. A resumed ledger must satisfy `proof`. `now` is UTC, ISO 8601 with Z.
 
-        Raises:
-            InputError: the lines fail the proof, or were changed.
-            ConfigurationError: the ledger was begun with another secret, or only one of the two has a secret;
-            or it is sealed with a signing key, and none is given.
-            LockedError: another process works in this folder.
-            UsageError: the folder holds a run of another input, profile or environment.
-            OutputError: the ledger cannot be created, or the file there is not one of ours.
-            DiskError: the ledger is damaged or cannot be read.
+        Raises: InputError: the lines fail the proof, or were changed. ConfigurationError: the ledger was
+            begun with another secret, or only one of the two has a secret; or the ledger is sealed with a
+            signing key, and none is given. LockedError: another process works in this folder. UsageError: the
+            folder holds a run of another input, profile or environment. OutputError: the ledger cannot be
+            created, or the file there is not a ledger. DiskError: the ledger is damaged or cannot be read.
         """
         with ExitStack() as stack:
             connection = stack.enter_context(
@@ -125,25 +122,25 @@ class SqliteLedger(OpenLedger):
         self.close()
 
     def close(self) -> None:
-        """Fold the write-ahead log into the file and release the folder. Safe to call twice.
+        """Merge the write-ahead log into the file, and release the folder. Safe to call twice.
 
         Raises:
-            DiskError: the log could not be folded. It stays next to the file, and nothing is lost.
+            DiskError: the log could not be merged. It stays beside the file, and nothing is lost.
         """
         self._resources.close()
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Every final answer in the order of requests, reused ones last. Not while `writing()`."""
+        """Yield every final answer in the order of requests, reused ones last. Not while `writing()`."""
         self._require_no_writing()
         return self._final_answers(self._names.read)
 
     async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
-        """As `Ledger.known`."""
+        """See `Ledger.known`."""
         self._require_no_writing()
         return self._index.known(questions, self._names.read)
 
     async def fruitless(self) -> dict[bytes, FruitlessQuestion]:
-        """As `Ledger.fruitless`."""
+        """See `Ledger.fruitless`."""
         self._require_no_writing()
         found: dict[bytes, FruitlessQuestion] = {}
         for question, code, attempt, _ in self._db.execute(_FRUITLESS):
@@ -153,11 +150,11 @@ class SqliteLedger(OpenLedger):
         return found
 
     def writing(self) -> AbstractAsyncContextManager[None]:
-        """As `Ledger.writing`."""
+        """See `Ledger.writing`."""
         return self._commits.writing()
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """As `Ledger.intend`."""
+        """See `Ledger.intend`."""
         earlier = self._unsettled.get(question)
         assert attempt == (earlier.attempt if earlier else 0) + 1, f"{self.path}: an attempt was skipped"
         self._last_id += 1
@@ -165,12 +162,12 @@ class SqliteLedger(OpenLedger):
         await self._commits.write((_INTEND, (self._last_id, question, attempt, request_id, time)))
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """As `Ledger.fail`."""
+        """See `Ledger.fail`."""
         intent = self._latest_intent(question, attempt)
         await self._commits.write((_FAIL, (intent.id, code, time)), *self._problem(intent, detail))
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """As `Ledger.settle`: repeating it is a bug of the caller, even with the same answer."""
+        """See `Ledger.settle`; repeating it is a bug of the caller, even with the same answer."""
         _, state, code, matched_name, request_id, time, attempts = answer
         assert state in FINAL, f"{self.path}: {state} is not a final answer"
         intent = self._latest_intent(question, attempts)
@@ -181,14 +178,14 @@ class SqliteLedger(OpenLedger):
 
     @property
     def finished_at(self) -> str | None:
-        """When the run was finished, or None if a question still lacks its final answer."""
+        """When the run was finished, or None while any question lacks its final answer."""
         last = self.last_finish
         return last.time if last is not None and last.unanswered_count == 0 else None
 
     def finish(
         self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
     ) -> FinishRecord:
-        """As `RunLedger.finish`."""
+        """See `RunLedger.finish`."""
         [answer_count, distinct_count] = self._db.execute(
             "SELECT count(*), count(DISTINCT question) FROM"
             " (SELECT question FROM answer JOIN intent ON intent.id = answer.intent"
@@ -202,7 +199,7 @@ class SqliteLedger(OpenLedger):
         return record
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """As `RunLedger.reuse`. Such an answer is final in this run too."""
+        """See `RunLedger.reuse`; such answers are final in this run too."""
         with self._transaction():
             self._db.executemany(_REUSE, answers)
 
@@ -211,14 +208,14 @@ class SqliteLedger(OpenLedger):
         questions: Sequence[bytes],  # noqa: ARG002
         not_before: str,  # noqa: ARG002
     ) -> Mapping[str, Sequence[FinalAnswer]]:
-        """Always empty: the ledger of a folder holds one run."""
+        """Return nothing: the ledger of a folder holds only one run."""
         return {}
 
     def copy(self, requests: Sequence[RecordedRequest]) -> None:
-        """Add missing requests of this run that other processes recorded elsewhere.
+        """Add missing requests of this run that were recorded elsewhere by other processes.
 
-        When this returns, all or none are on disk. Requests for one question are in the order of sending, if
-        known; their questions are keys of this ledger.
+        Either all or none of them are written. Requests for one question are in the order of sending, if
+        known; questions are given by their keys in this ledger.
         """
         with self._transaction():
             intents = self._copier.add(requests)
@@ -230,18 +227,18 @@ class SqliteLedger(OpenLedger):
                 self._unsettled.pop(request.question, None)
 
     def allow(self, reason: str, *, time: str) -> None:
-        """As `RunLedger.allow`."""
+        """See `RunLedger.allow`."""
         with self._transaction():
             self._db.execute(insertion("allowance"), (time, reason))
 
     @property
     def language(self) -> str | None:
-        """As `RunLedger.language`."""
+        """See `RunLedger.language`."""
         found = self._db.execute("SELECT code FROM language ORDER BY id DESC LIMIT 1").fetchone()
         return None if found is None else str(found[0])
 
     def speak(self, language: str, *, time: str) -> None:
-        """As `RunLedger.speak`."""
+        """See `RunLedger.speak`."""
         with self._transaction():
             self._db.execute(insertion("language"), (time, language))
 
@@ -250,7 +247,7 @@ class SqliteLedger(OpenLedger):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All writes in the block are on disk when it ends, or none."""
+        """When the block ends, either all of its writes are on disk, or none."""
         self._require_no_writing()
         try:
             with self._db:
@@ -260,7 +257,7 @@ class SqliteLedger(OpenLedger):
             raise write_failed(self.path, error) from error
 
     def _problem(self, intent: _Intent, detail: str) -> Iterator[Insert]:
-        """The row for the detail of a problem, if there is one."""
+        """Yield the row for the detail of a problem, if there is a detail."""
         if detail:
             yield _DETAIL, (intent.id, self._names.write(detail, intent.id, "problem"))
 
@@ -280,7 +277,7 @@ class SqliteLedger(OpenLedger):
 
 
 def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:
-    """The latest intent of every question that has no final answer."""
+    """Return the latest intent of every question without a final answer."""
     unsettled = {}
     for question, latest, attempt, answer_count in db.execute(
         "SELECT question, max(id), max(attempt), count(answer.intent)"

@@ -1,4 +1,4 @@
-"""The ledger's file: created atomically, and opened only if it is sound and from this tool."""
+"""The ledger's file: created atomically, and opened only if it is intact and made by this program."""
 
 import os
 import sqlite3
@@ -32,9 +32,9 @@ _SCHEMA_VERSION = 7
 _SCHEMA = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_SCHEMA_VERSION};\n" + files(
     "pipeline.stores.sqlite"
 ).joinpath("ledger.sql").read_text("utf-8")
-# Triggers too: a foreign one could change lines after their seals are verified.
+# Triggers are checked too: a foreign one could change lines after their seals are verified.
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
-# FULL, not NORMAL: with NORMAL a power loss can lose acknowledged answers. EXCLUSIVE comes first: then the
+# FULL, because with NORMAL a power loss can lose acknowledged answers. EXCLUSIVE comes first: then the
 # log needs no shared memory, and other programs are locked out.
 _PRAGMAS = """
 PRAGMA locking_mode = EXCLUSIVE;
@@ -57,11 +57,11 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
     secret: SecretStr | None = None,
     proof: LedgerProof = NO_PROOF,
 ) -> Iterator[sqlite3.Connection]:
-    """The folder's ledger, new or existing, for this process alone until the block ends.
+    """Open the folder's ledger, new or existing, exclusively for this process during the block.
 
-    Without `identity` it is the existing ledger of any run. A new one encrypts names if there is a secret;
-    `NameEncryption.require` checks the secret of an existing one. A ledger without answers becomes that of
-    the opening run, without proof.
+    Without `identity`, the existing ledger of any run is opened. A new ledger encrypts names if there is a
+    secret; for an existing one, call `NameEncryption.require` to check the secret. A ledger without answers
+    becomes the ledger of the run that opens it, without proof.
 
     Raises:
         LockedError, UsageError, OutputError, DiskError: as `SqliteLedger.open`.
@@ -77,7 +77,7 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
             if identity is not None and not os.path.lexists(path):
                 _create(path, identity, now, secret, proof)
             _require_ours(path, *otherwise)
-            # Used by the event loop's thread and a commit's worker thread, never at once.
+            # Used by the event loop's thread and by a commit's worker thread, but never by both at once.
             db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
             stack.enter_context(closing(db))
             db.executescript(_PRAGMAS)
@@ -97,11 +97,10 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
 def opened_to_read(
     path: Path, *, now: str, alone: bool = False, proof: LedgerProof = NO_PROOF
 ) -> Iterator[sqlite3.Connection]:
-    """The existing ledger of a folder, if proved, for reading only, shared with other readers unless `alone`.
+    """Open a folder's existing ledger for reading, shared with other readers unless `alone`.
 
-    Jobs that write other files of the folder pass `alone`. Nothing is written, so the disk may be read-only,
-    unless a killed run left a log that is not in the ledger yet: it is replayed first, as the next run would
-    do.
+    Jobs that write other files of the folder pass `alone`. The disk may be read-only, unless a killed run
+    left a log that is not yet merged into the ledger: it is replayed first, as the next run would do.
 
     Raises:
         UsageError: there is no ledger.
@@ -114,10 +113,10 @@ def opened_to_read(
             log = path.with_name(path.name + "-wal")
             if log.exists() and log.stat().st_size:
                 with opened(path, None, now=now, fresh=False):
-                    pass  # closing it folds the log
+                    pass  # closing merges the log
             stack.enter_context(locked(path.parent, now) if alone else shared(path.parent))
             _require_ours(path)
-            # Nothing is written while the lock is held, so SQLite needs no further files.
+            # No process writes while the lock is held, so SQLite needs no further files.
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             db = stack.enter_context(closing(sqlite3.connect(address, uri=True, isolation_level=None)))
             db.executescript("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
@@ -127,7 +126,7 @@ def opened_to_read(
 
 
 def ledger_files(path: Path) -> tuple[Path, ...]:
-    """A ledger's file, its temporary name during creation, and the files that SQLite writes next to it."""
+    """Return a ledger's file, its temporary name during creation, and the files SQLite keeps beside it."""
     return (path, *(path.with_name(path.name + suffix) for suffix in (".new", "-wal", "-shm")))
 
 
@@ -140,7 +139,7 @@ def require_ledger(path: Path) -> None:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the system and of SQLite into those of this program."""
+    """Turn errors of the system and of SQLite into errors of this program."""
     try:
         yield
     except OSError as error:
@@ -151,17 +150,17 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         if is_full_or_failed(error):
             raise write_failed(path, error) from error
         raise damaged(path, sqlite_code(error)) from error
-    except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
+    except UnicodeDecodeError as error:  # SQLite quotes text from a damaged file
         raise damaged(path, Sentence("stores.found_not_utf_8")) from error
 
 
 def _create(
     path: Path, identity: RunIdentity, now: str, secret: SecretStr | None, proof: LedgerProof
 ) -> None:
-    """Build the ledger under another name and move it into place: it appears whole or not at all."""
+    """Create the ledger under another name and move it into place, so that it is never seen incomplete."""
     _, growing, *logs = ledger_files(path)
     for stale in (growing, *logs):
-        stale.unlink(missing_ok=True)  # a log without its ledger would be replayed into the new one
+        stale.unlink(missing_ok=True)  # otherwise a log without its ledger would be replayed into the new one
     os.close(os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     with closing(sqlite3.connect(growing, isolation_level=None)) as db:
         db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL; BEGIN;" + _SCHEMA)
@@ -175,7 +174,7 @@ def _create(
 
 
 def _require_ours(path: Path, *otherwise: Sentence) -> None:
-    """Check the file's header before SQLite opens it: a foreign file is unchanged, and the error says so."""
+    """Check the file's header before SQLite opens it, so that foreign files are refused unchanged."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         header = os.pread(descriptor, 100, 0)
@@ -217,7 +216,7 @@ def _objects() -> list[tuple[str, ...]]:
 
 
 def _binds(db: sqlite3.Connection) -> bool:
-    """True if the ledger belongs to its run, because of a request, an answer or a finished import."""
+    """True if the ledger belongs to its run, because it has a request, an answer or a finished import."""
     [has_any] = db.execute(
         "SELECT EXISTS(SELECT 1 FROM answer) OR EXISTS(SELECT 1 FROM reuse)"
         " OR EXISTS(SELECT 1 FROM intent WHERE id NOT IN (SELECT intent FROM failure))"
@@ -230,7 +229,7 @@ def _binds(db: sqlite3.Connection) -> bool:
 def _make_its_own(
     path: Path, db: sqlite3.Connection, identity: RunIdentity, now: str, secret: SecretStr | None
 ) -> None:
-    """Turn the ledger of a run without answers into that of another run, as if new."""
+    """Turn the ledger of a run without answers into a new ledger for another run."""
     *recorded, run_key, name_proof, is_sealed = db.execute(
         "SELECT input_sha256, profile_sha256, environment, run_key, name_proof,"  # noqa: S608 (a constant)
         f" seal IS {seals.new_seal('run')} FROM run"

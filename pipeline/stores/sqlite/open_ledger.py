@@ -1,4 +1,4 @@
-"""The content of an open ledger, whether for writing or only for reading."""
+"""The contents of an open ledger, for writing or only for reading."""
 
 import json
 import sqlite3
@@ -11,13 +11,13 @@ from pipeline.stores.sqlite.seals import digests
 from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, ReusedAnswer, RunIdentity
 
 NameOf = Callable[[str | bytes | None, int], str | None]
-"""Reads the matched name as stored in the row of an intent's answer."""
+"""Reads a matched name as stored with an intent's answer: (stored, intent) -> name."""
 
 DETAIL_IS_DUE = (
     "(SELECT time FROM failure WHERE failure.intent = problem.intent"
     " UNION ALL SELECT ifnull(time, '') FROM answer WHERE answer.intent = problem.intent) < ?"
 )
-"""SQL: whether the detail of a problem came before a time."""
+"""SQL condition: the detail of a problem is from before a time."""
 
 _RUN = (
     "SELECT input_sha256, profile_sha256, environment, tool_version, created_at, run_key, name_proof FROM run"
@@ -25,13 +25,13 @@ _RUN = (
 
 
 class OpenLedger:
-    """A sound ledger, open.
+    """An intact ledger that is open.
 
     Attributes:
-        path: of its file.
-        run: what it is the record of.
+        path: its file.
+        run: the identity of its run.
         created_at: when the first run in this folder began.
-        payee_key: under which this folder knows payees and accounts.
+        payee_key: the key with which this folder hashes payees and accounts.
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
@@ -43,11 +43,11 @@ class OpenLedger:
         self._hashed = keyed_hash(self._run_key)
 
     def question_key(self, check: Check) -> bytes:
-        """The 32-byte hash of a question, from every field but the check's number.
+        """Return the 32-byte hash of a question, from every field but the check's number.
 
-        A file that is planned again finds its answers by these hashes. Their key is in the ledger, so
-        questions of different runs cannot be linked; but a reader of the ledger could test names, hence mode
-        0600.
+        A file that is planned again finds its answers by these hashes. Their key is random and stored in the
+        ledger, so questions of different runs cannot be linked. Anyone who can read the ledger could test
+        names, hence mode 0600.
         """
         return self._hashed(json.dumps(check[1:]).encode())
 
@@ -67,7 +67,7 @@ class OpenLedger:
         return int(count)
 
     def digests(self, finish_count: int) -> dict[str, str]:
-        """Table -> SHA-256 of the seals of its lines up to an outcome file, counted from 1."""
+        """Return table -> SHA-256 of the seals of its lines up to an outcome file, counted from 1."""
         return digests(self._db, finish_count)
 
     @property
@@ -80,7 +80,7 @@ class OpenLedger:
         return FinishRecord(*row) if row else None
 
     def _final_answers(self, name_of: NameOf) -> Iterator[FinalAnswer]:
-        """Every final answer, in the recorded order of requests; then those of earlier runs."""
+        """Yield every final answer, in the recorded order of requests, then those of earlier runs."""
         for intent, question, state, code, name, *rest in self._db.execute(
             "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
             " FROM answer JOIN intent ON intent.id = answer.intent ORDER BY answer.intent"

@@ -1,8 +1,8 @@
-"""Erase the names that banks returned, leaving no byte of them in the ledger.
+"""Erase the names that banks returned, so that no byte of them remains in the ledger.
 
-A matched name is personal data of another bank's customer, and is needed until the payment is corrected. The
-answer is needed as long as the run: after a purge it stays final and is never asked again. Details of
-problems may quote a name, and are erased too.
+A matched name is personal data of another bank's customer, and is only needed until the payment is corrected.
+The answer is needed as long as the run: after a purge it stays final, and is never asked for again. Details
+of problems may quote a name, so they are erased too.
 """
 
 import sqlite3
@@ -28,14 +28,14 @@ def purge(
 ) -> int:
     """Delete matched names, and details of problems, from before a time; return the number of names.
 
-    Times are UTC, ISO 8601 with Z. `first` deletes the other files with these names. It is called before the
-    ledger is purged, so that the next purge completes an interrupted one; but not if the ledger keeps all its
-    names, unless its last outcome file is older. The folder is locked meanwhile.
+    Times are UTC, ISO 8601 with Z. `first` deletes the other files that contain these names. It is called
+    before the ledger is purged, so that the next purge completes an interrupted one; it is not called if the
+    ledger keeps all its names, unless its last outcome file is older. The folder is locked meanwhile.
 
     Raises:
         UsageError: there is no ledger.
         LockedError: a run is working in the folder.
-        InputError: its lines fail the proof.
+        InputError: the ledger's lines fail the proof.
         OutputError: the file is not a ledger.
         DiskError: the ledger is damaged or cannot be written to.
     """
@@ -59,7 +59,7 @@ def purge(
 
 
 def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
-    """Delete the due names and all their copies: in the log, and in the file's free pages."""
+    """Delete the due names and all copies of them, in the log and in free pages of the file."""
     with db:
         db.execute("BEGIN IMMEDIATE")
         erased = db.execute(
@@ -68,7 +68,7 @@ def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
         )
         db.execute(f"DELETE FROM problem WHERE {DETAIL_IS_DUE}", (answers_before,))  # noqa: S608 (a constant)
         db.execute(insertion("purge"), (now, answers_before, erased.rowcount))
-    # Even if no name was due: an earlier purge may have been interrupted here.
+    # Even without due names, because an earlier purge may have been interrupted here.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.execute("VACUUM")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,7 +1,7 @@
-"""An index from a question's key to its history: the file itself is in the order of the requests.
+"""An index from a question's key to its history; the file itself is in the order of requests.
 
-It is a temporary table of this connection, in memory, 50 bytes per question. It is built at first use, which
-never occurs in a first run, and does not change the file.
+It is a temporary table in memory, for this connection, with 50 bytes per question. It is built when first
+used, which does not happen in a run's first attempt, and does not change the file.
 """
 
 import sqlite3
@@ -17,7 +17,7 @@ _MADE = (
     "CREATE TEMP TABLE IF NOT EXISTS latest(question BLOB PRIMARY KEY, attempt INTEGER NOT NULL,"
     " intent INTEGER NOT NULL) WITHOUT ROWID"
 )
-# The latest by its number: a folder may get the copy of another process's earlier request later.
+# The latest by number: a folder may get another process's earlier request after a later one.
 _GROWN = (
     "INSERT INTO temp.latest SELECT question, max(attempt), id FROM intent WHERE id > ? GROUP BY question"
     " ON CONFLICT (question) DO UPDATE SET attempt = excluded.attempt, intent = excluded.intent"
@@ -35,7 +35,7 @@ _REUSED = (
 
 
 class QuestionIndex:
-    """Position of the latest request for each question."""
+    """Finds the latest request for each question."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -43,7 +43,7 @@ class QuestionIndex:
         self._has_reused = False
 
     def known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
-        """The histories of these questions."""
+        """Return the histories of these questions."""
         self._grow()
         known: dict[bytes, QuestionHistory] = {}
         for start in range(0, len(questions), _AT_ONCE):
@@ -51,7 +51,7 @@ class QuestionIndex:
         return known
 
     def _grow(self) -> None:
-        """Add rows written since the last use of the index."""
+        """Add the rows written since the index was last used."""
         self._db.execute(_MADE)
         self._db.execute(_GROWN, (self._indexed_to,))
         [self._indexed_to] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()

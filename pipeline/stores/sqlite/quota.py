@@ -1,21 +1,21 @@
-"""The daily cap of a server, counted together by every process of this user.
+"""The daily cap of a server, counted for all processes of this user together.
 
-A unit is one request, repeats included. It is taken before the request is sent and never returned: a crash,
-or a pause at the last moment, can waste a unit, but never spend one twice. The count survives kills and power
-loss, and no number of processes exceeds the cap.
+A unit is one request, including repeats. It is taken before the request is sent and never returned: a crash,
+or a pause at the last moment, can waste a unit, but no unit is used twice. The count survives kills and power
+loss, and processes never exceed the cap, however many they are.
 
-The server's day is not known exactly: its clock differs from ours, and a request reserved just before
-midnight may be counted just after. So units of the last `EDGE_S` seconds before a window count in it too.
+The server's day is not known exactly: its clock differs from ours, and it may count a request just after
+midnight that was reserved just before. So units of the last `EDGE_S` seconds before a window count in that
+window too.
 
-Time never goes back here. Each scope stores the latest time it has seen and counts by that, so setting a
-clock back opens no new day. After a clock ran ahead, a scope counts by that time until it is reached, or
-until the server's replies agree on an earlier one. A unit stays in the day when it was taken, and also counts
-in the server's day if that differs: while the clocks are known to differ, units taken since either day began
-count.
+Time never goes back here. Each scope stores the latest time that it has seen and counts by it, so setting a
+clock back opens no new day. If a clock ran ahead, the scope counts by that time until it is reached, or until
+the server's replies agree on an earlier one. A unit counts in the day when it was taken, and in the server's
+day if that differs: while the clocks are known to differ, units taken since the start of either day count.
 
-The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
-corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
-machines with one client need a cap of half each.
+The file is a SQLite database with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
+corrupt when several processes share it. It must be on a local disk, and counts only one machine: two machines
+that share a client need half the cap each.
 """
 
 import os
@@ -35,20 +35,20 @@ from pipeline.stores.values import Window
 from pipeline.wording import Sentence
 
 EDGE_S = 30
-"""How long before a window a request may have been reserved that is still on its way."""
+"""A request reserved this long before a window may still arrive within it."""
 BUSY_MAX_S = 30
-"""How long to wait for other processes; each locks the file for some milliseconds."""
+"""How long to wait for other processes; each of them locks the file for only some milliseconds."""
 
 _DAY_MS = 86_400_000
 _EDGE_MS = EDGE_S * 1000
-_KEPT_MS = 8 * _DAY_MS  # a week of history; counting needs two days
+_KEPT_MS = 8 * _DAY_MS  # a week of history; counting needs only two days
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
 _APPLICATION_ID = int.from_bytes(b"PCQ3")
 _PRAGMAS = (
     "PRAGMA journal_mode = DELETE",
-    # EXTRA is FULL, with the deletion of the journal synced too. With FULL alone a power loss may undo the
+    # EXTRA is FULL that also syncs the deletion of the journal. With FULL alone a power loss may undo the
     # last reservation although its request was sent.
     "PRAGMA synchronous = EXTRA",
     "PRAGMA foreign_keys = ON",
@@ -77,30 +77,30 @@ _TAKEN = (
 
 
 class QuotaUse(NamedTuple):
-    """The use of one server's cap by one client, as last configured."""
+    """How much one client has used of a server's cap, as last configured."""
 
-    scope: str  # from `scopes.scope_of`
+    scope: str  # returned by `scopes.scope_of`
     window: Window
     window_start: datetime
     used_count: int
     cap: int
-    closed: bool  # whether the server itself reported that the day's cap is used up
+    closed: bool  # True if the server itself reported that the day's cap is used up
     resets_at: datetime
 
 
 class SqliteQuota:
-    """Cap of one server for one client, usable from any thread; changed caps apply at once."""
+    """One client's cap at a server, usable from any thread; changed caps take effect at once."""
 
     def __init__(
         self, path: Path, *, scope: str, cap: int, window: Window, clock: Callable[[], datetime]
     ) -> None:
-        """Open the shared count, one file for all processes and scopes of a user, creating it and its folder.
+        """Open the shared count, creating its file and folder if missing.
 
-        The file is private (0600), and its folder (0700). A window is a UTC day, or any 24 hours, which is
-        safe whatever day the server counts by.
+        All processes and scopes of a user share the file, which is private (0600), as is its folder (0700). A
+        window is a UTC day, or any 24 hours, which is safe whatever day the server counts by.
 
         Raises:
-            OutputError: the file cannot be created, or the file there is not one of ours.
+            OutputError: the file cannot be created, or the file there is not a count.
             DiskError: the file is damaged, or cannot be read or written, or the disk is full.
             IncompleteError: other processes locked the file until the timeout.
         """
@@ -111,7 +111,7 @@ class SqliteQuota:
         self._clock = clock
         self._first_taken: int | None = None
         self._clock_is_wrong = False
-        self._one_at_a_time = threading.Lock()  # a connection has one transaction at a time
+        self._one_at_a_time = threading.Lock()  # a connection can have only one transaction at a time
         self._db = self._opened()
         try:
             with self._transaction() as db:
@@ -125,7 +125,7 @@ class SqliteQuota:
             raise
 
     def _opened(self) -> sqlite3.Connection:
-        """A connection to the file, which is created if missing."""
+        """Connect to the file, which is created if missing."""
         _create(self._path)
         return _connected(self._path)
 
@@ -140,13 +140,13 @@ class SqliteQuota:
         self._db.close()
 
     def reserve(self, spare_count: int = 0) -> bool:
-        """Take one unit, durably, for one request about to be sent; False if there is none.
+        """Take one unit, durably, for a request about to be sent; False if none is left.
 
-        `spare_count` units must remain, for more important requests. None is granted if `go_by` found our
+        `spare_count` units must remain, for more important requests. No unit is granted if `go_by` found our
         clock on a different day from the server's.
 
         Raises:
-            DiskError, IncompleteError: a unit may not have been taken; send nothing.
+            DiskError, IncompleteError: it is unknown whether a unit was taken; send nothing.
         """
         with self._transaction() as db:
             count = self._count(db)
@@ -165,20 +165,20 @@ class SqliteQuota:
         return True
 
     def used(self) -> int:
-        """Units taken in the current window, by every process."""
+        """Count the units taken in the current window, by all processes."""
         with self._transaction() as db:
             return self._count(db).used_count
 
     def resets_at(self) -> datetime:
-        """The time of the next free units: UTC midnight; in a rolling window, when the next unit returns.
+        """When units become available: UTC midnight or, in a rolling window, when the next unit expires.
 
-        In a rolling window with units left, that is now.
+        That is now if a rolling window has units left.
         """
         with self._transaction() as db:
             return _resets_at(db, self._scope, self._count(db), self._cap)
 
     def close_for_today(self) -> None:
-        """Record that the server reports the cap as used up: for this UTC day, or for 24 hours."""
+        """Record that the server reports the cap as used up, for this UTC day or for 24 hours."""
         with self._transaction() as db:
             count = self._count(db)
             db.execute(
@@ -187,11 +187,11 @@ class SqliteQuota:
             )
 
     def go_by(self, server_now: datetime) -> None:
-        """Count in the server's day too: its replies agree on this time.
+        """Count in the server's day too, because its replies agree on this time.
 
-        The server's day also counts units that this process took in another day, units of any process that
-        are ahead of the server, and all units taken from now on. The latest time is set back to the server's,
-        never ahead: no server's reply closes a scope for longer than a day.
+        The server's day then includes units that this process took on another day, units of any process that
+        are ahead of the server, and all units taken from now on. The latest time is set back to the server's
+        but never ahead, so no server's reply closes a scope for longer than a day.
         """
         with self._transaction() as db:
             now_ms = _ms(server_now)
@@ -224,11 +224,11 @@ class SqliteQuota:
 
 
 def usage(path: Path, now: datetime) -> list[QuotaUse]:
-    """Usage of every scope, by name; [] without a file. Raises as `SqliteQuota`."""
+    """Return the usage of every scope, sorted by name; [] without a file. Raises as `SqliteQuota`."""
     if not path.exists():
         return []
     with count_errors(path), closing(_connected(path)) as db:
-        db.execute("BEGIN")  # so that all rows are read at one moment
+        db.execute("BEGIN")  # all rows are read at the same moment
         scopes = db.execute("SELECT scope, kind, cap FROM scope ORDER BY scope").fetchall()
         return [_use(db, scope, window, cap, now) for scope, window, cap in scopes]
 
@@ -240,7 +240,7 @@ def _use(db: sqlite3.Connection, scope: str, window: Window, cap: int, now: date
 
 
 class _Count(NamedTuple):
-    """A scope at one moment."""
+    """The count of a scope at one moment."""
 
     window: Window
     now_ms: int
@@ -258,7 +258,7 @@ class _Count(NamedTuple):
 
     @property
     def next_window_ms(self) -> int:
-        """The start of the next window that does not overlap with this one."""
+        """The start of the next window that does not overlap with the current one."""
         if self.window == "rolling_24h":
             return self.now_ms + _DAY_MS
         server_start_ms = _window_start_ms(self.window, self.now_ms + self.ahead_ms) - self.ahead_ms
@@ -272,7 +272,7 @@ def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) 
     now_ms = max(_ms(now), latest_ms)
     if closed_until_ms > now_ms + _DAY_MS:  # set by a clock that ran ahead: no server closes for over a day
         closed_until_ms = 0
-    # The server's day may differ from ours: units taken since either day began count.
+    # The server's day may differ from ours: units taken since the start of either day count.
     start_ms = min(_window_start_ms(window, now_ms + ms) - ms for ms in (0, ahead_ms))
     bounds = start_ms - _EDGE_MS, now_ms + _EDGE_MS
     [used_count] = db.execute(f"SELECT count(*) {_TAKEN}", (scope, *bounds)).fetchone()
@@ -308,7 +308,7 @@ def _window_start_ms(window: Window, now_ms: int) -> int:
 def _create(path: Path) -> None:
     """Create the folder and an empty file, private to this user, unless they exist.
 
-    An existing file is not even opened here: closing it would release the locks that SQLite holds on it
+    An existing file must not even be opened here: closing it would release the locks that SQLite holds on it
     elsewhere in this process.
     """
     try:
@@ -334,7 +334,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(path: Path, db: sqlite3.Connection) -> None:
-    """Check that the file is ours and sound, or empty; create the tables in an empty one."""
+    """Require that the file is ours and intact, or empty; create the tables in an empty one."""
     with db:
         db.execute("BEGIN IMMEDIATE")
         [application_id] = db.execute("PRAGMA application_id").fetchone()
@@ -353,7 +353,7 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
 
 @contextmanager
 def count_errors(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into those of this program, with what to do."""
+    """Turn SQLite's errors into errors of this program that say what to do."""
     try:
         yield
     except sqlite3.IntegrityError:
@@ -376,23 +376,23 @@ def _time(ms: int) -> datetime:
 
 
 class QuotaInThreads:
-    """A `Quota` for tasks of an event loop, which must not wait for a disk. Its owner closes it."""
+    """A `Quota` for tasks of an event loop, which must not block on the disk. Its owner closes it."""
 
     def __init__(self, quota: SqliteQuota) -> None:
         self._quota = quota
 
     async def reserve(self) -> bool:
-        """As `SqliteQuota.reserve`."""
+        """See `SqliteQuota.reserve`."""
         return await anyio.to_thread.run_sync(self._quota.reserve)
 
     async def resets_at(self) -> datetime:
-        """As `SqliteQuota.resets_at`."""
+        """See `SqliteQuota.resets_at`."""
         return await anyio.to_thread.run_sync(self._quota.resets_at)
 
     async def close_for_today(self) -> None:
-        """As `SqliteQuota.close_for_today`."""
+        """See `SqliteQuota.close_for_today`."""
         await anyio.to_thread.run_sync(self._quota.close_for_today)
 
     async def go_by(self, server_now: datetime) -> None:
-        """As `SqliteQuota.go_by`."""
+        """See `SqliteQuota.go_by`."""
         await anyio.to_thread.run_sync(self._quota.go_by, server_now)

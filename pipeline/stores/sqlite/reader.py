@@ -1,4 +1,4 @@
-"""A ledger opened for reading only: for a row's history, the evidence, and answers to reuse."""
+"""A ledger opened for reading only: to show a row's history, verify evidence, or reuse answers."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -25,45 +25,45 @@ LEFT JOIN problem ON problem.intent = intent.id WHERE question = ? ORDER BY atte
 
 
 def _no_name(_written: str | bytes | None, _intent: int) -> None:
-    """Reads no matched name."""
+    """Return None, without reading the name."""
 
 
 class LedgerReader(OpenLedger):
-    """A ledger, open for reading. Made by `ledger_reader`."""
+    """A ledger that is open for reading only. Made by `ledger_reader`."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         super().__init__(path, db)
         self._index = QuestionIndex(db)
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Every final answer without its matched name, so no key is needed; reused ones last."""
+        """Yield every final answer, reused ones last; without names, so no key is needed."""
         return self._final_answers(_no_name)
 
     @property
     def is_encrypted(self) -> bool:
-        """True if reading its names needs a key."""
+        """True if a key is needed to read its names."""
         return self._name_proof is not None
 
     def opens_with(self, secret: SecretStr) -> bool:
-        """True if this secret opens its names."""
+        """True if this secret decrypts its names."""
         return NameEncryption.under(secret, self._run_key, self.path).proves(self._name_proof)
 
     def answers_to(
         self, questions: Sequence[bytes], secret: SecretStr | None = None, *, with_names: bool = False
     ) -> dict[bytes, FinalAnswer]:
-        """Final answers to questions by their keys; on request with the remaining names."""
+        """Return final answers by question key, on request with the names that are left."""
         read = NameEncryption.under(secret, self._run_key, self.path).read if with_names else _no_name
         known = self._index.known(questions, read)
         return {question: one.answer for question, one in known.items() if one.answer is not None}
 
     @property
     def purged_before(self) -> str | None:
-        """The names of answers before this time were purged; None if none were."""
+        """The time before which the names of answers were purged; None if no names were."""
         [time] = self._db.execute("SELECT max(answers_before) FROM purge").fetchone()
         return None if time is None else str(time)
 
     def name_count(self, before: str) -> int:
-        """The number of matched names in answers from before a time."""
+        """Count the matched names in answers from before a time."""
         [count] = self._db.execute(
             "SELECT count(*) FROM answer WHERE matched_name IS NOT NULL AND ifnull(time, '') < ?", (before,)
         ).fetchone()
@@ -71,12 +71,12 @@ class LedgerReader(OpenLedger):
 
     @property
     def has_purged_names(self) -> bool:
-        """True if names were purged from it."""
+        """True if names were purged from the ledger."""
         [has_any] = self._db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
         return bool(has_any)
 
     def detail_count(self, before: str) -> int:
-        """The number of details of problems from before a time."""
+        """Count the details of problems from before a time."""
         [count] = self._db.execute(
             f"SELECT count(*) FROM problem WHERE {DETAIL_IS_DUE}",  # noqa: S608 (a constant)
             (before,),
@@ -84,7 +84,7 @@ class LedgerReader(OpenLedger):
         return int(count)
 
     def attempts(self, check: Check, secret: SecretStr | None = None) -> list[RequestAttempt]:
-        """Every request for a question, first to last; without the key, encrypted details stay hidden."""
+        """Return a question's requests, oldest first; without the key, encrypted details stay hidden."""
         names = NameEncryption.under(secret, self._run_key, self.path)
         is_hidden = self.is_encrypted and secret is None
 
@@ -100,7 +100,7 @@ class LedgerReader(OpenLedger):
 def ledger_reader(
     path: Path, *, now: str, alone: bool = False, proof: LedgerProof = NO_PROOF
 ) -> Iterator[LedgerReader]:
-    """Open the ledger of a folder for reading; it excludes runs until the block ends. As `opened_to_read`."""
+    """Open a folder's ledger for reading; no run can start during the block. See `opened_to_read`."""
     with opened_to_read(path, now=now, alone=alone, proof=proof) as db:
         with sqlite_errors(path):
             record = LedgerReader(path, db)

@@ -1,13 +1,13 @@
-"""Seal every row of the ledger, so that a corrupted byte is never taken for an answer.
+"""Seal every row of the ledger, so that a corrupted byte is never mistaken for an answer.
 
-SQLite detects an invalid page, not a flipped letter: BANM and PANM are equally valid. So each row carries a
-keyed hash of its values, and opening a ledger verifies them all. The key is in the same file: this detects
-failing disks and accidental edits, not forgery.
+SQLite detects an invalid page but not a flipped letter: BANM and PANM are equally valid. So each row contains
+a keyed hash of its values, and all of them are verified when a ledger is opened. The key is in the same file,
+so this detects failing disks and accidental edits, not forgery.
 
-Two other means detect forgery. The manifest of the run has a digest of the seals of each table. With a
-signing key, each row's seal has a second half under a key derived from it, which is never stored in the
-folder. A purge deletes matched names, so a row's seal covers only a salted hash of its name; the salt is
-deleted with the name.
+Two other means detect forgery. The run's manifest contains a digest of each table's seals. With a signing
+key, each seal has a second half under a key derived from the signing key, which is never stored in the
+folder. A purge deletes matched names, so a seal covers only a salted hash of the name; the salt is deleted
+with the name.
 """
 
 import json
@@ -37,11 +37,11 @@ SEALED: Mapping[str, Sequence[str]] = {
         *("run_key", "name_proof"),
     ),
 }
-"""Table -> the columns that its seal covers, besides `after_finish`."""
+"""Table -> the columns that a row's seal covers, besides `after_finish`."""
 _ERASABLE: Mapping[str, Sequence[str]] = {"answer": ("matched_name", "name_salt")}
 """Table -> the columns that a purge empties."""
 _DIGESTED = [table for table in SEALED if table not in ("problem", "purge")]
-"""The tables that only runs add to, and from which nothing is ever deleted."""
+"""Tables that only runs add lines to, and from which no line is ever deleted."""
 _FINISHES = "(SELECT count(*) FROM finish)"
 _SEAL_BYTE_COUNT = 32
 _SALT_BYTE_COUNT = 16
@@ -69,13 +69,13 @@ def _name_seal(salt: bytes | None, name: str | bytes | None) -> bytes | None:
 
 
 def sealed_name(name: str | bytes | None) -> tuple[bytes | None, str | bytes | None, bytes | None]:
-    """The last parameters for inserting an answer: the seal of its name, the name, and the salt."""
+    """Return the last parameters for inserting an answer: the seal of its name, the name, and the salt."""
     salt = None if name is None else os.urandom(_SALT_BYTE_COUNT)
     return _name_seal(salt, name), name, salt
 
 
 def insertion(table: str) -> str:
-    """The INSERT of one sealed row; its parameters are the columns in `SEALED`, then those of a name."""
+    """Return the INSERT of a sealed row; its parameters are the columns in `SEALED`, then those of a name."""
     sealed, others = SEALED[table], _ERASABLE.get(table, ())
     columns = ", ".join([*sealed, *others, "after_finish", "seal"])
     placeholders = [f"?{number}" for number in range(1, len(sealed) + len(others) + 1)]
@@ -84,12 +84,12 @@ def insertion(table: str) -> str:
 
 
 def new_seal(table: str) -> str:
-    """SQL for a row's seal of its current values."""
+    """Return SQL that computes the seal of a row's current values."""
     return f"seal('{table}', {', '.join(SEALED[table])}, after_finish)"
 
 
 def first_broken_seal(db: sqlite3.Connection) -> Sentence | None:
-    """The first broken seal in the rows of a ledger whose pages are sound, or None."""
+    """Describe the first broken seal in a ledger whose pages are intact, or return None."""
     for table in SEALED:
         if broken_count := _count(db, table, f"{_first_half('seal')} IS NOT {_first_half(new_seal(table))}"):
             return Sentence("stores.found_lines_changed", table=table, count=broken_count)
@@ -101,7 +101,7 @@ def first_broken_seal(db: sqlite3.Connection) -> Sentence | None:
 
 
 def digests(db: sqlite3.Connection, finish_count: int) -> dict[str, str]:
-    """Table -> SHA-256 (hex) of its rows' seals up to an outcome file (counted from 1)."""
+    """Return table -> SHA-256 (hex) of its rows' seals up to an outcome file (counted from 1)."""
     return {table: _digest(db, table, finish_count) for table in _DIGESTED}
 
 
@@ -114,7 +114,7 @@ def _digest(db: sqlite3.Connection, table: str, finish_count: int) -> str:
 
 
 def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
-    """Refuse to add lines without the signing key of the existing ones: such a ledger could not be signed.
+    """Refuse to add lines to a signed ledger without its key: the result could not be signed.
 
     Raises:
         ConfigurationError: the key is missing.
@@ -127,10 +127,10 @@ def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
 
 
 def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
-    """Refuse a ledger with valid seals that is not the manifest's, or not sealed with the signing key.
+    """Refuse a ledger that does not match the manifest's digests, or is not sealed with the signing key.
 
     Raises:
-        InputError: it is another one.
+        InputError: the ledger fails this proof.
     """
     found = digests(db, proof.finish_count) if proof.digests else {}
     if differs := [table for table in found if found[table] != proof.digests.get(table)]:
@@ -141,7 +141,7 @@ def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     if proof.signing_key_of is None:
         return
     was_signed = _is_signed(db)
-    # A purge needs no signing key: it deletes names and adds no answer.
+    # A purge needs no signing key: it deletes names, and adds no answer.
     for table in (table for table in SEALED if table != "purge"):
         is_unsealed = f"after_finish >= {proof.proved_finishes} AND seal IS NOT {new_seal(table)}"
         if count := _count(db, table, is_unsealed):
@@ -152,7 +152,7 @@ def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
 
 
 def _is_signed(db: sqlite3.Connection) -> bool:
-    """True if it was begun with a signing key."""
+    """True if the ledger was begun with a signing key."""
     return _count(db, "run", f"length(seal) > {_SEAL_BYTE_COUNT}") > 0
 
 
@@ -166,10 +166,10 @@ def _count(db: sqlite3.Connection, table: str, condition: str) -> int:
 
 
 def damaged(path: Path, finding: Sentence | str) -> DiskError:
-    """The error for a ledger that cannot be read: it is never silently repaired or replaced."""
+    """Return the error for a ledger that cannot be read; a ledger is never silently repaired or replaced."""
     return DiskError(Sentence("stores.damaged_unreadable", path=path, finding=finding), advice=_RESTORE)
 
 
 def altered(path: Path, finding: Sentence | str) -> InputError:
-    """The error for a ledger that a person or a disk changed: it is readable, but its seals are broken."""
+    """Return the error for a readable ledger with broken seals, changed by a person or a disk."""
     return InputError(Sentence("stores.ledger_altered", path=path, finding=finding), advice=_RESTORE)

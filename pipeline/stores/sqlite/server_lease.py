@@ -1,9 +1,9 @@
-"""A lock per server and client, shared by the runs that ask it.
+"""A lock for each server and client, shared by the runs that use the server.
 
-The system releases the lock when the process ends, however it ends. So a run that gets it exclusively is the
-only one, and all shares are free. The file records that runs are active, and afterwards when the last one
+The system releases the lock when a process ends, however it ends. So a run that gets the lock exclusively is
+the only one, and all shares are free. The file records that runs are active and, later, when the last one
 ended. If it still says active, the last run was killed: its last requests may still count, so nothing is free
-until one rate window is over. This holds on one machine, on a local disk.
+for one rate window. All this holds on one machine, on a local disk.
 """
 
 import fcntl
@@ -21,16 +21,16 @@ from pipeline.stores.sqlite.division_file import ELSEWHERE, opened
 from pipeline.stores.values import LeaseHolder
 
 MOMENT_S = 0.02
-"""A run that is starting holds the lock alone for less than this time."""
+"""A starting run holds the lock exclusively for less than this time."""
 _UNFINISHED = b"unfinished"
 _RECORD_BYTES_MAX = 64
 
 
 class ServerLock:
-    """The lock of one server and client, in one run."""
+    """The lock of one server and client, as used by one run."""
 
     def __init__(self, folder: Path, scope: str, window_s: float, clock: Callable[[], datetime]) -> None:
-        """Open the lock of a scope, without taking it; a request counts for a window. Raises as `opened`."""
+        """Open a scope's lock without taking it; a request counts for `window_s`. Raises as `opened`."""
         self._folder = folder
         self._server = scope.partition("|")[0]
         self._window_s = window_s
@@ -38,12 +38,12 @@ class ServerLock:
         self._file = opened(folder / f"{file_name(scope)}.lock")
 
     async def take(self, waiting: Waiting) -> float | None:
-        """Take the lock exclusively if no other run has it, otherwise shared.
+        """Take the lock: exclusively if no other run has it, otherwise shared.
 
-        Returns, if exclusive, how long the last run's requests may still count.
+        If exclusive, returns the seconds for which the last run's requests may still count, otherwise None.
 
         Raises:
-            IncompleteError: a run that was stopped while starting still has it after the wait.
+            IncompleteError: a run that was stopped while starting still holds the lock after the wait.
             DiskError: the disk is full.
         """
         beginning: LeaseHolder | None = None
@@ -57,7 +57,7 @@ class ServerLock:
         return _rest_s(ending, self._window_s, self._clock().timestamp()) if is_alone else None
 
     def share(self) -> bool:
-        """Share the lock; False if another run took it exclusively at this moment."""
+        """Take the lock shared; False if another run has just taken it exclusively."""
         return self._has(fcntl.LOCK_SH)
 
     def end(self) -> None:
@@ -78,12 +78,12 @@ class ServerLock:
 
 
 def file_name(subject: str) -> str:
-    """A file name that does not reveal server or client."""
+    """Return a file name that does not reveal the server or the client."""
     return sha256(subject.encode()).hexdigest()[:32]
 
 
 def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
-    """How long the last request of the previous run may still count."""
+    """Return the seconds for which the last request of the previous run may still count."""
     if not ending:
         return 0.0
     try:
@@ -94,7 +94,7 @@ def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
 
 
 def write_record(lock: int, folder: Path, ending: bytes) -> None:
-    """Overwrite the record of the lock. One left incomplete by a crash counts as unfinished."""
+    """Overwrite the lock's record; one left incomplete by a crash means that the run did not finish."""
     try:
         os.pwrite(lock, ending, 0)
         os.truncate(lock, len(ending))

@@ -17,7 +17,7 @@ RENEWAL_INTERVAL_S = 0.5
 
 
 def local_shares(folder: Path, terms: LeaseTerms) -> LeasedShares:
-    """One user's accounts, divided among the runs of one machine; locks and divisions are in one folder."""
+    """Divide a user's accounts among the runs of a machine; locks and divisions are in one folder."""
     return LeasedShares(_Divisions(folder, terms).opened, terms, every_s=RENEWAL_INTERVAL_S)
 
 
@@ -42,12 +42,12 @@ class _Divisions(NamedTuple):
     async def _take_locks(
         self, accounts: Collection[ServerAccount], waiting: Waiting, stack: AsyncExitStack
     ) -> None:
-        """Lock each server; if no other run asks it, only the last requests still count, for a window."""
+        """Lock each server; if no other run uses it, only its last requests count, for one window."""
         while True:
             with ExitStack() as taken:
                 rests: dict[str, float | None] = {}
                 locks = []
-                # One lock if a client uses two APIs of a server.
+                # One lock is enough if a client uses two APIs of a server.
                 for scope in sorted({account.scope for account in accounts}):
                     window_s = max(account.window_s for account in accounts if account.scope == scope)
                     lock = ServerLock(self.folder, scope, window_s, self.terms.clock)
@@ -62,7 +62,7 @@ class _Divisions(NamedTuple):
                     return
 
     async def _begin(self, account: ServerAccount, rest_s: float) -> None:
-        """Start a new division of the account, without shares."""
+        """Begin a new division of the account, without shares."""
         nobody = sharing.not_before(self.terms.ticks() + rest_s, account) if rest_s else Division()
         file = DivisionFile(self._path(account))
         try:
@@ -74,7 +74,7 @@ class _Divisions(NamedTuple):
         return self.folder / f"{file_name(f'{account.scope}|{account.api}')}.json"
 
     def _me(self, account: ServerAccount) -> HeldShare:
-        """This process as a holder; no other one began with its number at this moment."""
+        """This process as a holder; no other process began at this moment with the same number."""
         began, pid = self.terms.ticks(), os.getpid()
         server = account.scope.partition("|")[0]
         who = LeaseHolder(server, pid, self.terms.clock().strftime("%Y-%m-%dT%H:%M:%SZ"))
@@ -84,7 +84,7 @@ class _Divisions(NamedTuple):
 def _renewal_in(
     file: DivisionFile, account: ServerAccount, me: HeldShare, ticks: Callable[[], float]
 ) -> Renew:
-    """The renewal of one lease of an account."""
+    """Return the function that renews one lease of an account."""
 
     async def renew(wish: ShareWish) -> ShareRenewal:
         def rule(division: Division | None) -> tuple[Division, ShareRenewal]:
