@@ -317,7 +317,7 @@ def test_a_folder_without_a_run_and_that_of_this_very_run_are_refused(desk, run,
     assert run(february, "--compare-with", "empty").status == 2
     own = run(desk.folder / "january.csv", "--compare-with", january)
     assert own.status == 2
-    assert "this same run" in own.sentences[0]
+    assert "this is the run's own folder" in own.sentences[0]
 
 
 # What counts as known: three months, each compared with the one before, and with nothing else.

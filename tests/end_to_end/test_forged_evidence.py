@@ -122,7 +122,7 @@ def test_a_trigger_that_would_change_answers_while_they_are_read_is_found(desk, 
         db.execute("CREATE TRIGGER late AFTER INSERT ON finish BEGIN UPDATE answer SET code = 'MTCH'; END")
     follow_the_advice_of_verify(folder)
     again = desk(*words, *signing[0])
-    assert (again.status, "its tables differ from those that this tool makes" in again.err) == (65, True)
+    assert (again.status, "its tables differ from those that precheck makes" in again.err) == (65, True)
 
 
 def test_a_ledger_that_another_began_is_not_taken_for_ones_own(desk, folder, words, signing):
@@ -477,7 +477,7 @@ def test_a_release_file_is_compared_with_what_was_checked_and_decided(desk, sand
     recorded = manifest.read_bytes()
 
     for edit, change, said in (
-        (another_account, change_nothing, "holds other payments than the checked ones"),
+        (another_account, change_nothing, "contains other payments than those that were checked"),
         (bytes, hold_matches, "held by the policy, and no recorded decision releases"),
         (bytes, release_all, "payments: its rows are not the ones recorded as held and released"),
     ):

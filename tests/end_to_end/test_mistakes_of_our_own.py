@@ -72,7 +72,7 @@ def test_70_one_sentence_and_a_file_without_payees(desk, sandbox, broken, error)
     assert finished.status == 70
     [sentence] = finished.err.splitlines()
     assert f"an error in precheck itself ({kind} in sitecustomize:8 plan)" in sentence
-    [path] = re.findall(r"Send (\S+) \(it holds no names", sentence)
+    [path] = re.findall(r"Send (\S+) \(it contains no names", sentence)
     with open(path) as file:  # noqa: PTH123 (the path is the sentence's)
         kept = file.read()
     assert os.stat(path).st_mode & 0o777 == 0o600  # noqa: PTH116 (likewise)

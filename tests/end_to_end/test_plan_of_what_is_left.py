@@ -104,7 +104,7 @@ def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded
 
 def test_a_plan_refuses_what_the_run_would_refuse(desk, sandbox, begun):
     words = (*sandbox.using("sandbox"), "--reuse-from")
-    assert "the folder of this same run" in desk("plan", begun, *words, "january.precheck").err
+    assert "this is the run's own folder" in desk("plan", begun, *words, "january.precheck").err
     assert desk("plan", begun, *words, "nowhere").status == 2
 
 

@@ -178,7 +178,7 @@ def test_a_folder_without_a_run_and_the_runs_own_folder_are_refused(desk, sandbo
 
     assert (nothing.status, own.status) == (2, 2)
     assert "give the folder of a run" in nothing.err
-    assert "the folder of this same run" in own.err
+    assert "this is the run's own folder" in own.err
 
 
 def test_a_changed_line_of_the_earlier_ledger_is_never_used(desk, sandbox, january):

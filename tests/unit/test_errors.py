@@ -28,7 +28,7 @@ def test_a_surface_has_its_own_words_for_what_to_do():
     assert str(error) == neutral
     assert neutral.endswith("; start over, or pick one of a, b")
     assert command.endswith("; start over with precheck run --fresh, or pick one of a, b with --profile")
-    assert page.endswith("; upload the file once more to start over, or choose one of a, b")
+    assert page.endswith("; upload the file again to start over, or choose one of a, b")
 
 
 def test_braces_in_a_value_are_no_place_for_another():

@@ -299,7 +299,7 @@ def test_a_column_whose_name_was_damaged_is_refused_with_a_sentence(tmp_path, co
     data = path.read_bytes()
     assert column in data
     path.write_bytes(data.replace(column, b"x" + column[1:]))
-    with pytest.raises(InputError, match="its tables differ from those that this tool makes"):
+    with pytest.raises(InputError, match="its tables differ from those that precheck makes"):
         opened(tmp_path)
 
 

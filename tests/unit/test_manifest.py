@@ -193,7 +193,7 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
     other = {**APPROVAL, "by": "Somebody Else"}
     for changed in ([], [other], [other, {**APPROVAL, "what": "hold"}]):
         approvals.write_text(json.dumps(changed))
-        with pytest.raises(InputError, match="has gone or was changed"):
+        with pytest.raises(InputError, match="is missing or was changed"):
             refresh_manifest(folder, read_manifest(folder), now=NOW, written=[])
     assert read_manifest(folder) == after
 

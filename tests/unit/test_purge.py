@@ -119,7 +119,7 @@ def test_a_folder_without_a_ledger_is_told_and_left_as_it_is(tmp_path):
 def test_a_strangers_file_is_not_touched(tmp_path):
     path = tmp_path / "ledger.db"
     path.write_bytes(b"SQLite format 3\0" + bytes(200))
-    with pytest.raises(OutputError, match="not a ledger of this tool"):
+    with pytest.raises(OutputError, match="not a ledger of precheck"):
         purge(path, answers_before=NOW, now=NOW)
     assert path.read_bytes() == b"SQLite format 3\0" + bytes(200)
 

@@ -458,8 +458,11 @@ def test_an_address_of_a_ledger_says_how_to_connect(file_of, url, parameters):
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        (f"postgresql://u:{SECRET}@db/p", "must have no password in it; name a file with it by PGPASSFILE"),
-        (f"postgresql://u@db/p?password={SECRET}", "must have no password in it"),
+        (
+            f"postgresql://u:{SECRET}@db/p",
+            "must not contain a password; put it in the file that PGPASSFILE names",
+        ),
+        (f"postgresql://u@db/p?password={SECRET}", "must not contain a password"),
         (f"mysql://u:{SECRET}@db/p", "is not an address; write postgresql://USER@HOST:PORT/DATABASE"),
         (f"postgresql://u:{SECRET}@db:port/p", "is not an address"),
         (
@@ -471,9 +474,9 @@ def test_an_address_of_a_ledger_says_how_to_connect(file_of, url, parameters):
             "postgresql://u@db/p?options=-cfsync%3Doff",
             "has 'options', which is not among connect_timeout, host",
         ),
-        ("postgresql://u@db/", "names no host, several, or no database"),
-        ("postgresql:///p", "names no host"),
-        ("postgresql://u@a,b/p", "names no host, several"),
+        ("postgresql://u@db/", "must name one host and one database"),
+        ("postgresql:///p", "must name one host"),
+        ("postgresql://u@a,b/p", "must name one host"),
         ("ledger.db", "is not an address"),
     ],
 )
@@ -810,11 +813,11 @@ STANDARD_TEXT = "\n".join(f"{key} = {value}" for key, value in STANDARD.items())
         ),
         (
             "[profiles.main]\ncop = 'x'",
-            "profiles.main.cop: must be a section of its own; see docs/configuration.md",
+            "profiles.main.cop: must be a section, not a value; see docs/configuration.md",
         ),
         (
             "[profiles]\nmain = 'x'",
-            "profiles.main: must be a section of its own; see docs/configuration.md",
+            "profiles.main: must be a section, not a value; see docs/configuration.md",
         ),
     ],
 )

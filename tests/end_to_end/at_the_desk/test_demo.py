@@ -42,4 +42,4 @@ def test_a_demo_has_a_home_of_its_own(tmp_path):
     words = [sys.executable, "-I", "-m", "payee_precheck", "desk", "--demo", "--home", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--demo has a home of its own" in done.stderr
+    assert "--demo uses a folder of its own" in done.stderr

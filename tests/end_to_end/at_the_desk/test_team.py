@@ -92,7 +92,7 @@ def test_a_decision_that_was_made_since_the_page_was_shown_is_not_overwritten(te
     assert rita.post(path, {"decision": "release", "reason": "phoned", **shown}).status == 303
     refused = both.post(path, {"decision": "hold", **shown})
     assert refused.status == 409
-    assert "rita@example.com decided about row 10 meanwhile." in refused.text
+    assert "rita@example.com has decided about row 10 in the meantime." in refused.text
     # A button that was pressed twice records once.
     assert rita.post(path, {"decision": "release", "reason": "phoned", **shown}).status == 303
     assert [entry["decision"] for entry in team_desk.decisions(at)] == ["release"]

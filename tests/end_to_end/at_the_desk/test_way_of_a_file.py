@@ -206,7 +206,7 @@ def test_a_blank_workbook_does_not_replace_what_a_colleague_decided_meanwhile(de
     decide(desk_here.visitor("Ada"), reviewed, 10, "hold", "the bank called")
     before = desk_here.decisions(reviewed)
     refused = reviewer.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
-    assert (refused.status, "Ada decided about row 10 meanwhile" in refused.text) == (409, True)
+    assert (refused.status, "Ada has decided about row 10 in the meantime" in refused.text) == (409, True)
     assert desk_here.decisions(reviewed) == before
     line[headers.index("Decided by")].value = "Ada"  # as a workbook that was made since has it
     book.save(path)

@@ -99,7 +99,7 @@ def test_a_sentence_of_the_parser_is_told(parse):
 
 def test_advice_of_the_parser_has_words_of_its_own_on_each_surface(parse):
     with refused(
-        InputError, r"^payroll\.x: the sheet is empty; name the one .* with --sheet NAME, or remove it$"
+        InputError, r"^payroll\.x: the sheet is empty; choose the sheet .* with --sheet NAME, or remove it$"
     ):
         parse("advise")
 

@@ -195,7 +195,7 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
         (
             sheets(May=[HEADER, PAYMENT]),
             "may",
-            r'no sheet has this name .found: "May".; name the one .* --sheet',
+            r'no sheet has this name .found: "May".; choose the sheet .* --sheet',
         ),
         (sheets(Pay=[], hidden=[HEADER, PAYMENT]), None, r'no visible sheet .*"Pay", "hidden" \(hidden\)'),
         (sheets(Pay=[]), "Pay", "the sheet is empty"),
