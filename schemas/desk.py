@@ -81,7 +81,7 @@ class Deed(StrEnum):
     """The people in `[notify]` were not notified of a file that waits or was sent back."""
     APPROVED = "approved"
     CORRECTED = "corrected"
-    """A corrected file was made from another file's decisions, to check again."""
+    """A file was corrected by decisions; the new file must be checked again."""
     COMPARED = "compared"
     """A check was compared with the bank's report on the same file."""
     GIVEN = "given to the bank"

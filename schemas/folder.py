@@ -72,7 +72,7 @@ def kept_workbook(number: int) -> str:
 
 
 def files_of_review(folder: Path) -> Iterator[Path]:
-    """Yield the files of `precheck fix` and `precheck split`, which changed answers make out of date."""
+    """Yield the files of `precheck fix` and `precheck split`, which become outdated when answers change."""
     for pattern in (CORRECTIONS, HOLD_REASONS, f"{CORRECTED}.*", f"{RELEASE}.*", f"{HOLD}.*"):
         yield from sorted(folder.glob(pattern))
 

@@ -73,7 +73,7 @@ class Fix(OwnDocument):
     before_next: Spoken
     """What a person must do before `next_step`."""
     next_step: str
-    """The command that continues."""
+    """The command to run next."""
 
 
 class HoldReason(OwnDocument):

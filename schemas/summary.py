@@ -102,7 +102,7 @@ class BankWarning(OwnDocument):
 
 
 class CurrencySources(OwnDocument):
-    """Number of rows by how the currency of the amount is known."""
+    """The number of rows for each source of their currency."""
 
     given: int = 0
     """From a currency column or a header."""
@@ -414,7 +414,7 @@ class Summary(OwnDocument):
     modulus: ModulusUsed | None = None
     """None if the profile has no modulus tables."""
     bank_reports: list[ReportUsed] = []
-    """Imported reports of the payer's bank, oldest first. If nothing was asked, they have all answers."""
+    """Imported reports of the payer's bank, oldest first; the only source of answers if nothing was asked."""
     bank_comparison: BankComparison | None = None
     """How a check agrees with these reports; None if nothing was asked."""
     complete: bool

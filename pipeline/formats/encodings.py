@@ -48,7 +48,7 @@ _AROUND = "\u2018\u2019\u2013“”„«»—…€£§°ºª·\xa0"
 
 
 class Reading(NamedTuple):
-    """A text in an encoding that fits."""
+    """A possible reading of a text, in one encoding."""
 
     encoding: str
     cells: tuple[str, ...]  # the first cells that another encoding would read differently
@@ -110,7 +110,7 @@ def wide_encoding_of(start: bytes | str) -> str:
 
 
 def not_utf_8_at(text: Bytes) -> int | None:
-    """The offset of the first byte that is not UTF-8; None if the text is valid."""
+    """Return the offset of the first byte that is not UTF-8; None if the text is valid."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(text), _CHUNK_BYTES):
         stop = start + _CHUNK_BYTES

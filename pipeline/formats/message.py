@@ -54,7 +54,7 @@ CONTROLS: Schema = {
 """Every total in the file."""
 
 THE_FILE = Sentence("formats.the_file")
-"""The subject of a sentence about a file without naming it."""
+"""The subject of sentences that do not name the file."""
 
 
 class StatedTotal(NamedTuple):
@@ -132,7 +132,7 @@ class Message(NamedTuple):
 
 
 def split_obstacle(message: Message) -> Sentence | None:
-    """Why payments cannot be removed from a file; None if they can."""
+    """Return why payments cannot be removed from a file; None if they can."""
     for line, _, what in message.set_aside.head(1).iter_rows():
         return Sentence("formats.mixed_with_payments", file=THE_FILE, what=in_words(what), line=line)
     unknown = message.locations["line"].filter(message.defects.eq_missing(CODE_UNKNOWN))

@@ -46,7 +46,7 @@ def sniff(head: bytes) -> bool:
 
 
 def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - no option matters
-    """The bytes of a file."""
+    """Return the bytes of a file."""
     return file.read()
 
 
@@ -78,7 +78,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - there is only one way to write it
-    """Why a file cannot be written again; None if it can."""
+    """Return why a file cannot be written again; None if it can."""
     if kept_as == NAME:
         return None
     return Obstacle(Sentence("parquet.types_lost", name=name), Sentence("parquet.run_again_as_parquet"))

@@ -59,7 +59,7 @@ class TabularFormat(Format, Protocol):
         """Read a file; raises InputError if it is unreadable or ambiguous."""
 
     def obstacle(self, dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
-        """Why a file cannot be rewritten from the outcome file of a run; None if it can."""
+        """Return why a file cannot be rewritten from the outcome file of a run; None if it can."""
 
 
 class OutcomeFormat(TabularFormat, Protocol):
@@ -109,13 +109,13 @@ class MessageFormat(Format, Protocol):
         """Return a name as a file of this format holds it; None if it cannot."""
 
     def obstacle(self, message: Message) -> Sentence | None:
-        """Why a file must not be changed; None if it may."""
+        """Return why a file must not be changed; None if it may."""
 
     def split_obstacle(self, message: Message) -> Sentence | None:
-        """Why payments cannot be removed from a file; None if they can."""
+        """Return why payments cannot be removed from a file; None if they can."""
 
     def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
-        """Why a payee cannot get a name; None if it can."""
+        """Return why a payee cannot get a name; None if it can."""
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
         """Return edits that give payees new names, by row; unchanged names need no edit."""

@@ -125,7 +125,7 @@ def _says_kind(header: str) -> bool:
 
 
 def _countries_of_kinds(kinds: pl.Series) -> pl.Series | None:
-    """The country of each kind of code; None if the column names no known kind."""
+    """Return the country of each kind of code; None if the column names no known kind."""
     named = kinds.drop_nulls().unique()
     if len(named) > _KINDS_MAX:
         return None
@@ -176,7 +176,7 @@ def _text(column: pl.Series) -> pl.Series:
 
 
 def _countries(names: pl.Series) -> pl.Series:
-    """The country code for each code or English name of a country; null for other words."""
+    """Return the country code for each code or English name of a country; null for other words."""
     words = names.str.strip_chars().str.to_lowercase()
     return words.replace_strict(_country_names(), default=None, return_dtype=pl.String)
 

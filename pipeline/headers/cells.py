@@ -37,7 +37,7 @@ class ColumnCells:
         return self._frame.height
 
     def text(self, header: str) -> pl.Series:
-        """A column as text without surrounding blanks; null if it is blank."""
+        """Return a column as text without surrounding blanks; null if it is blank."""
         if header not in self._texts and self.row_count <= SAMPLE_ROWS:
             # All columns at once: for few rows, a call of polars takes longer than its work.
             stripped = pl.col(pl.String).str.strip_chars().replace("", None)
@@ -47,7 +47,7 @@ class ColumnCells:
         return self._texts[header]
 
     def sample(self, header: str) -> pl.Series:
-        """The first filled cells of a column."""
+        """Return the first filled cells of a column."""
         if header not in self._samples:
             filled = _filled(self._first.text(header))
             self._samples[header] = filled if len(filled) else _filled(self.text(header)).head(SAMPLE_ROWS)
@@ -64,11 +64,11 @@ class ColumnCells:
         return len(sample) > 0 and bool(sample.str.contains(look).all())
 
     def first_values(self, header: str) -> tuple[str, ...]:
-        """The first distinct values of a column, at most three."""
+        """Return the first distinct values of a column, at most three."""
         return tuple(islice(dict.fromkeys(self.sample(header)), VALUES_SHOWN))
 
     def joined(self, headers: Sequence[str]) -> pl.Series:
-        """The cells of some columns joined with blanks, row by row; null if all are empty."""
+        """Return the cells of some columns joined with blanks, row by row; null if all are empty."""
         if len(headers) == 1:
             return self.text(headers[0])
         parts = pl.select(
@@ -77,11 +77,11 @@ class ColumnCells:
         return _text(parts.to_series())
 
     def joined_values(self, headers: Sequence[str]) -> tuple[str, ...]:
-        """The first distinct joined values of some columns, at most three."""
+        """Return the first distinct joined values of some columns, at most three."""
         return tuple(self.joined(headers).drop_nulls().unique(maintain_order=True).head(VALUES_SHOWN))
 
     def first_filled(self, sources: Sequence[Sequence[str]]) -> pl.Series:
-        """The first filled value of these columns, row by row."""
+        """Return the first filled value of these columns, row by row."""
         return pl.select(pl.coalesce(self.joined(headers) for headers in sources)).to_series()
 
     def differ(self, one: Sequence[str], other: Sequence[str]) -> bool:

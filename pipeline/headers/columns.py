@@ -398,7 +398,7 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
 
 
 def _unit_of_amounts(found: Mapping[str, ColumnChoice]) -> tuple[str | None, str | None]:
-    """The currency in the header of the amount, and that header if it says hundredths."""
+    """Return the currency in the header of the amount, and the header if it says hundredths."""
     if "amount" not in found:
         return None, None
     [(header,), *_] = found["amount"].sources

@@ -173,7 +173,7 @@ def _sums(payments: pl.DataFrame) -> _Sums:
 
 
 def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
-    """The amount in a row, and its currency."""
+    """Return the amount in a row, and its currency."""
     label = row.label
     beside = [] if label is None else [label.figure, *(cell for cell in row.cells if _MONEY.fullmatch(cell))]
     candidates = pl.Series("amount", [row.fields["amount"], *beside], dtype=pl.String)
@@ -184,7 +184,7 @@ def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
 
 
 def _count(row: _Row) -> int | None:
-    """The number of payments in a row."""
+    """Return the number of payments in a row."""
     label = row.label
     stated = [] if label is None or label.figure is None else [label.figure.strip()]
     numbers = [text for text in (*stated, *row.cells) if text.isascii() and text.isdigit()]
@@ -240,7 +240,7 @@ def _place(row: _Row, positions: RowPositions | None) -> Sentence:
 
 
 def place_of(unit: str, number: int) -> Sentence:
-    """The position of a line or sheet row, to begin a sentence."""
+    """Return the position of a line or sheet row, to begin a sentence."""
     return Sentence("footer.line" if unit == "line" else "footer.sheet_row", number=number)
 
 

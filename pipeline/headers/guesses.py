@@ -150,7 +150,7 @@ def are_amounts(values: Sequence[str]) -> bool:
 
 
 def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
-    """A word of eight or eleven letters is a BIC only if it has the country of the IBAN next to it."""
+    """Guess BICs among words of eight or eleven letters if they have the country of the IBAN next to them."""
     ibans = [header for header, look in looks.items() if look.field == "iban"]
     for header, look in looks.items():
         if look.field is None and _are_mostly(_BIC, cells.sample(header).to_list()):

@@ -226,7 +226,7 @@ def _line(  # noqa: PLR0913 (one for each column of the table)
 
 
 def _holds_both(words: Words) -> bool:
-    """True if a sort code's header also names an account number, not just an account's sort code."""
+    """True if a header names a sort code and an account number, not just an account's sort code."""
     index = words.order.index(Cue.SORT_CODE)
     return Cue.ACCOUNT in words.cues and (
         bool(words.cues & {Cue.AND, Cue.NUMBER}) or Cue.ACCOUNT in words.order[index:]

@@ -109,7 +109,7 @@ def _spelled(word: str) -> set[tuple[str, ...]]:
 
 @cache
 def _compounds() -> dict[str, Cue]:
-    """The words of `_lexicon` without spaces, for headers without spaces."""
+    """Return the words of `_lexicon` without spaces, for headers without spaces."""
     compounds: dict[str, Cue] = {}
     for tokens, cue in _lexicon().items():
         compounds.setdefault("".join(tokens), cue)

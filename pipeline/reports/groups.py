@@ -277,7 +277,7 @@ def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
 
 
 def _places(rows: pl.Series, positions: RowPositions | None) -> pl.Series:
-    """The positions of rows in the current language, as a column `place`; null if they have none."""
+    """Return the positions of rows in the current language, as a column `place`; null if they have none."""
     if positions is None or positions.unit != "part":
         return position_texts(rows, positions, position_pattern(positions))
     return pl.Series("place", [positions_in_words([row], positions) for row in rows], dtype=pl.String)

@@ -37,7 +37,7 @@ _NEVER_PAID = {"XTS", "XXX", "XAG", "XAU", "XPD", "XPT", "XBA", "XBB", "XBC", "X
 
 @cache
 def currencies() -> frozenset[str]:
-    """The codes of the currencies that a payment can be in."""
+    """Return the codes of the currencies that a payment can be in."""
     import pycountry
 
     return frozenset(currency.alpha_3 for currency in pycountry.currencies) - _NEVER_PAID
@@ -102,9 +102,9 @@ _HUNDREDTHS = r"^(-?[0-9]{1,18})(?:[.,]00?)?$"
 
 
 def of_hundredths(amounts: pl.Series, codes: pl.Series | None) -> pl.Series:
-    """Whole numbers of hundredths in the main unit, exactly; any other cell becomes no amount.
+    """Convert whole hundredths to the main unit, exactly; other cells become unreadable amounts.
 
-    Null in a currency without hundredths: what its numbers mean is not known.
+    Null in a currency without hundredths, as the meaning of its numbers is unknown.
     """
     main = amounts.str.extract(_HUNDREDTHS).str.replace(r"([0-9]{2})$", ".$1")
     main = main.str.replace(r"^(-?)([0-9])$", "${1}.0$2").str.replace(r"^(-?)\.", "${1}0.")

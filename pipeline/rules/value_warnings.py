@@ -19,7 +19,7 @@ _TO_VOP = pl.col("to").is_in(VOP).fill_null(value=False)
 
 
 class WarningRule(NamedTuple):
-    """A condition that makes a value odd."""
+    """A condition on a payment's values that leads to a warning."""
 
     field: str
     code: WarningCode

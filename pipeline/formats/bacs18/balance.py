@@ -83,7 +83,7 @@ def _has_malformed(records: pl.DataFrame, codes: Sequence[str]) -> bool:
 
 
 def _pounds(pence: int) -> str:
-    """An amount in pounds, for messages.
+    """Return an amount in pounds, for messages.
 
     >>> _pounds(123456), _pounds(-5)
     ('1,234.56', '-0.05')

@@ -94,7 +94,7 @@ def totals_text(totals: Totals) -> bytes:
 
 
 def block_count(labels: Mapping[str, FileLabel], record_count: int) -> int | None:
-    """The number of blocks for these records; None if HDR2 has no block length."""
+    """Return the number of blocks for these records; None if HDR2 has no block length."""
     header = labels.get("HDR2")
     if header is None:
         return None
@@ -105,12 +105,12 @@ def block_count(labels: Mapping[str, FileLabel], record_count: int) -> int | Non
 
 
 def processing_day(labels: Mapping[str, FileLabel]) -> str | None:
-    """The day in UHL1, blanks included; None if no label states one."""
+    """Return the day in UHL1, blanks included; None if no label states one."""
     return None if "UHL1" not in labels else labels["UHL1"].text[_DAY.first - 1 : _DAY.last]
 
 
 def facts_of(labels: Mapping[str, FileLabel]) -> dict[str, str]:
-    """The facts in the labels about the file as a whole."""
+    """Return the facts in the labels about the file as a whole."""
     stated = {
         "labels": " ".join(labels) or "none",
         "serial": labels["VOL1"].field(_SERIAL) if "VOL1" in labels else "",
@@ -122,7 +122,7 @@ def facts_of(labels: Mapping[str, FileLabel]) -> dict[str, str]:
 
 
 def in_calendar(day: str) -> str | None:
-    """A day of the standard, bYYDDD, as an ISO date; None if it is invalid.
+    """Return a day of the standard, bYYDDD, as an ISO date; None if it is invalid.
 
     >>> in_calendar(" 26330"), in_calendar(" 26366")
     ('2026-11-26', None)

@@ -84,7 +84,7 @@ def _payments(credits_: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled(field: Field) -> pl.Expr:
-    """A field without surrounding blanks; null if it is blank."""
+    """Return a field without surrounding blanks; null if it is blank."""
     text = field.of_line.str.strip_chars(" ")
     return pl.when(text != "").then(text)
 

@@ -42,12 +42,12 @@ def fitted(name: str) -> str | None:
 
 
 def obstacle(message: Message) -> Sentence | None:
-    """Why a file must not be changed; None if it may."""
+    """Return why a file must not be changed; None if it may."""
     return message.difference
 
 
 def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:  # noqa: ARG001 - other formats need the row
-    """Why a payee cannot get a name; None if it can."""
+    """Return why a payee cannot get a name; None if it can."""
     if fitted(name) is None:
         return Sentence("bacs18.letters_not_of_bacs")
     return None

@@ -213,7 +213,7 @@ def _agree(cells: pl.DataFrame, expected: CsvTally) -> bool:
 
 
 def _line_end_count(body: Body) -> int:
-    """The number of line ends in the rows, quoted cells included."""
+    """Return the number of line ends in the rows, quoted cells included."""
     ends = body.text.count(b"\n", body.start, body.stop)
     if body.text.find(b"\r", body.start, body.stop) < 0:
         return ends
@@ -222,7 +222,7 @@ def _line_end_count(body: Body) -> int:
 
 
 def _heights(cells: pl.DataFrame) -> pl.Series:
-    """The number of lines in each row."""
+    """Return the number of lines in each row."""
     ends = pl.all().str.count_matches(r"\r\n|\r|\n").fill_null(0)
     return cells.select(1 + pl.sum_horizontal(ends)).to_series()
 

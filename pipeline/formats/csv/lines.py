@@ -75,7 +75,7 @@ def _body_of(
 
 
 def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) -> int:
-    """The number of line ends in the first bytes; counted only for a message, as it takes time."""
+    """Return the number of line ends in the first bytes; counted only for a message, as it takes time."""
     count, before = 0, b""
     for _, lines in pieces:
         text = lines[:byte_count]

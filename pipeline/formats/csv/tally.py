@@ -91,7 +91,7 @@ def _count(body: Body, some: bytes) -> int:
 
 
 def line_ends(text: bytes) -> int:
-    """The number of line ends in the text, of any kind."""
+    """Return the number of line ends in the text, of any kind."""
     return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
 
 
@@ -232,7 +232,7 @@ def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
 
 
 def unclosed_row(line: int, where: str) -> InputError:
-    """The error for a row with an unclosed cell."""
+    """Return the error for a row with an unclosed cell."""
     return InputError(
         Sentence("csv.line_quoted_cell", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
     )
@@ -246,7 +246,7 @@ def long_line(line: int, where: str) -> InputError:
 
 
 def long_row(row: int, where: str, positions: RowPositions | None = None) -> InputError:
-    """The error for a row of more lines than any payment has."""
+    """Return the error for a row of more lines than any payment has."""
     return InputError(
         Sentence(
             "csv.row_longer_than",

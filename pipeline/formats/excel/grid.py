@@ -91,7 +91,7 @@ def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
 
 
 def _headers(workbook: bytes, sheet: str) -> tuple[str, ...]:
-    """The cells of the header row of a sheet."""
+    """Return the cells of the header row of a sheet."""
     first = _values(workbook, sheet).head(LINES_LOOKED_AT)
     return heading_of([[cell or "" for cell in row] for row in first.iter_rows()], {}).cells
 

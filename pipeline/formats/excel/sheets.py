@@ -30,7 +30,7 @@ class Sheet(NamedTuple):
 
 
 def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
-    """The sheets with cells, in order; chart sheets have none.
+    """Return the sheets with cells, in order; chart sheets have none.
 
     Raises:
         KeyError, ValueError, ExpatError: it is not a workbook.

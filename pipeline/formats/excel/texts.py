@@ -16,7 +16,7 @@ _PART = "xl/sharedstrings.xml"
 
 
 def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:
-    """The UTF-8 bytes of each shared text, in order; empty if the workbook has none.
+    """Return the UTF-8 bytes of each shared text, in order; empty if the workbook has none.
 
     Raises:
         InputError: the texts are too large. ValueError, expat.ExpatError: the part is not a table of texts.

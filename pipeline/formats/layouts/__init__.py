@@ -71,15 +71,15 @@ class LayoutFormat:
         return writing.fitted(name, self.layout)
 
     def obstacle(self, message: Message) -> Sentence | None:
-        """Why a file must not be changed; None if it may."""
+        """Return why a file must not be changed; None if it may."""
         return writing.obstacle(self.layout, message)
 
     def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
-        """Why a payee cannot get a name; None if it can."""
+        """Return why a payee cannot get a name; None if it can."""
         return writing.name_obstacle(self.layout, message, row, name)
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-        """The edits that give payees new names; see `writing.renamed`."""
+        """Return the edits that give payees new names; see `writing.renamed`."""
         return writing.renamed(data, self.layout, message, names)
 
     def kept(

@@ -32,7 +32,7 @@ def spans_between(text: str, separator: str) -> list[Span] | None:
 
 
 def spans_by_widths(widths: Sequence[int]) -> list[Span]:
-    """The cells of a line with these widths.
+    """Return the cells of a line with these widths.
 
     >>> spans_by_widths([2, 3])
     [(0, 2), (2, 5)]
@@ -45,7 +45,7 @@ def spans_by_widths(widths: Sequence[int]) -> list[Span]:
 
 
 def unquoted(cell: str) -> str:
-    """The text of a cell without quotes.
+    """Return the text of a cell without quotes.
 
     >>> unquoted('"12"" pipe"'), unquoted("plain")
     ('12" pipe', 'plain')

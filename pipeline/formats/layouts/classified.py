@@ -119,7 +119,7 @@ def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
 
 
 def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:
-    """The cells of each line, without enclosing quotes."""
+    """Return the cells of each line, without enclosing quotes."""
     mark = _MARKS[separator]
     quoted_or_not = f'(?:"[^"{mark}]*"|[^"{mark}]*)'
     # Unneeded quotes around whole cells are removed; lines with other quotes are read one by one.

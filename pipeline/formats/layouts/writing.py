@@ -35,14 +35,14 @@ def _on_one_line(name: str) -> str | None:
 
 
 def obstacle(layout: BankLayout, message: Message) -> Sentence | None:
-    """Why a file must not be changed; None if it may."""
+    """Return why a file must not be changed; None if it may."""
     if (why := why_never_changed(layout)) is not None:
         return Sentence("layouts.cannot_be_changed", file=THE_FILE, why=why)
     return message.difference
 
 
 def name_obstacle(layout: BankLayout, message: Message, row: int, name: str) -> Sentence | None:
-    """Why a payee cannot get a name; None if it can."""
+    """Return why a payee cannot get a name; None if it can."""
     if message.defects[row - 1] is not None:
         return Sentence("layouts.line_not_as_others")
     text, encoding = fitted(name, layout), message.facts["encoding"]

@@ -56,7 +56,7 @@ __all__ = [
 
 
 def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - no option matters
-    """The bytes of a file."""
+    """Return the bytes of a file."""
     return file.read()
 
 

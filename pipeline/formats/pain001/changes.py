@@ -27,7 +27,7 @@ _UNWRITABLE = "utf-16"
 
 
 def obstacle(message: Message) -> Sentence | None:
-    """Why a file must not be changed; None if it may."""
+    """Return why a file must not be changed; None if it may."""
     if "sealed" in message.facts:
         return Sentence("pain001.is_signed", file=THE_FILE)
     if message.facts["encoding"] == _UNWRITABLE:
@@ -36,7 +36,7 @@ def obstacle(message: Message) -> Sentence | None:
 
 
 def split_obstacle(message: Message) -> Sentence | None:  # noqa: ARG001 - any payment can be removed
-    """Why payments cannot be removed from a file; None if they can."""
+    """Return why payments cannot be removed from a file; None if they can."""
     return None
 
 
@@ -51,7 +51,7 @@ def fitted(name: str) -> str | None:
 
 
 def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:
-    """Why a payee cannot get a name; None if it can."""
+    """Return why a payee cannot get a name; None if it can."""
     if message.locations["name_start"][row - 1] is None:
         return Sentence("pain001.no_element_for_name")
     text = fitted(name)

@@ -26,7 +26,7 @@ class Control(NamedTuple):
 
 
 def money() -> pl.Expr:
-    """The amount of a payment as a number; null if it is not one."""
+    """Return the amount of a payment as a number; null if it is not one."""
     return pl.when(pl.col("amount").str.contains(_AMOUNT)).then(pl.col("amount")).cast(MONEY)
 
 

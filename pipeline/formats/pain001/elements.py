@@ -111,7 +111,7 @@ class Element(dict[str, "Element"]):
         self.otherwise = self
         """The element for children that are not named."""
         self.is_header = False
-        """True above the batches: a hash or a signature there covers the whole file."""
+        """True above the batches, where a hash or a signature covers the whole file."""
         self.is_supplement = False
         """True if it is, or is within, another program's data."""
 

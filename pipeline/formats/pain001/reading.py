@@ -68,7 +68,7 @@ class _Reader:
         walk(self.found, stream.parser, stream.data)
 
     def part(self) -> pl.DataFrame:
-        """The payments since the last part."""
+        """Return the payments since the last part."""
         texts = _columns(self.found.rows, dict.fromkeys(INDEX, pl.String()))
         locations = _columns(self.found.spans, LOCATIONS)
         self.found.rows.clear()
@@ -77,7 +77,7 @@ class _Reader:
         return pl.concat([fields(texts.select(TEXTS)), locations], how="horizontal").with_columns(*nothing)
 
     def last(self) -> pl.DataFrame:
-        """The row with levels and facts."""
+        """Return the row with levels and facts."""
         levels = self.found.levels.whole(*self.found.message)
         facts = self.found.levels.facts | {"encoding": self.stream.encoding}
         facts["data_payments"] = str(self.found.data_payment_count)

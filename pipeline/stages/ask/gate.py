@@ -1,4 +1,4 @@
-"""The gate that lets requests out, by limits, pauses that the server requests, and recent failures."""
+"""Let requests out within limits, pauses that the server requests, and recent failures."""
 
 from collections import defaultdict
 from datetime import datetime

@@ -41,7 +41,7 @@ class OpenedFile(NamedTuple):
 
 
 def identity_of(data: bytes) -> FileIdentity:
-    """The hash and size of these bytes."""
+    """Return the hash and size of these bytes."""
     return FileIdentity(hashlib.sha256(data).hexdigest(), len(data))
 
 
@@ -131,7 +131,7 @@ def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: s
 
 
 def _head_of(path: Path) -> bytes:
-    """The first bytes of a file."""
+    """Return the first bytes of a file."""
     with _as_input_errors(path), path.open("rb") as file:
         return file.read(HEAD_BYTES)
 
