@@ -17,7 +17,7 @@ _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
 """Endings that mark a compound word as a name, such as `Vereinsname`."""
 
 
-_STEM_LENGTH = 9
+_STEM_LENGTH = 8
 """Number of first letters that the forms of a word share, such as `ιδιοκτήτης` and `ιδιοκτήτη`."""
 
 

@@ -224,9 +224,20 @@ def _refuse_plain_account_name(
 ) -> None:
     """Refuse an account name unlike the payee's: it may be a ledger account, or ours."""
     for holder in (name for name in names if name.rank is Rank.HOLDER):
-        for other in (*names, *companies):
+        for other in () if _is_confirmed(holder, names, cells) else (*names, *companies):
             if _are_two(holder, other, cells):
                 raise either("name", [holder.headers, other.headers], cells, what=THE_PAYEE)
+
+
+def _is_confirmed(holder: Candidate, names: Sequence[Candidate], cells: ColumnCells) -> bool:
+    """True if a payee or the subject of the list has the account name of every row, whoever else is named."""
+    return cells.varies(holder.headers) and any(
+        name.rank in (Rank.PAYEE, Rank.SUBJECT)
+        and not cells.joined(name.headers).has_nulls()
+        and not cells.joined(holder.headers).has_nulls()
+        and not cells.differ(name.headers, holder.headers)
+        for name in names
+    )
 
 
 def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:

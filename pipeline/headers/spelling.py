@@ -50,7 +50,7 @@ _PIECE_LENGTH_MIN = 3
 _COMPOUND_LENGTH_MAX = 100
 _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
-_ENDINGS = ("s", "ns", "ens", "es", "n", "a")
+_ENDINGS = ("s", "ns", "ens", "es", "n", "a", "in")
 _STEM_LENGTH_MIN = 5
 """Shortest word left after removing a non-English ending, so that `an` does not become `a`."""
 

@@ -157,9 +157,10 @@ def _whole(headers: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
-    """True if another name column, of a party in unknown words, has the same value in every row."""
+    """True if another column, of the subject of the list or a party in unknown words, has the same names."""
     return cells.varies(name.headers) and any(
-        names_unknown_party(header)
+        header not in name.headers
+        and (names_unknown_party(header) or meaning(header).subject is not None)
         and not cells.text(header).has_nulls()
         and not cells.differ(name.headers, [header])
         for header in cells.headers

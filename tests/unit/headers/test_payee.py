@@ -573,3 +573,24 @@ def test_parts_of_other_names_beside_a_payee_in_every_row_do_not_matter():
     assert read.sources["name"] == (("Beneficiary",),)
     with pytest.raises(InputError, match="either could be a part of the payee's name"):
         read_columns(pl.DataFrame({**columns, "Beneficiary": ["Ada Quillon", None]}), {}, where="x.csv")
+
+
+@pytest.mark.parametrize(
+    "header", ["Speaker", "Künstlerin", "Stagiaire", "Becario", "Tirocinante", "Prelegent", "Luennoitsija"]
+)
+def test_more_roles_are_who_a_list_is_about(header):
+    assert sources_of({header: ["Ada Quillon", "Bo Marrow"]}) == ((header,),)
+
+
+def test_an_account_name_that_the_subject_confirms_is_read_whoever_else_is_named():
+    columns = {
+        "Intern name": ["Ada Quillon", "Bo Marrow"],
+        "Account name": ["Ada Quillon", "Bo Marrow"],
+        "Trainer": ["Cid Halloran", "Dot Strandvik"],
+        "IBAN": ["DE89370400440532013000", "FR1420041010050500013M02606"],
+    }
+    read = read_columns(pl.DataFrame(columns), {}, where="x.csv")
+    assert read.sources["name"][0] == ("Account name",)
+    with pytest.raises(InputError, match="either could be the payee"):
+        other = {"Intern name": ["Ada Quillon", "Eve Moravec"]}
+        read_columns(pl.DataFrame({**columns, **other}), {}, where="x.csv")
