@@ -13,6 +13,7 @@ from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, rule_of
 from pipeline.headers.meaning import (
     BARE_ACCOUNT,
+    COUNTER,
     HeaderMeaning,
     Side,
     is_code_of_bank,
@@ -40,9 +41,9 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
         ColumnsRefused: two columns could be the account and differ in a row.
     """
     candidates = {
-        header: _by_look(meant, header, cells)
+        header: meant
         for header in cells.headers
-        if (meant := meaning(header)).what in _FIELDS
+        if (meant := _by_look(meaning(header), header, cells)).what in _FIELDS
     }
     theirs = {header: meant for header, meant in candidates.items() if meant.side is not Side.OURS}
     theirs = _without_bare(theirs, cells)
@@ -54,6 +55,8 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     choices = []
     for field in _left_to_headers(cells, mapped):
         of_field = [header for header, meant in kept.items() if meant.what == field]
+        if field == "account_number" and _are_in_books(of_field, kept, cells):
+            continue
         if of_field:
             others = tuple(header for header, meant in candidates.items() if meant.what == field)
             choices.append(_one(field, of_field, others, cells)._replace(why_not=why_not))
@@ -62,6 +65,19 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     _refuse_unread_accounts(choices, cells)
     _refuse_same_account(_sources(choices), cells)
     return choices
+
+
+def _are_in_books(
+    numbers: Sequence[str], candidates: Mapping[str, HeaderMeaning], cells: ColumnCells
+) -> bool:
+    """True if several columns of numbers differ, but each row has an IBAN of its own and no sort code."""
+    ibans = [header for header, meant in candidates.items() if meant.what == "iban"]
+    return (
+        len(numbers) > 1
+        and any(cells.varies([header]) and not cells.text(header).has_nulls() for header in ibans)
+        and "sort_code" not in _whats(candidates)
+        and not any(cells.sample(header).str.contains("[A-Za-z]{2}[0-9]{2}").any() for header in numbers)
+    )
 
 
 def _left_to_headers(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> Sequence[str]:
@@ -148,6 +164,8 @@ def _pays_several(cells: ColumnCells) -> bool:
 
 def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMeaning:
     """Read a column headed as account numbers as IBANs, if it holds only IBANs."""
+    if meant.what == COUNTER and cells.varies([header]) and cells.are(header, IBAN, without=PUNCTUATION):
+        return meant._replace(what="iban")
     if meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
     return meant
@@ -226,8 +244,12 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Col
 
 
 def _without_own(headers: list[str], cells: ColumnCells) -> list[str]:
-    """Drop an account that is the same in every row where a supplier's or employee's differs."""
-    theirs = [header for header in headers if meaning(header).subject in (Cue.SUPPLIER, Cue.PERSON)]
+    """Drop an account that is the same in every row, next to a supplier's, employee's or counter account."""
+    theirs = [
+        header
+        for header in headers
+        if meaning(header).subject in (Cue.SUPPLIER, Cue.PERSON) or meaning(header).what == COUNTER
+    ]
     if not any(cells.varies([header]) for header in theirs):
         return headers
     return [header for header in headers if header in theirs or not cells.is_constant([header])]

@@ -19,7 +19,7 @@ from pipeline.headers.spelling import (
     words_of,
     words_outside_brackets,
 )
-from pipeline.headers.words import PRODUCTS, Cue, listed
+from pipeline.headers.words import GRAMMAR, PRODUCTS, Cue, listed
 from schemas.payments import FIELDS
 
 
@@ -90,6 +90,9 @@ BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, 
 
 BARE_ACCOUNT = "an account without an owner in its header"
 """Rule for a header such as `Konto`."""
+
+COUNTER = "counter account"
+"""`what` of a header such as `Gegenkonto`, which only its cells decide."""
 
 IN_HUNDREDTHS = "the header says amount in hundredths of the currency"
 """Rule for a header such as `Amount (pence)`."""
@@ -191,12 +194,12 @@ class _GrammarLine(NamedTuple):
     what: str | None
     rule: str
     needs: tuple[frozenset[Cue], ...]  # at least one cue from each set
-    beside: frozenset[Cue] = frozenset()  # further cues that are allowed
-    qualifiers: frozenset[Cue] = _QUALIFIERS
-    rank: Rank | None = None
-    explicit: int = 1
-    when: Callable[[Words], bool] = lambda _words: True
-    plain: Callable[[Words], bool] = lambda _words: False
+    beside: frozenset[Cue]  # further cues that are allowed
+    qualifiers: frozenset[Cue]
+    rank: Rank | None
+    explicit: int
+    when: Callable[[Words], bool]
+    plain: Callable[[Words], bool]
 
     def fits(self, words: Words) -> bool:
         """True if these words fit this line."""
@@ -207,22 +210,6 @@ class _GrammarLine(NamedTuple):
 def _cues(names: str) -> frozenset[Cue]:
     """Return the cues with these blank-separated names; `*` means all."""
     return frozenset(Cue) if names == "*" else frozenset(Cue[name] for name in names.split())
-
-
-def _line(  # noqa: PLR0913 (one for each column of the table)
-    what: str | None,
-    rule: str,
-    *needs: str,
-    beside: str = "",
-    qualifiers: frozenset[Cue] = _QUALIFIERS,
-    rank: Rank | None = None,
-    explicit: int = 1,
-    when: Callable[[Words], bool] = lambda _words: True,
-    plain: Callable[[Words], bool] = lambda _words: False,
-) -> _GrammarLine:
-    """Return a line of the grammar; cues are given by name."""
-    cues = tuple(map(_cues, needs))
-    return _GrammarLine(what, rule, cues, _cues(beside), qualifiers, rank, explicit, when, plain)
 
 
 def _holds_both(words: Words) -> bool:
@@ -250,126 +237,35 @@ def _is_free(words: Words) -> bool:
     return _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS}
 
 
-_ACCOUNTS = "ACCOUNT BARE_ACCOUNT"
-_NAME = "NAME FULL FILLER"
-_NUMBERED = "ACCOUNT NUMBER PAYMENT"
-_CODED = "PAYMENT NUMBER CODE"
-_FIRM = "COMPANY ORGANISATION"
-_NONE: frozenset[Cue] = frozenset()
-_GRAMMAR = (
-    _line(None, "unknown", qualifiers=_NOTHING),
-    # Facts about the whole file, or about unchecked parties.
-    _line(BALANCE, "a balance", "BALANCE", beside=f"{_ACCOUNTS} AMOUNT CURRENCY BOOKED"),
-    _line(BOOKED, "a booking date", "BOOKED", beside="*"),
-    _line(DIRECTION, "whether money came in or went out", "DIRECTION", beside="*"),
-    _line(CREDITOR_ID, "a creditor identifier", "CREDITOR_ID", beside="*"),
-    _line(
-        "name", "the name of the account", "MANDATE", "NAME", rank=Rank.HOLDER, plain=lambda _words: True
-    ),
-    _line(MANDATE, "a mandate", "MANDATE", beside="*"),
-    _line(COLLECTION, "a collection date", "COLLECTION", beside="*"),
-    _line(SEQUENCE, "a sequence type", "SEQUENCE", beside="*"),
-    _line(CHOICE, "a choice between two currencies", "CHOICE", beside="*"),
-    _line(NEVER, "a person or bank who is not paid", "OTHER_PERSON", beside="*"),
-    _line(None, "unknown", "DATE LEDGER INTERMEDIARY", beside="*"),
-    # Accounts, banks and identifications.
-    _line(
-        "iban", "the header says IBAN", "IBAN", beside=f"{_ACCOUNTS} NUMBER CODE ID PAYMENT HOLDER PARENT",
-        when=_is_a_holders,
-    ),
-    _line("organisation_bic", "the header says organisation BIC", "BIC", "ORGANISATION"),
-    _line("bic", "the header says BIC", "BIC", beside="CODE NUMBER ACCOUNT ID PAYMENT PARENT"),
-    _line(
-        "account_number", "sort code and account number in one cell", "SORT_CODE", beside=_NUMBERED,
-        when=_holds_both,
-    ),
-    _line("sort_code", "the header says sort code", "SORT_CODE", beside=f"{_NUMBERED} BIC CODE PARENT"),
-    _line("secondary_reference", "the header says secondary reference", "SECONDARY", beside="NUMBER"),
-    _line("lei", "the header says LEI", "LEI", beside="CODE NUMBER"),
-    _line("organisation_id_scheme", "the header says organisation id", "ORGANISATION", "ID", "SCHEME"),
-    _line("organisation_id_issuer", "the header says organisation id", "ORGANISATION", "ID", "ISSUER"),
-    _line("organisation_id", "the header says organisation id", "ORGANISATION", "ID"),
-    _line(
-        "account_number", BARE_ACCOUNT, "BARE_ACCOUNT",
-        plain=lambda words: _side(words.cues) is Side.UNSAID,
-    ),
-    _line(
-        "account_number", "the header says account", _ACCOUNTS, beside="NUMBER PAYMENT HOLDER PARENT",
-        when=_is_a_holders, plain=_is_a_subjects,
-    ),
-    # Names.
-    _line(
-        SECOND, "a second line of a name", "NAME THEIRS HOLDER COMPANY FAMILY", beside="*",
-        when=lambda words: words.number > 1,
-    ),
-    _line(PARENT, "a parent, who may own the account", "PARENT", beside="NAME"),
-    _line(
-        "name", "the account holder", "HOLDER", beside=f"{_ACCOUNTS} NAME IBAN PAYMENT", rank=Rank.HOLDER
-    ),
-    _line(
-        "name", "an owner, perhaps of the account", "OWNER", beside=f"{_ACCOUNTS} NAME IBAN",
-        rank=Rank.HOLDER, plain=lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
-    ),
-    _line("name", "a full name", "GIVEN", "FAMILY NAME", beside="NAME", rank=Rank.SUBJECT),
-    _line(GIVEN, "a part of a name", "GIVEN", beside="HOLDER PARENT", rank=Rank.PART),
-    _line(INITIALS, "a part of a name", "INITIALS", beside="HOLDER", rank=Rank.PART),
-    _line(MIDDLE, "a part of a name", "MIDDLE", beside="NAME HOLDER", rank=Rank.PART),
-    _line(FAMILY, "a part of a name", "FAMILY", beside="NAME HOLDER PARENT", rank=Rank.PART),
-    _line(SECOND_FAMILY, "a part of a name", "SECOND_FAMILY", beside="HOLDER", rank=Rank.PART),
-    # A payee's company name means the payee; a supplier's company name, the supplier.
-    _line("name", "the payee's role", _FIRM, "THEIRS", beside="NAME", rank=Rank.PAYEE),
-    _line(
-        "name", "the subject of the list", _FIRM, "SUPPLIER CUSTOMER PARTY OURS", beside="NAME",
-        rank=Rank.SUBJECT,
-    ),
-    _line(COMPANY, "a company", _FIRM, beside="NAME HOLDER", rank=Rank.COMPANY),
-    _line(
-        "name", "the name of the account", "NAME", _ACCOUNTS, beside="PAYMENT", rank=Rank.HOLDER,
-        plain=_is_free,
-    ),
-    _line(NEVER, "a person or bank who is not paid", "NAME", "BANK", beside="*"),
-    _line(
-        "name", "the payee's role", "THEIRS", beside=f"{_NAME} PERSON SUPPLIER CUSTOMER PARTY MARK PAYMENT",
-        qualifiers=_NONE, rank=Rank.PAYEE,
-    ),
-    _line("name", "a name on your own side", "OURS", beside=_NAME, qualifiers=_NONE, rank=Rank.PLAIN),
-    _line("name", "the payee's role", "MARK", "NAME", beside=_NAME, qualifiers=_NONE, rank=Rank.PAYEE),
-    _line(
-        "name", "the subject of the list", "PERSON SUPPLIER CUSTOMER PARTY", beside=_NAME, qualifiers=_NONE,
-        rank=Rank.SUBJECT, when=lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
-    ),
-    _line("name", "a full name", "NAME", "FULL", qualifiers=_NOTHING, rank=Rank.SUBJECT),
-    _line("name", "a name", "NAME", qualifiers=_NOTHING, rank=Rank.PLAIN),
-    # Fields that are not sent, or only name the kind of payee.
-    _line(
-        "account_type", "the header says account type", "PERSON_OR_BUSINESS TYPE",
-        beside=f"{_ACCOUNTS} TYPE",
-    ),
-    _line(
-        "currency", "the header says currency", "CURRENCY", "PAYMENT ACCOUNT NET", beside="CODE",
-        explicit=0,
-    ),
-    _line("currency", "the header says currency", "CURRENCY", beside="CODE AMOUNT"),
-    _line("amount", IN_HUNDREDTHS, "AMOUNT NET", "HUNDREDTHS", beside="PAYMENT AMOUNT", explicit=-1),
-    _line("amount", "the header says amount", "AMOUNT", "PAYMENT", beside="NET", explicit=2),
-    _line("amount", "the header says amount", "AMOUNT", beside="NET"),
-    _line("amount", "the header says amount", "NET", beside="PAYMENT", qualifiers=_NOTHING, explicit=0),
-    _line("payment_id", "the header says payment id", "END_TO_END", beside="*"),
-    _line("payment_id", "the header says payment id", "PAYMENT", "ID NUMBER", explicit=2),
-    _line(
-        "payment_id", "the header says employee number", "PERSON", "NUMBER ID", qualifiers=_NOTHING,
-        explicit=0,
-    ),
-    _line(
-        "reference", "the header says reference", "REFERENCE MESSAGE", beside=_CODED, explicit=0,
-        when=lambda words: _side(words.cues) is Side.OURS or words.number > 1,
-    ),
-    _line(
-        "reference", "the header says reference", "REFERENCE MESSAGE", beside=_CODED, explicit=2,
-        when=lambda words: bool(words.cues & (_PAYEE | {Cue.MESSAGE})),
-    ),
-    _line("reference", "the header says reference", "REFERENCE", beside=_CODED),
-)  # fmt: skip
+_CONDITIONS: Mapping[str, Callable[[Words], bool]] = {
+    "always": lambda _words: True,
+    "never": lambda _words: False,
+    "both": _holds_both,
+    "of_holder": _is_a_holders,
+    "of_subject": _is_a_subjects,
+    "free": _is_free,
+    "with_side": lambda words: _side(words.cues) is not Side.UNSAID,
+    "without_side": lambda words: _side(words.cues) is Side.UNSAID,
+    "numbered": lambda words: words.number > 1,
+    "ours_or_numbered": lambda words: _side(words.cues) is Side.OURS or words.number > 1,
+    "for_payee": lambda words: bool(words.cues & (_PAYEE | {Cue.MESSAGE})),
+    "of_one_party": lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
+    "without_account": lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
+}
+_GRAMMAR = tuple(
+    _GrammarLine(
+        line.get("what"),
+        line["rule"],
+        tuple(map(_cues, line.get("needs", ()))),
+        _cues(line.get("beside", "")),
+        {"none": frozenset[Cue](), "filler": _NOTHING}.get(line.get("qualifiers"), _QUALIFIERS),
+        Rank[line["rank"].upper()] if "rank" in line else None,
+        line.get("explicit", 1),
+        _CONDITIONS[line.get("when", "always")],
+        _CONDITIONS[line.get("plain", "never")],
+    )
+    for line in GRAMMAR
+)
 
 
 def _meaning(words: Words) -> HeaderMeaning:

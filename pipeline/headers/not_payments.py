@@ -50,7 +50,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     ]
     booked = [header for header, what in filled.items() if what == BOOKED]
     days = [*booked, *_value_days(cells)] if booked else []
-    if balances:
+    if balances and not (set(filled.values()) <= {BALANCE} and _owes_suppliers(cells)):
         return Sentence("headers.statement", column=quoted(balances[0]))
     if len(days) > 1:
         return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
@@ -148,6 +148,19 @@ def _names_payee(cells: ColumnCells) -> bool:
         for header in cells.headers
         for meant in [meaning(header)]
         if cells.is_filled(header)
+    )
+
+
+def _owes_suppliers(cells: ColumnCells) -> bool:
+    """True if a balance is what is owed to the suppliers, each with its own IBAN, and no row has a date."""
+    of_suppliers = [
+        header
+        for header in cells.headers
+        if meaning(header).subject is Cue.SUPPLIER and cells.varies([header])
+    ]
+    ibans = [header for header in cells.headers if meaning(header).what == "iban"]
+    return (
+        bool(of_suppliers) and any(map(cells.varies, ([header] for header in ibans))) and not _has_date(cells)
     )
 
 

@@ -89,6 +89,7 @@ CURRENCIES: Mapping[str, str] = {
     **{word: code for code, words in _FILE["currencies"].items() for word in listed(words)},
 }
 """Spelling of a currency in the header of an amount -> ISO 4217."""
+GRAMMAR: Sequence[Mapping[str, Any]] = _FILE["grammar"]["lines"]
 PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]
 """Headers of single products and their meanings."""
 TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = (

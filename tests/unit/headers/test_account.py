@@ -91,6 +91,31 @@ def test_an_account_that_is_the_same_in_every_row_gives_way_to_a_suppliers_or_em
         sources_of({"Bank account": [OURS, TWO], header: [ONE, TWO]})
 
 
+def test_a_counter_account_of_ibans_is_the_payees_where_the_other_is_the_same_in_every_row():
+    columns = {"IBAN": [OURS, OURS], "BIC": ["MARKDEF1100"] * 2, "Gegenkonto": [ONE, TWO]}
+    assert sources_of(columns) == {"iban": (("Gegenkonto",),)}
+    assert sources_of({"IBAN": [ONE, TWO], "Gegenkonto": ["4400", "4410"]}) == {"iban": (("IBAN",),)}
+    assert sources_of({"IBAN": [ONE, TWO], "Gegenkonto": [OURS, OURS]}) == {"iban": (("IBAN",),)}
+    with pytest.raises(InputError, match="either could be the payee's IBAN"):
+        sources_of({"IBAN": [OURS, TWO], "Gegenkonto": [ONE, TWO]})
+
+
+def test_an_id_of_an_account_is_an_account_where_its_side_is_said_and_no_number_stands_beside_it():
+    columns = {"sortcode": CODES, "debitAccountId": ["11112222"] * 2, "creditAccountId": NUMBERS}
+    assert sources_of(columns)["account_number"] == (("creditAccountId",),)
+    beside = {"Sort code": CODES, "Beneficiary account id": ["10000001", "10000002"], "Account": NUMBERS}
+    assert sources_of(beside)["account_number"] == (("Account",),)
+    with pytest.raises(InputError, match="no column for the account"):
+        sources_of({"Account id": NUMBERS, "Sort code": CODES})
+
+
+def test_accounts_in_books_beside_an_iban_of_each_row_are_not_read():
+    columns = {"IBAN": [ONE, TWO], "Account": ["70010", "70011"], "Account number": ["6300", "6310"]}
+    assert sources_of(columns) == {"iban": (("IBAN",),)}
+    with pytest.raises(InputError, match="either could be"):
+        sources_of({**columns, "IBAN": [ONE, ONE]})
+
+
 def test_a_ledger_account_of_a_creditor_is_no_account_to_ask_about():
     columns = {
         "Creditor account": ["40001001", "40001002"],

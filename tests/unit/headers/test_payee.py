@@ -591,6 +591,18 @@ def test_an_account_name_that_the_subject_confirms_is_read_whoever_else_is_named
     }
     read = read_columns(pl.DataFrame(columns), {}, where="x.csv")
     assert read.sources["name"][0] == ("Account name",)
+    other = {**columns, "Intern name": ["Ada Quillon", "Eve Moravec"]}
     with pytest.raises(InputError, match="either could be the payee"):
-        other = {"Intern name": ["Ada Quillon", "Eve Moravec"]}
-        read_columns(pl.DataFrame({**columns, **other}), {}, where="x.csv")
+        read_columns(pl.DataFrame(other), {}, where="x.csv")
+
+
+@pytest.mark.parametrize(
+    "header", ["Ad Soyad", "Isim soyisim", "Nom i cognoms", "Nafn", "ПІБ", "Name of individual"]
+)
+def test_names_in_four_more_languages(header):
+    assert sources_of({header: ["Ada Quillon", "Bo Marrow"]}) == ((header,),)
+
+
+@pytest.mark.parametrize("header", ["Titular", "Titulaire"])
+def test_a_titular_goes_before_a_supplier(header):
+    assert sources_of({"Supplier": [ACME, BRILL], header: [ADA, BO]}) == ((header,),)

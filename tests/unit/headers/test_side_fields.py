@@ -217,6 +217,18 @@ def test_money_that_went_both_ways_is_a_statement(columns):
         read_columns(pl.DataFrame({**rows, **columns}), {}, where="x.csv")
 
 
+def test_what_is_owed_to_suppliers_is_no_balance_of_a_statement():
+    columns = {
+        "Fornecedor": ["Ada Quillon Lda", "Bo Marrow Lda"],
+        "IBAN": ["DE89370400440532013000", "FR1420041010050500013M02606"],
+        "Saldo (€)": ["246.00", "331.12"],
+    }
+    assert read_columns(pl.DataFrame(columns), {}, where="x.csv").sources["name"] == (("Fornecedor",),)
+    for dates in ({"Data": ["2026-11-01", "2026-11-02"]}, {"Data valor": ["2026-11-01", "2026-11-02"]}):
+        with pytest.raises(InputError, match="looks like a bank statement"):
+            read_columns(pl.DataFrame({**columns, **dates}), {}, where="x.csv")
+
+
 def test_a_credit_note_among_payments_is_no_statement():
     rows = {header: [*cells, cells[0]] for header, cells in PAYMENTS.items()}
     read = read_columns(pl.DataFrame({**rows, "Amount": ["1.00", "2.00", "-3.00"]}), {}, where="x.csv")
