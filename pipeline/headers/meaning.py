@@ -258,7 +258,7 @@ _GRAMMAR = tuple(
         line["rule"],
         tuple(map(_cues, line.get("needs", ()))),
         _cues(line.get("beside", "")),
-        {"none": frozenset[Cue](), "filler": _NOTHING}.get(line.get("qualifiers"), _QUALIFIERS),
+        {"none": frozenset[Cue](), "filler": _NOTHING}.get(line.get("qualifiers", ""), _QUALIFIERS),
         Rank[line["rank"].upper()] if "rank" in line else None,
         line.get("explicit", 1),
         _CONDITIONS[line.get("when", "always")],

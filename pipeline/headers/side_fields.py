@@ -68,9 +68,11 @@ def _fits(field: str, header: str, cells: ColumnCells) -> bool:
         return cells.are(header, _WHOLE_NUMBER)
     if meaning(header).explicit == 3:  # the header is the field's name
         return True
-    if field == "currency":
-        return bool(sample.str.contains(_CURRENCY).any())
-    return field != "amount" or meaning(header).explicit != 0 or are_amounts(sample.to_list())
+    if field == "amount" and meaning(header).explicit == 0:
+        return are_amounts(sample.to_list())
+    # `To pay` may be yes or no.
+    look = {"currency": _CURRENCY, "amount": "[0-9]"}.get(field, "")
+    return bool(sample.str.contains(look).any())
 
 
 def _is_account_type(word: str) -> bool:

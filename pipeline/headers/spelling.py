@@ -45,6 +45,7 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
 _GENDERS = re.compile(r"(?<=\w)_id(?=/)|(?<=\w)[*:](?:innen|in|r)\b|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)")
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
+_NUMBERING = re.compile(r"^\s*[A-Za-z][.)]\s")
 _PHRASE_WORDS_MAX = 5
 _PIECE_LENGTH_MIN = 3
 _COMPOUND_LENGTH_MAX = 100
@@ -139,6 +140,7 @@ def is_ours(header: str) -> bool:
 
 def words_of(header: str) -> Words | None:
     """Return the words of a header; None if one is unknown."""
+    header = _NUMBERING.sub("", header)
     outside = _looked_up(tokens_of(_BRACKETS.sub(" ", header)))
     if outside is None:
         return None

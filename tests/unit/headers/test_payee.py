@@ -606,3 +606,10 @@ def test_names_in_four_more_languages(header):
 @pytest.mark.parametrize("header", ["Titular", "Titulaire"])
 def test_a_titular_goes_before_a_supplier(header):
     assert sources_of({"Supplier": [ACME, BRILL], header: [ADA, BO]}) == ((header,),)
+
+
+@pytest.mark.parametrize(
+    "header", ["In favour of", "Zu Gunsten", "En faveur de", "Na rzecz", "A) Beneficiary"]
+)
+def test_in_whose_favour_a_payment_is_says_who_is_paid(header):
+    assert sources_of({"Name": ["Wexcombe Ltd", "Wexcombe Ltd"], header: [ADA, BO]}) == ((header,),)

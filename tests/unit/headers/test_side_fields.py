@@ -179,6 +179,11 @@ def test_whole_numbers_under_a_header_of_hundredths_are_amounts_and_that_is_said
     ]
 
 
+def test_a_column_that_says_yes_or_no_is_no_amount():
+    assert "amount" not in columns_of({"Te betalen": ["ja", "nee"]}).sources
+    assert columns_of({"Te betalen": ["1.00", None]}).sources["amount"] == (("Te betalen",),)
+
+
 @pytest.mark.parametrize("cells", [["482.50", "99"], ["48,250", "9,900"], ["£482", "£99"]])
 def test_a_header_of_hundredths_above_other_cells_is_not_read_as_amounts(cells):
     assert "amount" not in columns_of({"Amount (pence)": cells}).sources
@@ -208,6 +213,7 @@ def test_what_somebody_earns_net_is_the_amount(header):
     [
         {"Typ": ["Príjem", "Výdavok", "Výdavok"]},
         {"Kind": ["Income", "Expense", "Income"]},
+        {"dc": ["D", "C", "D"]},
         {"Amount": ["-1.00", "2.00", "-3.00"]},
     ],
 )
