@@ -197,8 +197,9 @@ class ConfigurationFile:
     def profile(self, name: str) -> Profile:
         """Return one profile.
 
-        Raises: ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the message
-            names the key and the remedy, and quotes no value that could be a secret.
+        Raises:
+            ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the message
+                names the key and the remedy, and quotes no value that could be a secret.
         """
         profiles = self.whole.profiles
         if name not in profiles:

@@ -96,8 +96,9 @@ def check(
 
     Resources in `kept` stay open for the next file; `ahead` is this file's payments if they were read ahead.
 
-    Raises: PrecheckError: the run ended before the first question, or its outcome file cannot be written; the
-        exit code says why. Answers received so far are kept, and not asked for again.
+    Raises:
+        PrecheckError: the run ended before the first question, or its outcome file cannot be written; the
+            exit code says why. Answers received so far are kept, and not asked for again.
     """
     return check_input(job, partial(WholeFile.read, ahead=ahead), surface, kept)
 

@@ -64,8 +64,9 @@ def joined_run(
     The locked folder records which run it belongs to. If the job has a work folder, the questions are stored
     there for workers.
 
-    Raises: ConfigurationError: the ledger cannot be used with this profile, an active process has other
-        limits, or another version of this program planned the run differently. No run was begun.
+    Raises:
+        ConfigurationError: the ledger cannot be used with this profile, an active process has other limits,
+            or another version of this program planned the run differently. No run was begun.
         IncompleteError: the database stayed unavailable until the timeout; no question was asked.
     """
     url = ledger_url(plan.chosen)

@@ -41,8 +41,9 @@ def approvals_of(folder: Path) -> list[Approval]:
 def decider(name: str | None) -> str:
     """Return the name of the deciding user, for the record; None means that there is no login name either.
 
-    Raises: UsageError: the name is missing, or contains control or invisible characters, which could disguise
-        it or control a terminal.
+    Raises:
+        UsageError: the name is missing, or contains control or invisible characters, which could disguise it
+            or control a terminal.
     """
     if name is None or not name.strip():
         raise UsageError(Sentence("runs.this_user_no"), advice=Sentence("advice.name_decider"))

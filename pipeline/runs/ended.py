@@ -139,8 +139,9 @@ class EndedRun:
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
         """Return the key of encrypted names in the ledger, if the run's profile still has it.
 
-        Raises: ConfigurationError: the configuration that the user named does not have the key; the usual one
-            need not.
+        Raises:
+            ConfigurationError: the configuration that the user named does not have the key; the usual one
+                need not.
         """
         if not record.is_encrypted:
             return None

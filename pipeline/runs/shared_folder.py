@@ -41,8 +41,10 @@ def forget_store_record(folder: Path) -> None:
 def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
     """True if the folder's ledger has everything about a finished run.
 
-    Raises: OtherRunError: the folder's run used a shared ledger but the profile has none, or the reverse: its
-        questions would be asked again. OutputError: the record in the folder cannot be read.
+    Raises:
+        OtherRunError: the folder's run used a shared ledger but the profile has none, or the reverse: its
+            questions would be asked again.
+        OutputError: the record in the folder cannot be read.
     """
     record, is_shared_now = read_store_record(folder), ledger_url(chosen) is not None
     if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):

@@ -134,8 +134,9 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
 class SharedStore(Protocol):
     """An open store, as one process uses it; a context manager.
 
-    Raises: ConfigurationError, IncompleteError: by any method; the store refuses access, or stayed
-        unavailable until the timeout.
+    Raises:
+        ConfigurationError, IncompleteError: by any method; the store refuses access, or stayed unavailable
+            until the timeout.
     """
 
     def __enter__(self) -> Self: ...
@@ -281,8 +282,9 @@ class StoreKind(Protocol):
     def require_address(self, url: str) -> None:
         """Refuse an invalid address.
 
-        Raises: ValueError: the address is invalid, contains a secret, or would trust an unverified server.
-            The message says what to do, and quotes no part of the address.
+        Raises:
+            ValueError: the address is invalid, contains a secret, or would trust an unverified server. The
+                message says what to do, and quotes no part of the address.
         """
 
     def opened_store(
@@ -290,8 +292,10 @@ class StoreKind(Protocol):
     ) -> AbstractContextManager[SharedStore]:
         """Open a store for this process.
 
-        Raises: ConfigurationError: the store refuses access or has another key or version, or a package is
-            missing. IncompleteError: the store stayed unavailable until the timeout.
+        Raises:
+            ConfigurationError: the store refuses access or has another key or version, or a package is
+                missing.
+            IncompleteError: the store stayed unavailable until the timeout.
         """
 
     def cared_for(

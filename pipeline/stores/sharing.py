@@ -7,11 +7,12 @@ one for each, the last processes get nothing until another leaves.
 These rules keep the sum within the account, whichever process joins, dies or sleeps:
 
 - A process with more than its part first uses less, then returns the rest in its next renewal. The rest is
-    free one window later, because its last requests may count until then. - A process that stops renewing
-    keeps its part until its lease ends, and sends nothing after that by its own clock. Its requests are free
-    one window after the lease, its slots once the last reply is due. - Only free parts can be taken. -
-    Requests are useless without slots, and slots without requests, so a process takes both or neither.
-    Otherwise two processes could wait for each other, each with what the other lacks.
+  free one window later, because its last requests may count until then.
+- A process that stops renewing keeps its part until its lease ends, and sends nothing after that by its own
+  clock. Its requests are free one window after the lease, its slots once the last reply is due.
+- Only free parts can be taken.
+- Requests are useless without slots, and slots without requests, so a process takes both or neither.
+  Otherwise two processes could wait for each other, each with what the other lacks.
 
 A process whose limits differ from those of the first process gets no part while that one runs.
 """

@@ -45,12 +45,15 @@ class Client:
     ) -> None:
         """Check the address; no connection is opened yet.
 
-        Args: base_url: https, perhaps with a path, to which requests' paths are appended. context: From
-            `tls.client_context`. in_flight_max: Maximum number of simultaneous connections and requests.
-            tokens: Source of the Authorization header; None for mutual TLS. door: The caller's rate limit,
-            applied again at the moment of sending. New connections take time and open ones do not, so
-            requests that started a tenth of a second apart could otherwise be sent together. open_transport:
-            Opens the transport.
+        Args:
+            base_url: https, perhaps with a path, to which requests' paths are appended.
+            context: From `tls.client_context`.
+            in_flight_max: Maximum number of simultaneous connections and requests.
+            tokens: Source of the Authorization header; None for mutual TLS.
+            door: The caller's rate limit, applied again at the moment of sending. New connections take time
+                and open ones do not, so requests that started a tenth of a second apart could otherwise be
+                sent together.
+            open_transport: Opens the transport.
 
         Raises:
             ConfigurationError: the address is not https, or has a user, a query or a fragment.

@@ -142,8 +142,9 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> Netw
 def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:
     """Return the address without a final slash, if a secret may be sent to it.
 
-    Raises: ConfigurationError: the address is not https, or has a user, a fragment, or a query without
-        `has_query`; the message names `what`.
+    Raises:
+        ConfigurationError: the address is not https, or has a user, a fragment, or a query without
+            `has_query`; the message names `what`.
     """
     try:
         parts = httpx.URL(url)

@@ -186,9 +186,10 @@ class _Connector(aiohttp.TCPConnector):
     ) -> Connection:
         """Return a connection, new or kept, once the request's trace permits sending.
 
-        Raises: ClientConnectionError: a second connection is requested, as aiohttp does for a GET without a
-            reply. NetworkFailure: held back; or every connection was closed, or received bytes, before
-            sending.
+        Raises:
+            ClientConnectionError: a second connection is requested, as aiohttp does for a GET without a
+                reply.
+            NetworkFailure: held back; or every connection was closed, or received bytes, before sending.
         """
         departure = _leaving.get()
         if departure is None or departure.has_left:

@@ -53,9 +53,12 @@ class Proxy:
     ) -> tuple[asyncio.Transport, _Protocol]:
         """Open a TLS connection to a server, and pass it to a new protocol.
 
-        Raises: ProxyAwayError: the proxy cannot be reached, or cannot reach the server. CredentialsError: the
-            proxy does not accept our credentials. TlsError: the proxy does not let us connect to this server,
-            is not trusted, or is not an HTTP proxy. OSError: the server's TLS failed.
+        Raises:
+            ProxyAwayError: the proxy cannot be reached, or cannot reach the server.
+            CredentialsError: the proxy does not accept our credentials.
+            TlsError: the proxy does not let us connect to this server, is not trusted, or is not an HTTP
+                proxy.
+            OSError: the server's TLS failed.
         """
         tunnel = await self._tunnel(_authority(host, port))
         protocol = new_protocol()

@@ -103,11 +103,14 @@ class SqliteLedger(OpenLedger):
         The folder is created if missing, and locked before anything else. Without `secret`, matched names are
         stored in clear. A resumed ledger must satisfy `proof`. `now` is UTC, ISO 8601 with Z.
 
-        Raises: InputError: the lines fail the proof, or were changed. ConfigurationError: the ledger was
-            begun with another secret, or only one of the two has a secret; or the ledger is sealed with a
-            signing key, and none is given. LockedError: another process works in this folder. UsageError: the
-            folder holds a run of another input, profile or environment. OutputError: the ledger cannot be
-            created, or the file there is not a ledger. DiskError: the ledger is damaged or cannot be read.
+        Raises:
+            InputError: the lines fail the proof, or were changed.
+            ConfigurationError: the ledger was begun with another secret, or only one of the two has a secret;
+                or the ledger is sealed with a signing key, and none is given.
+            LockedError: another process works in this folder.
+            UsageError: the folder holds a run of another input, profile or environment.
+            OutputError: the ledger cannot be created, or the file there is not a ledger.
+            DiskError: the ledger is damaged or cannot be read.
         """
         with ExitStack() as stack:
             connection = stack.enter_context(
