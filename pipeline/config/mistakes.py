@@ -73,7 +73,7 @@ Place = tuple[str, ...]
 
 
 def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[Sentence]:
-    """Return a sentence for each mistake found by pydantic; a misspelt key does not count as missing, too."""
+    """Return a sentence for each mistake found by pydantic, without reporting misspelt keys twice."""
     listed = _without_consequences(list(found))
     meant = {
         (*_place(mistake)[:-1], near)

@@ -193,7 +193,7 @@ def _outcome_names(files: Iterable[Path]) -> list[str]:
 
 
 def _identity(file: Path) -> tuple[str, int]:
-    """Return SHA-256 and size; the hash is empty for an unreadable file, which reading will report."""
+    """Return SHA-256 and size. If the file is unreadable, the hash is empty: reading reports the error."""
     try:
         return identity_of(file)
     except OSError:

@@ -31,7 +31,7 @@ class ReusePermission(NamedTuple):
     age_max: timedelta = timedelta(days=30)
     """The maximum age of an answer."""
     in_ledger: bool = False
-    """True to reuse also answers of other runs in the profile's shared ledger."""
+    """True to also reuse answers of other runs in the profile's shared ledger."""
     signer: "Signer | None" = None
     """Who must have signed the folders; None means that each folder's manifest is enough."""
 
@@ -63,7 +63,7 @@ class CheckJob:
     fresh: bool = False
     """True to delete the answers of earlier runs in this folder."""
     retry_unanswered: bool = False
-    """True to ask also questions that earlier runs gave up."""
+    """True to also ask questions that earlier runs gave up."""
     many_names_reason: str | None = None
     """Why many names may be checked on one account; None means that they may not."""
     reusable: ReusePermission = field(default_factory=ReusePermission)
@@ -75,7 +75,7 @@ class CheckJob:
     sign_with: Path | None = None
     """The private key that signs the manifest; None means the profile's, if any."""
     pain002: bool = False
-    """True to write also the report for bank software."""
+    """True to also write the report for bank software."""
     language: str | None = None
     """The language of page and workbook, by code; None means the recorded one, or else the terminal's."""
     compare_with: Sequence[Path] = ()

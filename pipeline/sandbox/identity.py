@@ -61,7 +61,7 @@ class IdentityProvider:
         return role, body.encode()
 
     def client_of(self, authorization: str | None, role: Environment) -> str:
-        """Return the client id for an Authorization header, or raise 401 with the fault."""
+        """Return the client id for an Authorization header, or raise a 401 that says what is wrong."""
         if authorization is None:
             raise client_invalid("the Authorization header is missing", Refusal.TOKEN_MISSING, _CHALLENGE)
         scheme, _, value = authorization.partition(" ")

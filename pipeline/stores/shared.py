@@ -92,7 +92,7 @@ class QuestionRounds(Protocol):
         """Return the state of the latest round, and record that this process is alive."""
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
-        """Open the next round with these chunks, in order; False if another process opened one to join."""
+        """Open the next round with these chunks, in order; False if another process has already opened it."""
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
         """End a round without undone chunks; True if it ended. The next round asks what is left.

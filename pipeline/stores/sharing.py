@@ -180,7 +180,7 @@ def _with_less(share: HeldShare, kept: SharePart, free_at: float) -> HeldShare:
 def _fair_part(
     account: ServerAccount, shares: Sequence[HeldShare], mine: HeldShare, now: float
 ) -> tuple[SharePart, LeaseHolder | None]:
-    """Return the fair part of a process, once free, and, if that is nothing, the process ahead of it."""
+    """Return a process's fair part, once free; if that is nothing, also the process ahead of it."""
     live = sorted((each for each in shares if each.until > now), key=lambda each: each.order)
     alike = [each for each in live if _limits(each) == _limits(mine)]
     whole, rank = _whole(account), alike.index(mine)

@@ -73,7 +73,7 @@ class _Outage:
         self._lock = threading.Lock()
 
     def wait(self, connection: int, clocks: StoreClocks, place: str) -> tuple[datetime, float]:
-        """Return since when a connection waits, and how long to wait; announce the first one that waits."""
+        """Return when a connection began to wait, and how long it should; announce the start of an outage."""
         with self._lock:
             is_first = not self._since
             since, began = self._since.setdefault(connection, (clocks.now(), clocks.monotonic()))

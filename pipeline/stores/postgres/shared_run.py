@@ -206,7 +206,7 @@ class PostgresRun:
     # --- the source
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """See `QuestionSource.claim`; claims chunks of the open round."""
+        """See `QuestionSource.claim`. Only chunks of the open round are claimed."""
         self._keep_leases()
         but = self._not_to_claim()
         until = self._lease_end()
@@ -240,7 +240,7 @@ class PostgresRun:
         return QuestionChunk(found.hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
 
     async def has_free(self, api: ApiName) -> bool:
-        """See `QuestionSource.has_free`; for chunks of the open round."""
+        """See `QuestionSource.has_free`. Only chunks of the open round count."""
         but = self._not_to_claim()
         return await self._database.run_in_thread(
             lambda db: leases.has_free(db, self.run.number, self._holder, api, but)
@@ -295,7 +295,7 @@ class PostgresRun:
         )
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
-        """End a round without undone chunks or, with `is_over`, without chunks held by live processes."""
+        """End a round if its chunks are done or, with `is_over`, if no live process holds an undone one."""
         return await self._database.run_in_thread(
             lambda db: leases.end_round(db, self.run.number, number, all_done=not is_over)
         )
