@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class PrecheckError(Exception):
-    """An error that ends the run with an exit status; `str()` is English, `sentences` any language."""
+    """An error that ends the run with an exit status; `str()` returns English, `sentences` any language."""
 
     exit_code: int
 

@@ -107,7 +107,7 @@ class Split(OwnDocument):
     reasons: str
     """The path of hold_reasons.csv."""
     held: list[HoldReason]
-    """Most rows first."""
+    """Reasons with the most rows first."""
     unheeded_rows: list[int]
     """Rows that a person decided to release but that stay held; approvals.json records the refusal."""
 

@@ -21,9 +21,9 @@ from schemas.strict import OwnDocument, Spoken
 TOTALS_DIFFER: Final = "TOTALS_DIFFER"
 """A total or count in the file differs from its payments."""
 ROWS_NAMED_MAX = 10
-"""Most rows of one kind that a document lists."""
+"""Maximum number of rows of one kind that a document lists."""
 ROWS_LISTED_MAX = 1_000
-"""Most items that a document lists."""
+"""Maximum number of items that a document lists."""
 
 
 class NotPayment(OwnDocument):

@@ -20,7 +20,7 @@ RATIO_MAX = 200
 """Limit of unpacked to packed size; it was 40 for the most repetitive pain.001 measured."""
 
 DOCUMENTS_MAX = 1_000
-"""Most files in one ZIP; a bank may send a report for each message or batch."""
+"""Maximum number of files in one ZIP; a bank may send a report for each message or batch."""
 _SMALL_BYTES = 1024**2
 """Files up to this size are never bombs, whatever their ratio."""
 _PIECE_BYTES = 256 * 1024

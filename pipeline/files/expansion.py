@@ -14,7 +14,7 @@ from pipeline.files.memory import memory_max_bytes
 from pipeline.wording import Sentence
 
 RECORD_BYTES_MAX = 65_536
-"""Longest row in any format; no payment is longer."""
+"""Maximum length of a row in any format; no payment is longer."""
 CELL_BYTES = 16
 """Memory of a cell in addition to its text, even if empty."""
 

@@ -19,7 +19,7 @@ from pipeline.wording import Sentence
 from schemas.outcomes import Outcome
 
 LINE_CHARS_MAX = 105
-"""Longest line of additional information that the schema allows (Max105Text)."""
+"""Maximum length of a line of additional information in the schema (Max105Text)."""
 
 
 class Status(StrEnum):

@@ -21,13 +21,13 @@ from pipeline.wording import PLACE, ColumnPair, Sentence
 COLUMNS_MAX = 1_000
 LINES_BEFORE_HEADER_MAX = 20
 HEADER_LINES_MAX = 3
-"""Most lines that headers take up, the header line included."""
+"""Maximum number of lines that headers span, including the header line."""
 LINES_LOOKED_AT = LINES_BEFORE_HEADER_MAX + HEADER_LINES_MAX
 
 _MEANINGS_MIN = 3
-"""Fewest headers with a meaning that make a later line the header line."""
+"""Minimum number of headers with a meaning that make a later line the header line."""
 _LABELS_MIN = 2
-"""Fewest cells of a header row: a single cell is a title."""
+"""Minimum number of cells in a header row; a single cell is a title."""
 _OF_A_PAYMENT = re.compile(
     r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
     r"|[0-9]{7,14}"  # an account number

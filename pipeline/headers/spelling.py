@@ -53,7 +53,7 @@ _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
 _ENDINGS = ("s", "ns", "ens", "es", "n", "a", "in")
 _STEM_LENGTH_MIN = 5
-"""Shortest word left after removing a non-English ending, so that `an` does not become `a`."""
+"""Minimum length of the rest after removing a non-English ending, so that `an` does not become `a`."""
 
 
 def _plain(text: str) -> str:

@@ -121,7 +121,7 @@ def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
 
 
 def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
-    """Choose the only column whose header says payee and unknown words, such as `Garnishee payee`."""
+    """Choose the only column whose header has payee next to unknown words, such as `Garnishee payee`."""
     headers = [
         header for header in cells.headers if names_unknown_payee(header) and are_parties(header, cells)
     ]

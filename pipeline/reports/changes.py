@@ -17,7 +17,7 @@ from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningCount
 
 LISTED_MAX = 1000
-"""Most changes that documents and the page list, most serious code and largest amounts first."""
+"""Maximum number of changes listed, the most serious codes and the largest amounts first."""
 WORDS: Mapping[WarningCode, Sentence] = {
     WarningCode.BANK_DIFFERS: Sentence("changes.bank_differs"),
     WarningCode.ACCOUNT_CHANGED: Sentence("changes.account_changed"),

@@ -27,7 +27,7 @@ IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
 )
 """True if `precheck fix` can make the correction that the bank gave."""
 PROFILE_CHARS_MAX = 40
-"""Longest profile name in a text for which a spreadsheet allows 255 characters."""
+"""Maximum length of a profile name in a text for which a spreadsheet allows 255 characters."""
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: "sheet.no_bank_was_asked",
     Outcome.DEFERRED: "sheet.no_answer_yet",
@@ -193,7 +193,7 @@ def how_to_release(held_by: Sequence[str], profile: str) -> str:
 
 
 RANGES_MAX = 100
-"""Most ranges of cells in one list; spreadsheet programs are slow with thousands."""
+"""Maximum number of cell ranges in one list; spreadsheet programs are slow with thousands."""
 
 
 def write_lists(page: "Worksheet", column: int, runs: Sequence[RowSpan], *, first_line: int) -> None:

@@ -17,9 +17,9 @@ from pipeline.wording import Sentence
 ALIKE_MIN = 0.6
 """Words at least this similar (0 to 1) count as spellings of one word."""
 QUOTED_MAX = 3
-"""Most word pairs that a sentence quotes."""
+"""Maximum number of word pairs that a sentence quotes."""
 COMPARED_MAX = 8
-"""Most words that are compared, each with each, for other spellings."""
+"""Maximum number of words that are compared, each with each, for other spellings."""
 
 TITLES = frozenset({
     "mr", "mrs", "ms", "miss", "mx", "dr", "prof", "professor", "sir", "dame", "lord", "lady", "rev",

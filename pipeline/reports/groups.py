@@ -43,15 +43,15 @@ LISTED = tuple(dict.fromkeys((*COLUMNS, *MONEY_FIELDS, "account_type", "sort_cod
 """Columns of a data set's listed payments; the workbook shows more."""
 
 TEXT_CHARS_MAX = 160
-"""Longest name shown; names of more than 140 characters are never checked."""
+"""Maximum length of a name as shown; names of more than 140 characters are never checked."""
 REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
 WORD_CHARS_MAX = 40
-"""Longest ID, code or unreadable amount shown."""
+"""Maximum length of an ID, code or unreadable amount as shown."""
 PARTS_ROWS_MAX = 5_000
-"""Most payments of a data set that are listed, in all parts together."""
+"""Maximum number of payments that are listed for a data set, over all parts."""
 CURRENCIES_MAX = 200
-"""Most currencies shown for a group; a hostile file can have one in every row."""
+"""Maximum number of currencies shown for a group; a hostile file can have one in every row."""
 
 _HAS_ADVICE = pl.col("check_code").is_in(list(ADVICE_BY_CODE))
 _GROUP = pl.concat_str(
@@ -112,7 +112,7 @@ class Pending(NamedTuple):
     """All payments that are not a match."""
 
     groups: tuple[ActionGroup, ...]
-    """Most money first; rows left for a later run come last."""
+    """Largest totals first; rows left for a later run come last."""
     row_count: int
     listed_count: int
     matches: ActionGroup | None

@@ -48,23 +48,23 @@ from schemas.summary import Summary, WarningRow
 
 _PACKAGE = "pipeline.reports"
 ROWS_MAX = 20_000
-"""Most payments that the page lists."""
+"""Maximum number of payments that the page lists."""
 ROWS_SEARCHED_MAX = 5_000
-"""Most rows of a file whose matches are also on the page, for its search."""
+"""Maximum number of rows of a file whose matches are on the page too, for its search."""
 MONEY_AT_ONCE = 3
-"""Most currencies next to a step; others are above its rows."""
+"""Maximum number of currencies next to a step; others are above its rows."""
 BANKS_AT_ONCE = 12
-"""Most rows of the table of banks; the workbook has a thousand."""
+"""Maximum number of rows in the table of banks; the workbook has a thousand."""
 BATCHES_AT_ONCE = 100
-"""Most rows of the table of batches; the workbook has a thousand."""
+"""Maximum number of rows in the table of batches; the workbook has a thousand."""
 PARTS_AT_ONCE = 1_000
-"""Most rows of the table of a data set's parts."""
+"""Maximum number of rows in the table of a data set's parts."""
 CHANGES_AT_ONCE = 20
 """Changes shown at first; a reader can expand the others."""
 ROWS_AT_ONCE = 500
-"""Most payments in the browser's document at a time."""
+"""Maximum number of payments in the browser's document at a time."""
 ROWS_ON_PAPER = 2_000
-"""Most payments that are printed: those selected on the screen, in their order."""
+"""Maximum number of payments that are printed: those selected on the screen, in their order."""
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
 _TOLD_APART = (_REPEATED, *WORDS)

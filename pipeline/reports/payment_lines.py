@@ -14,9 +14,9 @@ from pipeline.reports.wording import in_words, say
 from schemas.outcomes import Outcome
 
 ID_CHARS_MAX = 35
-"""Longest ID that stays on one line: the maximum in payment messages."""
+"""Maximum length of an ID that stays on one line, as in payment messages."""
 AMOUNT_CHARS_MAX = 20
-"""Longest amount that stays on one line: hundreds of billions with three decimals."""
+"""Maximum length of an amount that stays on one line: hundreds of billions with three decimals."""
 
 # Never in texts, as `groups.shown` removes control characters.
 _BETWEEN, _MARK, _MARK_END = "\0", "\1", "\2"

@@ -208,7 +208,7 @@ def currency_sentences(sources: CurrencySources) -> list[str]:
 
 
 CONTROLS_SHOWN_MAX = 5
-"""Most differing control totals shown; a file cut off within one batch has two or three."""
+"""Maximum number of differing control totals shown; a file cut off within one batch has two or three."""
 _SAID_OTHERWISE = {
     "name_chars_max": "fact.at_most_chars",
     "sealed": "fact.signed",

@@ -55,7 +55,7 @@ from schemas.summary import Money, Summary
 ALL_ROWS_MAX = 50_000
 """With more rows, the sheet All only points to the outcome file, as a spreadsheet would be slow."""
 REVIEW_ROWS_MAX = 10_000
-"""Most rows of every other sheet, largest amounts first; readers need no more."""
+"""Maximum number of rows in every other sheet, largest amounts first; readers need no more."""
 
 BANK_HEADERS = ("Bank", "Answers", "Match", "Close", "No match", "Not possible", "Matches, %")
 LAST_RUN = "Last run, %"

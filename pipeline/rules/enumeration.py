@@ -27,7 +27,7 @@ from schemas.outcomes import WarningCode
 from schemas.row_positions import RowPositions
 
 PAYEES_MAX = 3
-"""Most names or identifications of one account in a run; one person's name has fewer spellings."""
+"""Maximum number of names or identifications per account; one person's name has fewer spellings."""
 UNKNOWN_SHARE_MAX = 0.01
 """Largest share of checked UK accounts that may be unknown with numbers in sequence."""
 UNKNOWN_MIN = 5

@@ -5,7 +5,7 @@ import polars as pl
 from schemas.row_positions import RowPositions
 
 STRETCHES_MAX = 100_000
-"""Most changes of row height; more would exceed the report, so such a file has no positions."""
+"""Maximum number of changes of row height; with more, positions would exceed the report and are left out."""
 
 
 def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:

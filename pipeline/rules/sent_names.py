@@ -3,7 +3,7 @@
 from unicodedata import normalize
 
 CUT_CHARS_MIN = 30
-"""Shortest name that a bank may have cut; its fields hold 35, 70 or 140 characters."""
+"""Minimum length of a name that a bank may have cut; its fields hold 35, 70 or 140 characters."""
 _LETTERS = str.maketrans({
     "ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "\u0131": "i",
 })  # fmt: skip

@@ -29,7 +29,7 @@ from schemas.changes import BankComparison
 from schemas.outcomes import WarningCode
 
 SHOWN_MAX = 3
-"""Most accounts or names of a payee that are shown next to each other."""
+"""Maximum number of accounts or names of a payee that are shown next to each other."""
 
 
 Names = Callable[[pl.Series], pl.Series | None]

@@ -56,9 +56,9 @@ def test_what_is_no_file_of_its_own_is_refused_and_left_alone(tmp_path, name, ma
 def test_a_lock_that_says_something_else_is_nobodys_of_ours(tmp_path, said):
     path = tmp_path / ".lock"
     path.write_text(said)
-    with pytest.raises(OutputError, match="not a lock of this tool"):
+    with pytest.raises(OutputError, match="not a lock file of this program"):
         refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
-    with pytest.raises(OutputError, match="not a lock of this tool"), locked(tmp_path, NOW):
+    with pytest.raises(OutputError, match="not a lock file of this program"), locked(tmp_path, NOW):
         pass
     assert path.read_text() == said
 

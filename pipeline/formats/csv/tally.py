@@ -20,7 +20,7 @@ from pipeline.wording.rows import rows_named
 from schemas.row_positions import RowPositions
 
 CLOSED_SETS = (pl.Enum, pl.Categorical)
-"""Types of columns that hold text outside polars."""
+"""Column types of polars that are text outside polars."""
 
 BLOCK_BYTES = 262_144
 """The bytes examined at a time: if all are quotes, their list takes forty times as much memory."""

@@ -17,7 +17,7 @@ from pipeline.formats.table import Dialect, as_text
 from pipeline.wording import Sentence
 
 ROWS_MAX = 1_048_576
-"""Most rows of a sheet in ECMA-376, header row included."""
+"""Maximum number of rows of a sheet in ECMA-376, including the header row."""
 _CELL_CHARS_MAX = 32_767
 _OPTIONS = {
     "constant_memory": True,

@@ -100,7 +100,7 @@ UK_ACCOUNT = "uk_account"
 _FIELDS = (*FIELDS, UK_ACCOUNT)
 _ACCOUNTS = ({"iban"}, {"sort_code", "account_number"}, {UK_ACCOUNT})
 _EVIDENCE_MIN = 2
-"""Fewest fields that identify a layout; a single column could be anything."""
+"""Minimum number of fields that identify a layout; a single column could be anything."""
 
 
 def _one_or_several(value: object) -> object:

@@ -91,7 +91,7 @@
   function line(row) {
     const fields = [...row.querySelectorAll("tr > * > :not(button)")].map((part) => part.textContent);
     if (document.body.matches(".simulated")) fields.push("SIMULATED");
-    // A spreadsheet would run a pasted cell that starts like a formula, also one in quotes.
+    // A spreadsheet would run a pasted cell that starts like a formula, even in quotes.
     return fields.map((field) => field.replace(/^(?=[\s"]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/, "'")).join("\t");
   }
 
@@ -111,7 +111,7 @@
     status.textContent = say(told, { row: which });
   }
 
-  // What is copied by the keyboard of a row that was selected here is as harmless as what the button copies.
+  // Text copied with the keyboard from a row selected here is as harmless as text copied by the button.
   function copied(event) {
     const row = getSelection().anchorNode;
     if (!row?.matches?.("#payments tr")) return;
