@@ -12,7 +12,7 @@ from pipeline.cli.standard_streams import print_document
 @click.command(cls=Command)
 @click.option("--config", type=PATH, metavar="FILE", help="The configuration file, for its [layouts].")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON on standard output.")
-@click.option("--all", "in_full", is_flag=True, help="Show how precheck recognises each format, too.")
+@click.option("--all", "in_full", is_flag=True, help="Also show how precheck recognises each format.")
 def formats(*, config: Path | None, as_json: bool, in_full: bool) -> None:
     """List the payment file formats.
 

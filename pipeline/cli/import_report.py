@@ -61,8 +61,8 @@ from pipeline.cli.standard_streams import print_document
 def import_report(given: Given) -> None:
     """Read the report of a bank that has verified the payees of FILE itself.
 
-    FILE is the pain.001 as it was handed in. The folder is that of a run: `precheck fix`, `precheck split`
-    and all other commands work on it. Nothing is asked and nothing is sent.
+    FILE is the pain.001 exactly as submitted. The result is a run's folder: `precheck fix`, `precheck split`
+    and all other commands work on it. Nothing is sent.
     """
     from pipeline.cli.logs import log_notice, log_to_stderr
     from pipeline.cli.run import print_result

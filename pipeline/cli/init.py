@@ -11,7 +11,7 @@ from pipeline.wording import Sentence
 
 
 @click.command(cls=Command)
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.argument("path", type=PATH, default=Path("precheck.toml"))
 def init(*, path: Path, force: bool) -> None:
     """Write a commented configuration.

@@ -59,13 +59,13 @@ def init(given: Given) -> None:
     "--restored",
     "is_restored",
     is_flag=True,
-    help="After a backup was brought back: count the requests whose answers it may lack.",
+    help="After restoring a backup: count the requests whose answers it may lack.",
 )
 @as_given
 def check(given: Given) -> None:
     """Check tables, key, server settings, replicas and role.
 
-    Exit status 78 where something would lose an answer.
+    Exit status 78 if something could lose an answer.
     """
     from pipeline.jobs.ledger import inspect_ledger
     from pipeline.reports.listings import print_findings

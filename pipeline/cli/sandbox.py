@@ -117,9 +117,7 @@ from pipeline.wording import Sentence
     "500:probability=0.05,seed=7. Repeatable; docs/sandbox.md lists the conditions.",
 )
 @click.option("--list-faults", is_flag=True, help="Print every fault, and exit.")
-@click.option(
-    "--list-accounts", is_flag=True, help="Print every dummy account with what it answers, and exit."
-)
+@click.option("--list-accounts", is_flag=True, help="Print every dummy account with its answer, and exit.")
 @click.option(
     "--scenario",
     type=click.Choice(["basic", "faults", "tls", "caps"]),
@@ -165,7 +163,7 @@ from pipeline.wording import Sentence
     metavar="N",
     help="Rows of --write-payments.",
 )
-@click.option("--force", is_flag=True, help="Let --write-payments replace a file that is there.")
+@click.option("--force", is_flag=True, help="Let --write-payments replace an existing file.")
 @as_given
 def sandbox(given: Given) -> None:
     """Serve the three APIs with simulated answers until stopped.

@@ -13,7 +13,7 @@ from pipeline.wording import ENGLISH, language
 
 @click.command(cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option("--row", type=click.IntRange(min=1), required=True, metavar="N", help="Which row of the file.")
+@click.option("--row", type=click.IntRange(min=1), required=True, metavar="N", help="Row of the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the history as JSON on standard output.")
 def show(*, folder: Path, row: int, as_json: bool) -> None:
     """Show the history of one row: file, question, requests, answer.

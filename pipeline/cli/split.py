@@ -19,7 +19,7 @@ from pipeline.cli.standard_streams import print_document
 @click.option(
     "--release-again",
     is_flag=True,
-    help="Release also payments that an earlier release file of this file or of its corrections has.",
+    help="Also release payments that are in an earlier release file of this file or of its corrections.",
 )
 @options(payment_file_options)
 @as_given
