@@ -233,14 +233,19 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Col
     """Choose the column of a field; several only if their values agree in every row."""
     _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
-    # A supplier's account may be its number in our books.
-    explicit = _without_own([header for header in looking if not meaning(header).plain] or looking, cells)
+    # A supplier's account may be its number in our books, unless it is an IBAN.
+    said = [header for header in looking if not _is_vague(meaning(header), field)]
+    explicit = _without_own(said or looking, cells)
     first, *rest = explicit
     for other in rest:
         if cells.differ([first], [other]):
             raise either(field, [(first,), (other,)], cells, what=_WORDS[field])
     sources = tuple((header,) for header in explicit)
     return ColumnChoice(field, sources, meaning(first).rule, others)
+
+
+def _is_vague(meant: HeaderMeaning, field: str) -> bool:
+    return meant.plain and (field != "iban" or meant.rule == BARE_ACCOUNT)
 
 
 def _without_own(headers: list[str], cells: ColumnCells) -> list[str]:

@@ -116,6 +116,15 @@ def test_accounts_in_books_beside_an_iban_of_each_row_are_not_read():
         sources_of({**columns, "IBAN": [ONE, ONE]})
 
 
+@pytest.mark.parametrize("header", ["Supplier account", "Employee account", "Beneficiary account id"])
+def test_an_iban_is_no_number_in_books_whatever_its_header(header):
+    with pytest.raises(InputError, match="either could be the payee's IBAN"):
+        sources_of({header: [ONE, TWO], "IBAN": [TWO, OURS]})
+    # The numbers of suppliers in our own books give way, as before.
+    beside = {header: ["10000001", "10000002"], "Sort code": CODES, "Account number": NUMBERS}
+    assert sources_of(beside)["account_number"] == (("Account number",),)
+
+
 def test_a_ledger_account_of_a_creditor_is_no_account_to_ask_about():
     columns = {
         "Creditor account": ["40001001", "40001002"],
