@@ -98,7 +98,7 @@ def unpacked_documents(
     """Unpack at most `DOCUMENTS_MAX` documents, under the limits of a single file.
 
     Raises:
-        InputError: as `unpacked`; also if a ZIP is empty, or holds too much.
+        InputError: as in `unpacked`; also if a ZIP is empty or holds too much.
     """
     if compression is Compression.GZIP:
         found = unpacked(data, compression, where=where, unpacked_bytes_max=unpacked_bytes_max)

@@ -19,7 +19,7 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def plain_bytes(path: Path) -> bytes:
-    """Read a file; raises as `open_plain`."""
+    """Read a file; same errors as `open_plain`."""
     with open_plain(path) as file:
         return file.read()
 

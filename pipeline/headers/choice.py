@@ -18,7 +18,7 @@ class ColumnChoice(NamedTuple):
 
     field: str
     sources: tuple[tuple[str, ...], ...]
-    """Each is a header, or the headers of a name in parts; the first one filled in a row counts."""
+    """Each is a header, or the headers of a name in parts; the first filled one in a row is read."""
     rule: str
     others: tuple[str, ...] = ()
     """Headers of other candidates that were not chosen."""

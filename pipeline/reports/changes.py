@@ -47,7 +47,7 @@ def gravest_first(changes: pl.DataFrame) -> pl.DataFrame:
 def gravest_in_parts(
     changes: pl.DataFrame, parts: Iterable[tuple[int, int, Callable[[], pl.DataFrame]]]
 ) -> pl.DataFrame:
-    """Do as `gravest` for a data set; a part is its first row, its row count and a reader of `Payments`."""
+    """Like `gravest`, for a data set; a part is its first row, its row count and a reader of `Payments`."""
     found = [gravest(changes.clear(), pl.DataFrame(schema=PAYMENTS))]
     for first_row, row_count, payments in parts:
         mine = changes.filter(pl.col("row").is_between(first_row, first_row + row_count - 1))

@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Two compared names."""
+    """Two names and where they differ."""
 
     supplied: tuple[Piece, ...]  # joined, the pieces are the supplied name
     matched: tuple[Piece, ...]  # joined, the pieces are the bank's name

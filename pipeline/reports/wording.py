@@ -45,7 +45,7 @@ ADVICE_BY_CODE: Mapping[str, Sentence] = {
     **{code: Sentence(f"warning.{code}") for code in ABOUT_THE_PAYEE},
     **{code: meaning.advice for code, meaning in OF_REPORTS.items() if meaning.advice is not None},
 }
-"""The next step for codes that differ from their action's, and for a match that needs review."""
+"""The next step for codes whose action has another one, and for a match that needs review."""
 _OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')
 _BLANK_KEPT = "\0"
 """Marks a blank at which lines do not break; `visible` removes it from all sentences."""

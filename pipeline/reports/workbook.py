@@ -82,7 +82,7 @@ def write_workbook(summary: Summary, listed: ListedRows, folder: Path, *, outcom
     """Write `report.xlsx`, which appears whole or not at all; rows beyond its limits are in the outcome file.
 
     Raises:
-        OutputError, DiskError: as `write_atomically`.
+        OutputError, DiskError: as in `write_atomically`.
     """
     is_all = listed.sums is None
     assert not is_all or listed.rows.height == summary.input.row_count

@@ -105,13 +105,13 @@ def read_tables(weights: Path, substitutions: Path, valid_from: date) -> Modulus
 
 
 def read_weights(path: Path) -> tuple[tuple[Range, ...], str]:
-    """Read the ranges and the SHA-256 of one table; raises as `read_tables`."""
+    """Read the ranges and the SHA-256 of one table; same errors as `read_tables`."""
     data = _bytes_of(path)
     return _ranges(_lines(path, data)), sha256(data).hexdigest()
 
 
 def read_substitutions(path: Path) -> tuple[dict[int, int], str]:
-    """Read the pairs and the SHA-256 of the other table; raises as `read_tables`."""
+    """Read the pairs and the SHA-256 of the other table; same errors as `read_tables`."""
     data = _bytes_of(path)
     return _substitutions(_lines(path, data)), sha256(data).hexdigest()
 

@@ -77,7 +77,7 @@ class Server(Section):
         return proxy_of_environment(url)
 
     def proxy_credentials(self, address: SplitResult) -> SecretStr | None:
-        """Return `USER:PASSWORD` from its source, or from the proxy's address; raises as `secret`."""
+        """Return `USER:PASSWORD` from its source, or from the proxy's address; same errors as `secret`."""
         named = secret_if_named(self.proxy_credentials_env, self.proxy_credentials_file)
         if named is not None or address.username is None:
             return named
@@ -129,7 +129,7 @@ class Oauth(Server):
         return self
 
     def client_secret(self) -> SecretStr:
-        """Read the client secret from its source; raises as `secret`."""
+        """Read the client secret from its source; same errors as `secret`."""
         return secret(self.client_secret_env, self.client_secret_file)
 
     @property
@@ -154,12 +154,12 @@ class MutualTls(Server):
         return self
 
     def private_key(self) -> Path | tuple[str, SecretStr]:
-        """Read the key from its file or variable; raises as `secret`."""
+        """Read the key from its file or variable; same errors as `secret`."""
         if self.client_key is not None:
             return self.client_key
         assert self.client_key_env is not None
         return self.client_key_env, secret(self.client_key_env, None)
 
     def client_key_password(self) -> SecretStr | None:
-        """Read the password of the client key, or None if the key has none; raises as `secret`."""
+        """Read the password of the client key, or None if the key has none; same errors as `secret`."""
         return secret_if_named(self.client_key_password_env, self.client_key_password_file)

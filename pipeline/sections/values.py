@@ -113,7 +113,7 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
 
 
 def secret_if_named(variable: str | None, path: Path | None) -> SecretStr | None:
-    """Do as `secret`; None if neither is named."""
+    """Like `secret`, but None if neither is given."""
     return None if variable is None and path is None else secret(variable, path)
 
 

@@ -78,7 +78,7 @@ def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[in
 
 
 def kept(data: bytes, layout: BankLayout, message: Message, keep: pl.Series) -> list[Edit]:
-    """Do as `MessageFormat.kept` (OutputError: a cell is too small for its new sum)."""
+    """Like `MessageFormat.kept` (OutputError: a cell is too small for its new sum)."""
     assert keep.len() == message.payments.height
     assert keep.any()
     assert obstacle(layout, message) is None

@@ -63,7 +63,7 @@ TEXTS = (
     *("organisation_id", "organisation_id_scheme", "organisation_id_issuer"),
     *("amount_currency", "equivalent_currency", "twice"),
 )
-"""The columns of a payment, as in the file. `twice` is an element that must not be repeated but is."""
+"""The columns of a payment, as in the file. `twice` is a repeated element that must be unique."""
 _OTHERS = ("other_id", "other_scheme", "other_issuer")
 """Columns of one further identification, used while reading; a payee may have many."""
 INDEX = {column: index for index, column in enumerate((*TEXTS, *_OTHERS))}

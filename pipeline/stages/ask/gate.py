@@ -121,7 +121,7 @@ class RequestGate:
         return decision
 
     async def _go_through(self, check: Check) -> GateDecision:
-        """Do as `enter`, for the question's only request."""
+        """Like `enter`, for the question's only request."""
         responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():

@@ -242,7 +242,7 @@ class ApiAsker:
             self._exchanging_count -= 1
 
     async def _send_until_answered(self, task: QuestionInProgress) -> Answer | None:
-        """Do as `_exchange`; a question asked during a possible outage stays in doubt."""
+        """Like `_exchange`, but a question asked during a possible outage stays in doubt."""
         while task.tries < self._channel.attempts_max:
             await self._channel.sender.token()  # waits for the identity provider outside any slot
             if not await self._feed.renewed(task.hold):
