@@ -172,7 +172,7 @@ def plan(
 ) -> "Forecast":
     """Forecast a check, as `precheck plan` does; nothing is sent.
 
-    Args and errors are those of `check`.
+    Takes and raises the same as `check`.
     """
     with _on_disk(payments, out) as (file, folder):
         answer = _answer(["plan", "--json", *_arguments(options, folder), "--", str(file)])

@@ -37,7 +37,7 @@ OPTIONAL = (WARNED, PAYEES, CHANGES, REASONS, OTHER_NAMES, PAIN002, PAIN002_SIMU
 """Files that only some runs write."""
 CORRECTED: Final = "corrected"
 FAMILY = "family.txt"
-"""One per line, the folders in which files corrected or held here were checked, if not next to this one."""
+"""Folders (one per line) that checked files corrected or held here, if they are not next to this one."""
 FAMILY_LOCK = ".family.lock"
 """The lock of a split, in every run's folder with these payments."""
 OUTCOMES = "outcomes"

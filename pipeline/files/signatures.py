@@ -1,4 +1,4 @@
-"""The detached signature of a manifest, by which the holder of a private key vouches for the folder.
+"""The detached signature of a manifest: the holder of a private key vouches for the folder.
 
 `manifest.json.sig` holds the 64 bytes of the Ed25519 signature (RFC 8032) of the bytes of `manifest.json`,
 which has the hashes of all other files: a holder of the public key detects any change to them. The signature

@@ -89,7 +89,7 @@ class XmlStream:
         self.parser.StartDoctypeDeclHandler = doctype
 
     def _guard_what_passes_unread(self) -> None:
-        """Refuse comments, CDATA and so on in which a damaged byte hides the payments up to the next one."""
+        """Refuse comments, CDATA and the like if a damaged byte would make them hide payments."""
         parser, data = self.parser, self.data
         section = 0
 

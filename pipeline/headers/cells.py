@@ -39,7 +39,7 @@ class ColumnCells:
     def text(self, header: str) -> pl.Series:
         """Return a column as text without surrounding blanks; null if it is blank."""
         if header not in self._texts and self.row_count <= SAMPLE_ROWS:
-            # All columns at once: for few rows, a call of polars takes longer than its work.
+            # All columns together: for few rows, calling polars takes longer than the work itself.
             stripped = pl.col(pl.String).str.strip_chars().replace("", None)
             self._texts.update({column.name: column for column in self._frame.select(stripped)})
         if header not in self._texts:
@@ -88,7 +88,7 @@ class ColumnCells:
         """True if any row has different values in these columns, ignoring case, blanks and punctuation."""
         first, second = self.joined(one), self.joined(other)
         unlike = (first != second).arg_true()
-        # Most pairs of columns differ at once, or nowhere: only unequal rows are examined further.
+        # Most pairs of columns differ early or never, so only unequal rows are examined further.
         for rows in (unlike.head(SAMPLE_ROWS), unlike.slice(SAMPLE_ROWS)):
             if (comparable(first.gather(rows)) != comparable(second.gather(rows))).any():
                 return True
@@ -105,7 +105,7 @@ class ColumnCells:
 
     def is_constant(self, headers: Sequence[str]) -> bool:
         """True if all rows, at least two, have the same values in these columns."""
-        # Most columns vary at once: further rows are then skipped.
+        # Most columns vary early, and the other rows are then skipped.
         return self.row_count > 1 and all(_is_one(cells.joined(headers)) for cells in (self._first, self))
 
     def varies(self, headers: Sequence[str]) -> bool:

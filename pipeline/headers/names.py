@@ -67,7 +67,7 @@ class Candidate(NamedTuple):
 
 
 class NameColumns(NamedTuple):
-    """The name columns of a file, without empty columns and those of our side."""
+    """The name columns of a file, except empty ones and our own side's."""
 
     whole: list[Candidate]
     companies: list[Candidate]

@@ -20,10 +20,10 @@ from pipeline.rules.totals import plain
 DIGITS_MAX = 15
 """Number of digits that a spreadsheet holds exactly; longer amounts stay text."""
 TEXT_CHARS_MAX = 16_000
-"""A spreadsheet cell holds 32,767 UTF-16 units, of which a character can take two."""
+"""A spreadsheet cell holds 32,767 UTF-16 units, and a character can take two."""
 LINE_POINTS = 15
 _ROWS_AT_ONCE = 5_000
-"""Some 10 MB of XML; half the time of a thousand rows at once, as each expression takes time to start."""
+"""Some 10 MB of XML. A thousand rows at a time cost twice as much, as each expression takes time to start."""
 # The format's own escapes, such as _x0041_ for an A, are escaped in texts that contain them literally.
 _ESCAPES = {
     "&": "&amp;",

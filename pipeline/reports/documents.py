@@ -138,7 +138,7 @@ def data_set_reports(  # noqa: PLR0913 (all facts about a data set)
     *,
     policy: Mapping[str, Verdict] | None = None,
 ) -> tuple[list[Change], list[Path]]:
-    """Write a data set's reports from its parts' reports; also return the changes. Same errors as `reports`."""
+    """Write a data set's reports from its parts; also return the changes. Same errors as `reports`."""
     every = of_all(parts)
     changes = listed_changes(every.changed, summary.compared)
     listed = ListedRows(every.shown, changes, policy, warned, every.sums)

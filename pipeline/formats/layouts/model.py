@@ -137,7 +137,7 @@ class LineKind(_Section):
     shapes: dict[Position, Shape] = Field(default_factory=dict)
     """Cell -> the shape of its text."""
     widths: Widths | None = None
-    """Widths of its cells, if different from those of the payments."""
+    """Widths of its cells, if not the same as in payments."""
 
     @property
     def positions(self) -> Iterator[int]:

@@ -94,7 +94,7 @@ def name_chars_max(version: str) -> int:
 
 
 def namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:
-    """Return the namespace of an element; `declared` has those of the prefixes and the default ('')."""
+    """Return the namespace of an element; `declared` maps prefixes ('' for the default) to namespaces."""
     prefix, _, name = tag.rpartition(":")
     return declared.get(prefix) if name else None
 
