@@ -64,7 +64,7 @@ def test_who_died_is_told_from_who_holds_nothing_and_who_left_is_not_shown(ledge
         ": not seen for 4[0-9] s: it has ended or is suspended, and other processes take over its questions.",
         found.shown,
     )
-    assert re.search("active, seen [0-4] s ago; no questions in work.", found.shown)
+    assert re.search("active, seen [0-4] s ago; no questions in progress.", found.shown)
     assert (
         "holds 1 chunk of 10 questions, whose oldest lease ends in 0 s unless it is renewed." in found.shown
     )
@@ -81,4 +81,4 @@ def test_what_a_dead_process_held_of_a_closed_run_is_shown_no_more(ledger_desk, 
 
     found = look()
     assert [each["chunk_count"] for each in found.holders] == [0]
-    assert "There is no unfinished run." in found.shown
+    assert "There are no unfinished runs." in found.shown

@@ -41,7 +41,7 @@ def test_an_upload_is_read_as_the_section_of_its_name_says(tmp_path):
         at = await uploaded(ask, "payroll-11.csv", PAYROLL)
         _, columns = await ask("GET", f"{at}/columns")
         assert "Łukasz Żółw" in columns
-        assert "the file is read as [inputs.payroll] of the configuration says" in columns
+        assert "the file is read according to [inputs.payroll] of the configuration" in columns
         answer, _ = await ask("POST", f"{at}/columns", then="plan")
         assert answer.headers["Location"] == f"{at}/plan"
         _, plan = await ask("GET", f"{at}/plan")
