@@ -209,7 +209,7 @@ class _GrammarLine(NamedTuple):
 
 def _cues(names: str) -> frozenset[Cue]:
     """Return the cues with these blank-separated names; `*` means all."""
-    return frozenset(Cue) if names == "*" else frozenset(Cue[name] for name in names.split())
+    return frozenset(Cue) if names.strip() == "*" else frozenset(Cue[name] for name in names.split())
 
 
 def _holds_both(words: Words) -> bool:
@@ -252,20 +252,25 @@ _CONDITIONS: Mapping[str, Callable[[Words], bool]] = {
     "of_one_party": lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
     "without_account": lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
 }
-_GRAMMAR = tuple(
-    _GrammarLine(
-        line.get("what"),
-        line["rule"],
-        tuple(map(_cues, line.get("needs", ()))),
-        _cues(line.get("beside", "")),
-        {"none": frozenset[Cue](), "filler": _NOTHING}.get(line.get("qualifiers", ""), _QUALIFIERS),
-        Rank[line["rank"].upper()] if "rank" in line else None,
-        line.get("explicit", 1),
-        _CONDITIONS[line.get("when", "always")],
-        _CONDITIONS[line.get("plain", "never")],
+
+
+def _line(what: str, rule: str, needs: str, beside: str, options: str) -> _GrammarLine:
+    """Return a line of the grammar from the cells of its table."""
+    said = dict(option.split("=") for option in options.split())
+    return _GrammarLine(
+        what or None,
+        rule,
+        tuple(_cues(group) for group in needs.split(",") if group),
+        _cues(beside),
+        {"none": frozenset[Cue](), "filler": _NOTHING}.get(said.get("qualifiers", ""), _QUALIFIERS),
+        Rank[said["rank"].upper()] if "rank" in said else None,
+        int(said.get("explicit", "1")),
+        _CONDITIONS[said.get("when", "always")],
+        _CONDITIONS[said.get("plain", "never")],
     )
-    for line in GRAMMAR
-)
+
+
+_GRAMMAR = tuple(_line(*cells) for cells in GRAMMAR)
 
 
 def _meaning(words: Words) -> HeaderMeaning:

@@ -89,7 +89,12 @@ CURRENCIES: Mapping[str, str] = {
     **{word: code for code, words in _FILE["currencies"].items() for word in listed(words)},
 }
 """Spelling of a currency in the header of an amount -> ISO 4217."""
-GRAMMAR: Sequence[Mapping[str, Any]] = _FILE["grammar"]["lines"]
+GRAMMAR = [
+    [cell.strip() for cell in line.split("|")]
+    for line in _FILE["grammar"]["lines"].splitlines()
+    if "|" in line and not line.startswith("#")
+]
+"""What, rule, groups of cues, further cues and options of each line."""
 PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]
 """Headers of single products and their meanings."""
 TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = (
