@@ -68,7 +68,7 @@ class ReviewJob:
     """Row -> the file that released the payment before; None to look in the runs of its family."""
 
     def released_before(self) -> Mapping[int, str]:
-        """Return the earlier releases, found if not given; raises as `families.released_before`."""
+        """Return the given earlier releases, or find them; raises as `families.released_before`."""
         return released_before(self.folder) if self.released_in is None else self.released_in
 
     def approver(self, time: str) -> Approver:
