@@ -1,4 +1,4 @@
-"""Words of headers and footers in 23 languages (`words.toml`) and their cues."""
+"""Words of headers and footers in 27 languages (`words.toml`) and their cues."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
