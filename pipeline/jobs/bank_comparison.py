@@ -13,6 +13,7 @@ import polars as pl
 
 from pipeline.config.profiles import policy_today
 from pipeline.executors.from_report import ReceivedReport, kept_reports, reported_outcomes
+from pipeline.files.atomic import write_atomically
 from pipeline.formats.message import Message
 from pipeline.frames import CHANGES, Changes, Outcomes, Payments
 from pipeline.reports.changes import changes_of
@@ -20,13 +21,15 @@ from pipeline.reports.documents import Rows, reports
 from pipeline.rules.warnings import warning_counts
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
+from pipeline.runs.manifest import evidence, keep_changed_workbook, refresh_manifest
 from pipeline.runs.proof import opened_to_read, signer_again
 from pipeline.runs.request import Notice, Surface
 from pipeline.runs.signing import sign
 from pipeline.stages.compare import compare_with_bank, warnings_of
 from pipeline.wording import Moment, Sentence, speaking
 from schemas.changes import BankComparison, Change
+from schemas.folder import CHANGES as CHANGES_NAME
+from schemas.folder import SUMMARY
 from schemas.manifest import Manifest
 from schemas.outcomes import ABOUT_THE_PAYEE, Environment, Outcome, WarningCode
 from schemas.strict import timestamp
@@ -46,6 +49,7 @@ class ComparedReports(NamedTuple):
         return Changes(pl.concat([others, self.changes]).sort("row", "code"))
 
 
+_REWRITTEN = (SUMMARY, CHANGES_NAME)
 _OF_BANK = pl.col("code") == WarningCode.BANK_DIFFERS
 
 
@@ -99,6 +103,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
     run, folder = job.run, job.run.folder
     with opened_to_read(folder, now=timestamp(now), alone=True):
         signer = signer_again(folder, run.manifest, job.sign_with)
+        _restore(run)
         rows = run.rows()
         found = compared_with(job.message, rows.payments, rows.outcomes, job.received)
         changes = found.joined(rows.changes)
@@ -120,6 +125,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
                 outcome_name=run.outcome_file.name,
                 policy=policy_today(summary.profile),
             )
+        _keep(run)
         written = [write_summary(folder, summary), keep_changes(changes, folder), *documents]
         made = refresh_manifest(
             folder,
@@ -131,7 +137,35 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
             bank_reports=job.used,
         )
         sign(folder, signer, made)
+        for name in _REWRITTEN:
+            _kept(folder / name).unlink(missing_ok=True)
     return summary, changes_of(summary, rows.payments, changes)
+
+
+def _kept(path: Path) -> Path:
+    """Return the name of a copy that exists while a comparison is being written."""
+    return path.with_name(f"{path.name}.before")
+
+
+def _keep(run: EndedRun) -> None:
+    """Copy the files from which a comparison starts, until the manifest has the new ones."""
+    for path in map(run.folder.joinpath, _REWRITTEN):
+        if path.exists():
+            content = run.content(path.name)
+            with write_atomically(_kept(path)) as file:
+                file.write(content)
+
+
+def _restore(run: EndedRun) -> None:
+    """Undo a comparison that was killed before its manifest was written; otherwise only drop the copies."""
+    for path in map(run.folder.joinpath, _REWRITTEN):
+        kept = _kept(path)
+        recorded = run.sha256_of(path.name)
+        if kept.exists() and evidence(kept).sha256 == recorded:
+            kept.replace(path)
+        kept.unlink(missing_ok=True)
+        if not recorded:
+            path.unlink(missing_ok=True)  # the first comparison was killed
 
 
 def _with_comparison(

@@ -98,7 +98,7 @@ class EndedRun:
 
     def summary(self) -> Summary:
         """The summary (InputError: it is missing or was changed)."""
-        return read_summary(self.folder, self._sha256_of(SUMMARY))
+        return read_summary(self.folder, self.sha256_of(SUMMARY))
 
     def warned(self, summary: Summary) -> Warned:
         """Return the rows with each warning in this summary (InputError: a file was changed)."""
@@ -113,13 +113,13 @@ class EndedRun:
             OSError: the file is missing or cannot be read.
             InputError: the file was changed.
         """
-        return recorded_bytes(self.folder / name, self._sha256_of(name))
+        return recorded_bytes(self.folder / name, self.sha256_of(name))
 
     def require_unchanged(self, name: str) -> None:
         """Refuse a file beside the outcome file that was changed since the run (InputError)."""
         path = self.folder / name
         with suppress(OSError):
-            if identity_of(path)[0] == self._sha256_of(name):
+            if identity_of(path)[0] == self.sha256_of(name):
                 return
         raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
 
@@ -133,7 +133,8 @@ class EndedRun:
                 found.append(payments.select("row", "name")[some.unique() - part.first_row])
         return wanted.join(pl.concat(found), on="row", how="left", maintain_order="left")["name"]
 
-    def _sha256_of(self, name: str) -> str:
+    def sha256_of(self, name: str) -> str:
+        """Return the hash of a file in the manifest; empty if it is not listed."""
         return next((file.sha256 for file in self.manifest.files if file.name == name), "")
 
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
