@@ -140,7 +140,7 @@ def test_the_same_report_again_changes_nothing(desk, file):
     again = desk("import", file, "--report", said)
 
     assert again.status == 0
-    assert "has all of these reports already" in again.err
+    assert "already has all of these reports" in again.err
     assert (desk.folder / "pay.precheck" / "manifest.json").read_bytes() == before
 
 
@@ -324,7 +324,7 @@ def test_a_checked_file_is_compared_with_what_the_bank_reports_afterwards(desk, 
     assert "follows from the outcomes and the bank's reports" in verified.out
     assert "provided by Ann" in verified.out
     again = desk("import", file, "--report", said)
-    assert "has all of these reports already" in again.err
+    assert "already has all of these reports" in again.err
     assert desk("report", "pay.precheck").status == 0
     assert desk("verify", "pay.precheck").status == 0
 

@@ -74,7 +74,7 @@ def is_proved_half(desk, whole):
 
 def is_as_undisturbed(desk, whole):
     again = desk(*COMPARE)
-    is_there = again.status == 0 or "has all of these reports already" in again.err
+    is_there = again.status == 0 or "already has all of these reports" in again.err
     left = list((desk.folder / FOLDER).rglob("*.part"))
     held = comparison_in(desk.folder / FOLDER) == whole
     return is_there and held and not left and desk("verify", FOLDER).status == 0
