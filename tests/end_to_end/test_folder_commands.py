@@ -557,7 +557,7 @@ def test_a_folder_or_link_that_another_user_made_in_a_shared_one_is_refused(desk
     os.chown(linked, 4711, 4711, follow_symlinks=False)
     for path in (out, link, linked, own):
         refused = desk("run", *words, path / within)
-        said = "another user of this computer made this folder or link"
+        said = "another user of this computer created this folder or link"
         assert (refused.status, said in refused.err) == (73, True), refused.err
     own.unlink()
     own.symlink_to(ours)

@@ -243,4 +243,4 @@ def test_a_run_whose_servers_refused_it_says_that_nothing_is_checked_yet(desk, s
     file = desk.payments(ROWS)
     asked = desk("run", file, "--limit", "0", *sandbox.using("sandbox"))
     assert "No payment has been checked yet. 1 of 3 is rejected." in asked.out
-    assert "need" not in asked.out.partition("No payment is checked")[2].partition("outcome")[0]
+    assert "need" not in asked.out.partition("No payment has been checked yet")[2].partition("outcome")[0]

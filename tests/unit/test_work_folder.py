@@ -123,6 +123,6 @@ def test_a_folder_or_link_that_another_user_made_in_a_shared_one_is_refused(tmp_
     (tmp_path / "ours").mkdir(mode=0o700)
     for path in (folder, link):
         os.chown(path, 4711, 4711, follow_symlinks=False)
-        with pytest.raises(OutputError, match="another user of this computer made this folder or link"):
+        with pytest.raises(OutputError, match="another user of this computer created this folder or link"):
             opens(path)
     assert not [*folder.iterdir(), *(tmp_path / "ours").iterdir()]
