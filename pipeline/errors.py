@@ -78,7 +78,7 @@ def _either(one: Sentence, other: Sentence) -> Sentence:
 
 
 class UsageError(PrecheckError):
-    """The arguments of the command do not fit together."""
+    """The command's arguments are invalid."""
 
     exit_code = 2
 
@@ -226,7 +226,7 @@ TOTALS_DIFFER = "TOTALS_DIFFER"
 
 
 def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:
-    """Return the exit status of a summary; an incomplete run has its own unless `fail_on` names it."""
+    """Return the exit status of a summary; incomplete runs have their own, unless `fail_on` names it."""
     from schemas.outcomes import Outcome
 
     there = {total.outcome.value for total in summary.outcomes if total.row_count}

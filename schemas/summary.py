@@ -223,7 +223,7 @@ class OutcomeTotal(OwnDocument):
 
 
 class BatchTotal(OwnDocument):
-    """The rows of one batch of a payment format."""
+    """The rows of one batch of a payment file."""
 
     batch: str | None
     """Name in the file, with any account masked; None without a name."""

@@ -104,7 +104,7 @@ def close(given: Given) -> None:
     """Close an unfinished run that `precheck status` lists.
 
     Its answers stay on record. The same file begins a new run, and workers delete its questions from their
-    work folder. A run that a process is asking now is refused (75).
+    work folder. A run that a process is working on is refused (75).
     """
     from pipeline.jobs.ledger import close_ledger_run
 

@@ -238,7 +238,7 @@ data_set_options: list[Callable[..., Any]] = [
     click.option(
         "--no-ask",
         is_flag=True,
-        help="For a data set: let `precheck worker` do the asking; run the same command again to finish.",
+        help="For a data set: let `precheck worker` send the requests; run the same command again to finish.",
     ),
 ]
 compare_option = click.option(

@@ -28,7 +28,7 @@ def _plain(letter: str) -> str:
 
 
 def pattern_of(plain: str, between: str = "") -> str:
-    """Return a regular expression for a text, ignoring case and accents; `between` may be inside it."""
+    """Return a regular expression for a text, ignoring case and accents; `between` joins its characters."""
     pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
     whole = between.join(pieces)
     for letter, letters in _TWO.items():

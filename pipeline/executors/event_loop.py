@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def new_context(surface: Surface) -> AskingContext:
-    """Create the context of one asking: clock, chance, ids, and the observer of its questions."""
+    """Create the context of a run: clock, chance, ids, and the observer of its questions."""
     return AskingContext(
         surface.clock,
         time.monotonic,
@@ -52,11 +52,11 @@ async def watched(
 
     Args:
         asking: asks until no question is left or `world.stop` is set.
-        world: the context of the asking.
+        world: the context of the run.
         surface: receives the progress.
 
     Returns:
-        The error that ended the asking early, or None.
+        The error that ended the run early, or None.
 
     Raises:
         DiskError: the ledger cannot be written.
@@ -75,7 +75,7 @@ async def watched(
 
 
 def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> PrecheckError | None:
-    """Return the error that ended an asking early; a stop request takes precedence.
+    """Return the error that ended a run early; a stop request takes precedence.
 
     Raises:
         StoppedError: the run must stop at once; the ledger has the answers.
@@ -107,7 +107,7 @@ def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def _end(failure: BaseException) -> PrecheckError:
-    """Return an error that ends the asking but still leaves an outcome file; raise all others again."""
+    """Return an error that ends the run but still leaves an outcome file; raise all others again."""
     if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
         raise failure from None
     return failure
@@ -116,18 +116,18 @@ def _end(failure: BaseException) -> PrecheckError:
 async def watch_for_stop(
     stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope
 ) -> None:
-    """Watch for stop requests: the first lets only requests in flight finish, the second ends the asking.
+    """Watch for stop requests: the first lets only requests in flight finish, the second ends the run.
 
     Args:
         stop: receives the requests.
-        world: the context of the asking.
+        world: the context of the run.
         watch: called with the number of requests in flight while it stops.
-        scope: the scope around the asking; this function returns once it has cancelled it for good.
+        scope: the scope around the run; this function returns once it has cancelled it for good.
     """
     while not stop.is_urgent:
         if stop.first is not None and not world.stop.is_set():
             if not world.tally.is_asking:
-                scope.cancel()  # the asking may be waiting for other processes, or for a server
+                scope.cancel()  # the run may be waiting for other processes, or for a server
             if world.tally.in_flight_count:
                 watch.stop(world.tally.in_flight_count, DRAIN_MAX_S)
             world.stop.set()
@@ -136,7 +136,7 @@ async def watch_for_stop(
 
 
 async def _show(tally: AskingTally, watch: RunObserver) -> None:
-    """Report the progress of the asking from time to time, and at its end."""
+    """Report the progress of the run from time to time, and at its end."""
     try:
         while True:
             watch.update(_progress(tally))

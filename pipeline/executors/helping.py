@@ -159,7 +159,7 @@ class _Helper:
         tally = self.world.tally
         tally.closures.clear()
         tally.closed.clear()
-        world = replace(self.world, stop=anyio.Event())  # an error ends this asking, but not the worker
+        world = replace(self.world, stop=anyio.Event())  # an error ends this round, but not the worker
         asker = RoundAsker(shared, self.access, record.apis, world, self.surface.watch)
         counts = await anyio.to_thread.run_sync(lambda: shared.counts, abandon_on_cancel=True)
         if counts.answer_count:

@@ -1,4 +1,4 @@
-"""The result of an asking: counts per API, what is left, and how to continue."""
+"""The result of asking a run's questions: counts per API, what is left, and how to continue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ _IS_UNDECIDED = pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFER
 
 @dataclass(frozen=True, slots=True)
 class AskingResult:
-    """The result of an asking, except its answers."""
+    """The result of asking a run's questions, except the answers."""
 
     caps: Caps
     tally: AskingTally
     given_up_count: int  # questions that no later run will ask unless the user requests it
-    ended_by: PrecheckError | None  # the error that ended the asking early
+    ended_by: PrecheckError | None  # the error that ended the run early
 
 
 class QuestionsLeft(NamedTuple):

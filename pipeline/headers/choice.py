@@ -62,9 +62,9 @@ def either(
     what: Sentence,
     pairs: Sequence[Value] | None = None,
 ) -> ColumnsRefused:
-    """Return the refusal of differing candidates, with sample values and the remedy.
+    """Return the error for differing candidates, with sample values and the remedy.
 
-    Values are shortened: the sentence may end in a log. `precheck columns` shows them in full.
+    Values are shortened: the sentence may be logged. `precheck columns` shows them in full.
 
     Args:
         field: The field that they could be.

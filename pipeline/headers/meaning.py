@@ -166,7 +166,7 @@ def is_code_of_bank(header: str) -> bool:
 
 
 def is_column_of(cue: Cue, header: str) -> bool:
-    """True if a header has a word with this cue and is not on our side.
+    """True if a header has a word with this cue and none for our side.
 
     >>> is_column_of(Cue.SORT_CODE, "Zorblex's sort code"), is_column_of(Cue.SORT_CODE, "Branch code")
     (True, False)

@@ -92,7 +92,7 @@ class RunResult(NamedTuple):
 def check(
     job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None, ahead: PaymentSource | None = None
 ) -> RunResult:
-    """Check one payment file, and return its results even if an error ended the asking.
+    """Check one payment file, and return its results even if an error ended the run.
 
     Resources in `kept` stay open for the next file; `ahead` is this file's payments if they were read ahead.
 

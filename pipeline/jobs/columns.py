@@ -127,7 +127,7 @@ def _name_in_parts(source: PaymentSource) -> NameInParts | None:
 
 
 def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[Column]:
-    """List the columns of a table; the dialect is None if it could not be read as payments."""
+    """List a table's columns; the dialect is None if the table could not be read as payments."""
     has_headers = dialect is None or dialect.header_line
     return [
         Column(

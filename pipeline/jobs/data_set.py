@@ -2,7 +2,7 @@
 
     part   -read_part->      accepted payments by bucket, rejects
     bucket -plan_bucket->    distinct questions, warnings across parts
-             ask             one asking for the questions of all buckets
+             ask             ask the questions of all buckets at once
     bucket -divide_answers-> answers by part
     part   -decide_part->    outcome file, summary of the part
 

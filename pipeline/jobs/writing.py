@@ -55,7 +55,7 @@ class ReportedRun(NamedTuple):
 
 
 class OpenRun(NamedTuple):
-    """A run whose asking has ended."""
+    """A run that sends no more questions."""
 
     job: CheckJob
     chosen: Chosen

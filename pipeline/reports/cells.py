@@ -98,7 +98,7 @@ def visible_texts(texts: pl.Series) -> pl.Series:
 
 
 def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: bool) -> Sequence[pl.Expr]:
-    """Return the cells of a column after their reference, in parts; empty cells have the style of text."""
+    """Return a column's cells as XML after the reference, in pieces; empty cells get the text style."""
     if column.source is None:
         return [pl.lit(f'" s="{styles.of_text(column)}"/>')]
     values, value = part[column.source], pl.col(column.source)

@@ -253,7 +253,7 @@ def _fitting(column: str, pattern: str) -> pl.Expr:
 
 
 def _element(tag: str, text: pl.Expr) -> pl.Expr:
-    """Return an element with a text; nothing without a text."""
+    """Wrap a text in an element; an empty string for null."""
     return pl.format(f"<{tag}>{{}}</{tag}>", text.str.replace_many(_MARKUP)).fill_null("")
 
 

@@ -83,7 +83,7 @@ def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
 
 
 def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None = None) -> Sentence | None:
-    """Return why a file that tries many names is refused, with rows but no payees; else None."""
+    """Return why a file with many names per account is refused, naming only rows; else None."""
     if not found.rows:
         return None
     return Sentence(

@@ -19,7 +19,7 @@ def row_finding_columns(
 
     Args:
         key: the key of the sentence.
-        in_english: values with other words in the English message; never null.
+        in_english: values with different wording in English; never null.
         values: the values of each row, in the order of the English words.
     """
     english = str(Sentence(key, **dict.fromkeys(values, "{}")))

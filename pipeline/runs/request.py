@@ -111,7 +111,7 @@ class SetStep(StrEnum):
 
 
 class RunProgress(NamedTuple):
-    """The progress of an asking."""
+    """The progress of a run."""
 
     done_count: int
     """Questions finished in this run."""

@@ -92,7 +92,7 @@ def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
 
 
 def _standard(role: Environment, url: str, files: CertificateFiles) -> Section:
-    """The section of the API that identifies clients by certificates."""
+    """The configuration section of the API that uses client certificates."""
     return {
         "api": "standard",
         "server": Environment.SANDBOX.value,  # whatever the role, answers are simulated

@@ -72,7 +72,7 @@ class SecuredConnection(asyncio.Protocol):
             self._above.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the protocol above."""
+        """Notify the protocol above."""
         self._is_closed = True
         if self._deadline is not None:
             self._deadline.cancel()

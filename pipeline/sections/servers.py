@@ -1,4 +1,4 @@
-"""The section of any API: its server, its limits and our credentials."""
+"""Settings of every API section: server, limits and our credentials."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -266,9 +266,8 @@ def _has_one_of(keys: pl.Series) -> pl.Expr:
 def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, BankComparison]:
     """Find where the payer's bank and a check disagree: another outcome, or another name.
 
-    `reported` holds the outcomes by the bank's reports alone. A payment with another account or two results
-    in the reports differs from any answer. Payments that only one of the two answered are counted, not
-    listed.
+    `reported` holds the outcomes from the bank's reports alone. A payment with another account or two results
+    in the reports always differs. Payments with only one answer are counted, not listed.
     """
     ours, theirs = (
         frame.select(

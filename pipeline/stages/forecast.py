@@ -1,4 +1,4 @@
-"""forecast: a plan -> Forecast. Find out what asking costs without a call."""
+"""forecast: a plan -> Forecast. Forecast the cost of the checks, without a call."""
 
 import json
 from collections.abc import Iterable, Mapping

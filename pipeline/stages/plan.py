@@ -19,7 +19,7 @@ from schemas.outcomes import ApiName
 
 
 class Plan(NamedTuple):
-    """The checks in the order of asking."""
+    """The checks in the order of the requests."""
 
     checks: Checks
     assignments: Assignments

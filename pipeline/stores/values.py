@@ -131,7 +131,7 @@ class PlannedChunk(NamedTuple):
 
     api: str
     part: int  # number of the part: 0 for an ordinary file
-    members: Sequence[int]  # positions in that part, from 0, in the order of asking
+    members: Sequence[int]  # positions in that part, from 0, in the order of the requests
 
 
 class FruitlessQuestion(NamedTuple):

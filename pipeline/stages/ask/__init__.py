@@ -75,7 +75,7 @@ async def ask(  # noqa: PLR0913 (what asking needs)
     Args:
         source: the open questions; chunks are asked in the order of claiming.
         channels: one per API with questions. An API's share of the account is released after its last
-            question, unless the next asking keeps it.
+            question, unless the next run keeps it.
         ledger: the record of this run, open for writing.
         world: clock, chance and the stop request. After a stop no question is started, requests in flight
             may finish for a while, and unfinished questions are released.

@@ -31,7 +31,7 @@ class RemainingQuestions(NamedTuple):
     answers: pl.DataFrame
     """`Answers` of closed questions: answered before, or given up."""
     todo: pl.DataFrame
-    """`Checks` of open questions, in the order of asking, with their `attempts` so far, and `is_suspect`,
+    """`Checks` of open questions, in the order of the requests, with their `attempts` so far; `is_suspect` is
     true if an earlier run got no answer to them.
     """
     has_answered: Collection[ApiName]
@@ -48,7 +48,7 @@ async def remaining_questions(
     """Find the open questions; those that earlier runs asked come last.
 
     Args:
-        checks: a `Checks` frame, or any slice of one, in the order of asking.
+        checks: a `Checks` frame, or any slice of one, in the order of the requests.
         ledger: the record of the run, not open for writing.
         tally: receives the number of questions, and of those settled before asking.
         retry_unanswered: ask questions again that earlier runs gave up.
@@ -152,8 +152,8 @@ async def _open(
 ) -> pl.DataFrame:
     """Return the questions without an answer, and collect the answers.
 
-    In the order of asking: questions asked before come last, the most often asked at the end. Otherwise a
-    question without an answer could use up the daily cap or the limit in every run before others are asked.
+    In the order of the requests: questions asked before come last, the most often asked at the end.
+    Otherwise a question without an answer could use up the daily cap or the limit before others are asked.
     Among equals, suspects come last.
     """
     found.fruitless = await ledger.fruitless()

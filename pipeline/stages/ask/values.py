@@ -72,7 +72,7 @@ class ApiChannel:
     stays: bool = False
     """True if the share is kept after the last question, for the next file."""
     unreachable: PrecheckError | None = None
-    """Why no connection could be made; it ends the asking of this API only."""
+    """Why no connection could be made; it ends the questions to this API only."""
 
 
 class Closure(NamedTuple):
@@ -170,7 +170,7 @@ class AskingObserver(Protocol):
     def asking(
         self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally
     ) -> AbstractContextManager[None]:
-        """Observe the limits of one asking, and the tally of its run, until the block ends."""
+        """Observe the limits of a run's servers and the run's tally, until the block ends."""
 
     def follow(self, api: ApiName) -> Follow:
         """Follow a question to this API, from now on."""
@@ -205,7 +205,7 @@ UNOBSERVED = Observers()
 
 @dataclass(frozen=True, slots=True)
 class AskingContext:
-    """The context of asking: clock, chance, the tally to fill and the stop request."""
+    """The context of a run: clock, chance, the tally to fill and the stop request."""
 
     now: Callable[[], datetime]
     clock: Callable[[], float]  # monotonic seconds

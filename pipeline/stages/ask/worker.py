@@ -154,7 +154,7 @@ class ApiAsker:
                     await self._run.all_left.wait()
 
     def _may_look(self) -> bool:
-        """True if it may look for more; not for the last API, which ends the asking."""
+        """True if this worker may look for more; not for the last API, which ends the run."""
         return self._takes_more and self._run.ended_by is None and not self._run.all_left.is_set()
 
     async def _rejoin(self) -> bool:
