@@ -557,9 +557,7 @@ def test_no_ask_needs_somebody_who_does(desk, rows):
     as_data_set(desk, rows)
     finished = desk("run", "set", "--work", "work", "--no-ask")
     assert finished.status == 2
-    assert (
-        "--no-ask leaves the asking to workers of a shared ledger, and the profile has none" in finished.err
-    )
+    assert "--no-ask leaves the requests to workers, which need a shared ledger" in finished.err
     assert "name one in the profile with `ledger`, or leave it out" in finished.err
     assert desk("run", "set", "--no-ask").status == 2
     assert desk("run", "all.csv", "--scheduler", "tcp://127.0.0.1:1").status == 2

@@ -122,7 +122,7 @@ def test_a_damaged_ledger_is_told_and_nothing_in_it_is_counted(desk, sandbox, be
     ledger.write_bytes(ledger.read_bytes().replace(b"AC01", b"MTCH"))
     planned = desk("plan", begun, *sandbox.using("sandbox"))
     assert calls(planned) == 10
-    assert "Answers of an earlier run are not counted: " in said(planned)
+    assert "Answers from an earlier run are not counted: " in said(planned)
     assert "start over with precheck run --fresh" in said(planned)
 
 

@@ -127,7 +127,7 @@ def test_a_finished_run_stays_as_it_is_and_says_that_it_is_not_signed(desk, fold
     again = desk(*[word for word in words if word != "--quiet"], "--sign-with", keys[0])
 
     assert again.status == 0
-    assert "no signature of the key; precheck report DIR --sign-with KEY --adopt REASON signs it" in again.err
+    assert "not signed with the key; precheck report DIR --sign-with KEY --adopt REASON signs it" in again.err
     assert (folder / "manifest.json").read_bytes() == manifest
 
 

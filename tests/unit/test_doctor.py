@@ -190,7 +190,7 @@ def test_a_server_that_wants_a_certificate_from_one_that_has_none_names_none_of_
         findings = {str(one.what): one for one in diagnose("sandbox", server.config, now=NOW)}
 
     assert findings["cop TLS"].exit_code == 77
-    assert "of the profile if it has one, or ask the provider" in str(findings["cop TLS"].detail)
+    assert "in the profile if it has one, or ask the provider" in str(findings["cop TLS"].detail)
 
 
 def test_a_ledger_key_that_is_missing_is_found(changed):

@@ -44,5 +44,5 @@ def test_a_key_that_lies_in_the_folder_does_not_prove_it(folder, tmp_path, place
         "a link to the folder": tmp_path / "linked",
         "a link to the key": tmp_path,
     }
-    with pytest.raises(UsageError, match="inside the folder that it must prove"):
+    with pytest.raises(UsageError, match="inside the folder that it must verify"):
         verify(VerifyJob(folder, signed_by=places[place] / "key.pem"), now=NOW)

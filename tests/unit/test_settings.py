@@ -762,7 +762,7 @@ def test_a_mistake_has_words_of_its_own_in_each_language(tmp_path, text, languag
         read(path)
     in_english, said = refused.value.sentences(), refused.value.sentences(language=language)
     assert set(in_english).isdisjoint(said)
-    assert "has another form" not in " ".join(in_english)
+    assert "has the wrong form" not in " ".join(in_english)
 
 
 GATEWAY_TEXT = "\n".join(f"{key} = {value}" for key, value in {**COP, "api": '"gateway"'}.items())
