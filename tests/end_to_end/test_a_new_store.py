@@ -90,4 +90,4 @@ def test_an_address_of_no_store_is_refused(precheck, desk, network_payments):
     ended = precheck("run", desk.payments(network_payments(1)))
 
     assert ended.returncode == 78, ended.stderr
-    assert "profiles.mine.ledger: has another form" in ended.stderr
+    assert "profiles.mine.ledger: has the wrong form" in ended.stderr

@@ -51,7 +51,7 @@ def test_a_report_is_imported_reviewed_corrected_and_split(desk, file, dialect):
     imported = desk("import", file, "--report", said, "--by", "Ann")
 
     assert imported.status == 0, imported.err
-    assert "Nothing was asked: the results come from 1 bank report." in imported.out
+    assert "No checks were sent: the results come from 1 bank report." in imported.out
     rows = outcomes(desk)
     assert [row["check_outcome"] for row in rows] == DECIDED
     assert {(row["check_api"], row["check_environment"], row["check_id"]) for row in rows} == {
@@ -199,7 +199,7 @@ def test_a_bomb_or_a_zip_with_other_things_in_it_is_refused(desk, file):
         ("several.zip", zipped(OF_ALL, entity), "in document 2 of the ZIP"),
         ("nested.zip", zipped(OF_ALL, zipped(OF_ALL)), "holds several files"),
         ("empty.zip", zipped(), "not well-formed"),
-        ("many.zip", zipped(*[b"<a/>"] * 1_001), "more than 1,000"),
+        ("many.zip", zipped(*[b"<a/>"] * 1_001), "must hold 1 to 1,000 files"),
     ):
         refused = desk("import", file, "--report", desk.file(name, said))
         assert refused.status == 65, name
@@ -311,14 +311,14 @@ def test_a_checked_file_is_compared_with_what_the_bank_reports_afterwards(desk, 
     compared = desk("import", file, "--report", said, "--by", "Ann")
 
     assert compared.status == 0, compared.err
-    assert "1 report of the bank: same result: 2; different: 2" in " ".join(compared.out.split())
+    assert "1 bank report: same result: 2; different: 2" in " ".join(compared.out.split())
     assert compared.out.index(" 4.00 EUR") < compared.out.index(" 2.00 EUR")  # first by money
     assert (outcomes(desk), sandbox.call_count) == (before, calls)
     assert counts_in(desk) == ([2, 2, 0, 0], [("BANK_DIFFERS", [2, 4])])
     page = (desk.folder / "pay.precheck" / "report.html").read_text()
     assert "Where the bank&#39;s result differs" in page
     story = " ".join(desk("show", "pay.precheck", "--row", "2").out.split())
-    assert "no_match by the check, match by the bank" in story
+    assert "no_match from the check, match from the bank" in story
     verified = desk("verify", "pay.precheck")
     assert verified.status == 0, verified.out
     assert "follows from the outcomes and the bank's reports" in verified.out
@@ -380,7 +380,7 @@ def test_a_second_report_that_contradicts_the_first_takes_no_difference_away(des
     assert desk("import", file, "--report", desk.file("two.xml", other)).status == 0
 
     assert counts_in(desk) == ([1, 3, 0, 0], [("BANK_DIFFERS", [2, 3, 4])])
-    assert "not_possible by the check, unanswered by the bank" in " ".join(
+    assert "not_possible from the check, unanswered from the bank" in " ".join(
         desk("show", "pay.precheck", "--row", "3").out.split()
     )
     assert desk("verify", "pay.precheck").status == 0

@@ -234,7 +234,7 @@ def test_where_everybody_is_new_one_sentence_says_so(desk, run, january):
 
     done = run(file, "--compare-with", january)
 
-    assert "No payee and no account of this file is known from january.precheck" in done.out
+    assert "None of this file's payees and accounts is known from january.precheck" in done.out
     assert "new payee  " not in done.err
     assert codes_of(desk, "payments.precheck")[1] == "PAYEE_NEW", "a policy can still hold them"
 

@@ -294,7 +294,7 @@ def test_a_bad_part_stops_no_other_and_is_checked_once_it_is_corrected(desk, san
     finished = run(desk, sandbox, status=65)
 
     assert "1 of 4 parts cannot be used" in finished.err
-    assert "bob.csv: other columns than ann.csv (without name, with payee)" in finished.err
+    assert "bob.csv: its columns differ from those of ann.csv (without name, with payee)" in finished.err
     german = run(desk, sandbox, "--lang", "de", status=65)
     assert "bob.csv: andere Spalten als ann.csv (ohne name, mit payee)" in german.err
     problem = next(part for part in summary(desk)["parts"] if part["problem"])

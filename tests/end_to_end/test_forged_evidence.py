@@ -360,7 +360,7 @@ def test_an_older_signed_state_is_found_on_the_machine_that_signed_a_newer_one(d
 
     found = desk("verify", folder, *signing[1])
 
-    assert (found.status, "PROBLEM signature: of an older state" in found.out) == (65, True)
+    assert (found.status, "PROBLEM signature: an older state" in found.out) == (65, True)
     for command in (split, ("report", folder, *signing[0]), (*words, *signing[0])):
         assert desk(*command).status == 65, command
     assert desk("verify", folder, *signing[1], XDG_STATE_HOME=str(folder.parent / "elsewhere")).status == 0
@@ -375,7 +375,7 @@ def test_a_run_that_another_one_of_its_file_has_replaced_is_an_older_state(desk,
     shutil.rmtree(folder)
     shutil.copytree(kept, folder)
     found = desk("verify", folder, *signing[1])
-    assert (found.status, "PROBLEM signature: of an older state" in found.out) == (65, True)
+    assert (found.status, "PROBLEM signature: an older state" in found.out) == (65, True)
     assert desk("split", folder, "--allow-simulated", *signing[0]).status == 65
     assert desk(*words, *signing[0], "--fresh").status == 0
     assert desk("verify", folder, *signing[1]).status == 0
@@ -477,7 +477,7 @@ def test_a_release_file_is_compared_with_what_was_checked_and_decided(desk, sand
     recorded = manifest.read_bytes()
 
     for edit, change, said in (
-        (another_account, change_nothing, "contains other payments than those that were checked"),
+        (another_account, change_nothing, "contains payments other than those that were checked"),
         (bytes, hold_matches, "held by the policy, and no recorded decision releases"),
         (bytes, release_all, "payments: its rows are not the ones recorded as held and released"),
     ):

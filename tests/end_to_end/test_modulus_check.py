@@ -75,7 +75,7 @@ def test_tables_older_than_a_year_warn_and_reject_nothing(desk, sandbox, file, c
     assert run.status == 1
     assert "rejected" not in {row["check_outcome"] for row in desk.outcomes()}
     assert len(sandbox.questions(before)) == 11
-    assert "Warning: fails the UK modulus check, by tables older than a year: 9 rows" in run.out
+    assert "Warning: fails the UK modulus check; the tables are over a year old: 9 rows" in run.out
     assert "Note: the account fails the UK modulus check" in desk.outcomes()[0]["check_reason"]
     for form in ("text", "json"):
         assert "tables are older than a year" in desk("run", file, *words, "--quiet", "--log", form).err

@@ -37,7 +37,7 @@ def test_answers_in_the_folder_of_the_run_are_no_calls_any_more(desk, sandbox, b
     kept = (desk.folder / "january.precheck" / "ledger.db").read_bytes()
     planned = desk("plan", begun, *sandbox.using("sandbox"))
     assert calls(planned) == 7
-    assert "3 calls saved by answers of an earlier run in the same folder." in said(planned)
+    assert "3 calls saved by answers from an earlier run in the same folder." in said(planned)
     elsewhere = desk("plan", begun, *sandbox.using("sandbox"), "--out", "elsewhere")
     assert calls(elsewhere) == 10
     assert "earlier run" not in said(elsewhere)
@@ -94,7 +94,7 @@ def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded
     again = ("--reuse-from", "january.precheck")
     planned = desk("plan", file, *words, *again)
     assert calls(planned) == 2
-    assert "1 call saved by matches of an earlier run (--reuse-from)." in said(planned)
+    assert "1 call saved by matches from an earlier run (--reuse-from)." in said(planned)
     assert calls(desk("plan", file, *words, *again, "--reuse-max-age", "0d")) == 3
     assert not (desk.folder / "february.precheck").exists()
     before = sandbox.call_count

@@ -81,7 +81,9 @@ def test_with_the_payment_file_a_column_that_the_manifest_reads_otherwise_is_fou
 
     found = problems(desk("verify", folder, "--input", file))
 
-    assert found["columns"] == "amount were read from other columns of payments.csv than the manifest records"
+    assert found["columns"] == (
+        "amount were read from columns of payments.csv other than those that the manifest records"
+    )
 
 
 def test_an_answer_that_was_moved_to_another_row_is_found(desk, folder):

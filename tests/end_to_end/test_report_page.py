@@ -42,7 +42,7 @@ def test_report_of_a_run_opens_without_a_complaint_and_without_a_request(sample_
         for said in (
             "SIMULATED",
             "payments_mixed.csv",
-            "16 payments of 24",
+            "16 of 24 payments",
             "38,702.44",
             "75,585.10",
             "Sandbox",

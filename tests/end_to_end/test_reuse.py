@@ -63,7 +63,7 @@ def test_only_matches_are_used_again_and_every_row_says_so(desk, sandbox, januar
     calls = {call["api"]: call for call in summary_of(desk, "february.precheck")["calls"]}
     assert (calls["cop"]["question_count"], calls["cop"]["reused_count"]) == (3, 1)
     assert calls["vop_gateway"]["reused_count"] == 1
-    assert "2 answers of an earlier run reused" in done.out
+    assert "2 answers from an earlier run reused" in done.out
 
 
 def test_without_the_option_everything_is_asked(desk, sandbox, january):

@@ -182,4 +182,4 @@ def test_a_public_key_from_the_folder_proves_nothing(desk, folder, keys):
     refused = [desk("verify", folder, "--signed-by", key) for key in (folder / "key.pem", "link.pem")]
 
     assert [one.status for one in refused] == [2, 2]
-    assert "inside the folder that it must prove; get the key from the signer" in refused[0].err
+    assert "inside the folder that it must verify; get the key from the signer" in refused[0].err

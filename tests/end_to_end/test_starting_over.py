@@ -50,7 +50,7 @@ def test_a_simulated_run_never_takes_the_place_of_a_real_one(desk, sandbox, real
         assert refused.status == 2
         assert "--profile mine" in refused.err
         assert "--fresh" not in refused.err
-    assert "answers of a real server" in started_over.err
+    assert "answers from a real server" in started_over.err
     assert written(desk.folder / FOLDER) == before
     assert moved(desk) == []
     assert desk("run", file, *real).status == 0

@@ -220,7 +220,7 @@ def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, sa
     assert (str(weights.what), weights.exit_code) == ("modulus weights", 0)
     assert (str(substitutions.what), substitutions.exit_code) == ("modulus substitutions", 0)
     for finding in (weights, substitutions):
-        assert str(finding.detail).startswith(f"2 rows, of {day}, ")
+        assert str(finding.detail).startswith(f"2 rows, dated {day}, ")
         assert said in str(finding.detail)
         assert ("older than a year" in str(finding.detail)) == (age > 365)
 

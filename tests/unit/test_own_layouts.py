@@ -102,7 +102,7 @@ MISTAKES = {
     ),
     "a built-in name": (
         ("northgate", "lloyds"),
-        "layouts.lloyds: a format of this name exists already; choose another",
+        "layouts.lloyds: a format with this name already exists; choose another",
     ),
     "a name with blanks": (
         ("northgate", '"North Gate"'),

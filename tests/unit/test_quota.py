@@ -580,7 +580,7 @@ def test_a_count_that_others_keep_busy_is_a_reason_to_run_again(path, clock):
         closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as db,
     ):
         holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(IncompleteError, match="busy for 30 s; run again"), count_errors(path):
+        with pytest.raises(IncompleteError, match="locked the count for 30 s; run again"), count_errors(path):
             db.execute("BEGIN IMMEDIATE")
 
 

@@ -673,7 +673,7 @@ def test_a_row_number_that_the_file_does_not_have_is_refused(folder_of, split_of
     book = openpyxl.load_workbook(decided(folder, {1: ("release", "known")}))
     book["All"].cell(4, 1).value = 99
     book.save(folder.parent / "row.xlsx")
-    with pytest.raises(InputError, match="without a row number of the file"):
+    with pytest.raises(InputError, match="without a valid row number"):
         split_of(folder, decisions=folder.parent / "row.xlsx")
 
 

@@ -47,7 +47,7 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
     checked = call(ledger_desk.database, "check")
     assert checked.status == 0, checked.said
     for said in (
-        "tables of version 3",
+        "table version 3",
         "matches the profile",
         "PostgreSQL 1",
         "fsync and full_page_writes are on",
@@ -55,11 +55,11 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
         "none connected; if the disk is lost, so is everything newer than the last backup",
         f"{RUNNER} may only read and add",
         "records cannot be changed",
-        "0, of which unfinished: 0",
+        "0 (0 unfinished)",
     ):
         assert said in checked.said
     ledger_desk.begin(ledger_desk.store(), 3)
-    assert "1, of which unfinished: 1" in call(ledger_desk.database, "check").said
+    assert "1 (1 unfinished)" in call(ledger_desk.database, "check").said
 
 
 def test_who_may_not_create_it_is_refused_and_another_role_may_be_named(call, postgres):
@@ -99,7 +99,10 @@ def test_the_doctor_tries_the_shared_ledger_too(call, postgres, ledger_database,
 def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):
     as_owner = call(ledger_database, "check", user=OWNER)
     assert as_owner.status == 78
-    assert f"{OWNER} may change tables and may delete lines; use another role for runs" in as_owner.said
+    assert (
+        f"{OWNER} may change tables and may delete lines; for runs, use a role that does not own the tables"
+        in as_owner.said
+    )
 
     with postgres.connect(ledger_database) as db:
         db.execute("ALTER TABLE precheck.answer DISABLE TRIGGER never_changes")

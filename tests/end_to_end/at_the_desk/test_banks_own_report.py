@@ -108,9 +108,9 @@ def test_a_check_is_compared_with_the_report_that_comes_after_it(tmp_path, serve
         assert visitor.upload(f"/files/{at}/comparison", "", b"", [OF_BOTH]).to.endswith("/review")
 
         page = html.unescape(visitor.get(f"/files/{at}/release").text)
-        assert "Compared with 1 report of the bank: same result: 1; different: 1" in page
+        assert "Compared with 1 bank report: same result: 1; different: 1" in page
         story = html.unescape(visitor.get(f"/files/{at}/rows/1").text)
-        assert "no_match by the check, match by the bank" in story
+        assert "no_match from the check, match from the bank" in story
         assert "compared" in {entry["deed"] for entry in desk.audit()}
         assert visitor.post(f"/files/{at}/release", {"reason": "seen"}).status == 303
 

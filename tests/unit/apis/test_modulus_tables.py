@@ -90,10 +90,10 @@ def test_an_exception_is_the_eighteenth_field(tables_of):
             f"{FIRST.replace('100000', '100009')}\n{FIRST}",
             "weights line 1: its sort codes are in another range",
         ),
-        (f"{FIRST} 1", "weights line 1: a method that does not go with the exception of its line; "),
+        (f"{FIRST} 1", "weights line 1: a method that does not fit the exception on its line; "),
         (
             f"{FIRST} 5\n{FIRST} 5",
-            "weights line 2: a method that does not go with the exception of its line; ",
+            "weights line 2: a method that does not fit the exception on its line; ",
         ),
     ],
 )

@@ -243,7 +243,7 @@ def test_utf_8_that_is_said_to_be_something_else_is_refused():
 
 def test_utf_16_without_any_mark_is_refused():
     with refused(
-        InputError, r"NUL bytes in the header line; .* file, or --encoding utf-16-le if it is text$"
+        InputError, r"NUL bytes in the header line; .* file, or add --encoding utf-16-le if it is text$"
     ):
         read(f"{HEADER}\na,1,1\n".encode("utf-16-le"))
 

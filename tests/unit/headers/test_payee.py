@@ -347,8 +347,14 @@ def test_the_header_of_the_account_says_which_party_is_paid(columns, name):
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"Employee": [ADA, BO], "Supplier IBAN": IBANS}, '"Supplier IBAN" belongs to someone other'),
-        ({"Tenant": [ADA, BO], "Landlord IBAN": IBANS}, '"Landlord IBAN" belongs to someone other'),
+        (
+            {"Employee": [ADA, BO], "Supplier IBAN": IBANS},
+            '"Supplier IBAN" and "Employee" name different parties',
+        ),
+        (
+            {"Tenant": [ADA, BO], "Landlord IBAN": IBANS},
+            '"Landlord IBAN" and "Tenant" name different parties',
+        ),
         (
             {"Payee": [ADA, BO], "Landlord": [ACME, BRILL], "Landlord IBAN": IBANS},
             "either could be the payee",

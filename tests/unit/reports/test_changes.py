@@ -69,7 +69,7 @@ def test_where_everybody_is_new_none_of_them_is_listed_and_one_sentence_says_so(
     told = comparison(payee_count=2, new_count=2)
     assert listed(*frames(("PAYEE_NEW", "1"), ("PAYEE_NEW", "2")), told) == []
     assert compared_with(told) == (
-        "No payee and no account of this file is known from january.precheck: is this the right run?"
+        "None of this file's payees and accounts is known from january.precheck: is this the right run?"
     )
 
 

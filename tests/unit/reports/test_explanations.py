@@ -118,11 +118,11 @@ def test_a_code_of_two_apis_has_a_case_for_each_question():
 
 def test_fields_with_one_sentence_share_a_case_and_others_do_not():
     [case] = cases_of(explain("IDENTIFICATION_TOO_LONG"))
-    assert case.where == "the local rules of organisation_id, organisation_id_issuer"
+    assert case.where == "the local rules for organisation_id, organisation_id_issuer"
     assert [case.where for case in cases_of(explain("NO_API"))] == [
-        "the local rules of iban",
-        "the local rules of iban",
-        "the local rules of sort_code",
+        "the local rules for iban",
+        "the local rules for iban",
+        "the local rules for sort_code",
     ]
 
 

@@ -80,8 +80,8 @@ def test_plan_says_which_calls_earlier_answers_save_and_that_nothing_is_left(sho
     spared = {"answered_before_count": 1399, "reused_count": 1, "call_count": 0, "used_count": 50}
     left = {"apis": [api.model_copy(update={**spared, "duration_s": 0.0, "day_count": 1})]}
     text = shown(lambda console: print_forecast(forecast.model_copy(update=left), console), width=120)
-    assert "1,399 calls saved by answers of an earlier run in the same folder." in text
-    assert "1 call saved by matches of an earlier run (--reuse-from)." in text
+    assert "1,399 calls saved by answers from an earlier run in the same folder." in text
+    assert "1 call saved by matches from an earlier run (--reuse-from)." in text
     assert "tomorrow" not in text
 
 
@@ -97,7 +97,7 @@ def test_plan_tells_what_is_odd_and_what_the_profile_leaves_unasked(shown):
     foreign = WarningCount(code="NAME_NOT_LATIN", row_count=1, rows=[7], every_row=[7])
     told = forecast_of().model_copy(update={"unasked_count": 3, "warning_codes": [foreign]})
     text = " ".join(shown(lambda console: print_forecast(told, console)).split())
-    assert "0 rejected by the local rules, 3 not checked, by the profile" in text
+    assert "0 rejected by the local rules, 3 not checked, as the profile says" in text
     assert "the name has letters that VoP may not carry between banks: 1 row (7)." in text
 
 

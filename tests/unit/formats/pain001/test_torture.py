@@ -75,7 +75,7 @@ def wrapped(element, inside=b""):
         (FILE.replace(b'"1.0"', b'"1.1"'), "is not XML 1.0, the only version that is read"),
         (wrapped(b"CstmrDrctDbtInitn"), r"is a pain.008 \(direct debits\); only credit transfers"),
         (wrapped(b"x:CstmrDrctDbtInitn"), "is a pain.008"),
-        (wrapped(b"CstmrPmtStsRpt"), r"is a pain.002 \(a report of the bank\)"),
+        (wrapped(b"CstmrPmtStsRpt"), r"is a pain.002 \(a report from the bank\)"),
         (wrapped(b"BkToCstmrStmt"), "is a camt.053"),
         (b"<html><body/></html>", "is XML, but holds no credit transfers"),
         (
