@@ -98,7 +98,7 @@ def test_plan_tells_what_is_odd_and_what_the_profile_leaves_unasked(shown):
     told = forecast_of().model_copy(update={"unasked_count": 3, "warning_codes": [foreign]})
     text = " ".join(shown(lambda console: print_forecast(told, console)).split())
     assert "0 rejected by the local rules, 3 not checked, as the profile says" in text
-    assert "the name has letters that VoP may not carry between banks: 1 row (7)." in text
+    assert "the name has letters that VoP might not carry between banks: 1 row (7)." in text
 
 
 PRICED = {

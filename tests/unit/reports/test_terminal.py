@@ -77,7 +77,7 @@ def test_it_is_told_how_currencies_are_known_where_no_column_says_all(summary_of
         source = summary.input.model_copy(update={"currency_sources": CurrencySources(**sources)})
         return " ".join(shown(render(summary.model_copy(update={"input": source}))).split())
 
-    assert "Currency: 2 rows from the file's currency column; 1 row by the sign or code" in told(
+    assert "Currency: 2 rows from the file's currency column; 1 row from the sign or code" in told(
         given=2, beside_amount=1
     )
     assert "Currency: 3 rows GBP, as for UK accounts; 1 row unknown." in told(uk_account=3, unknown=1)
