@@ -52,7 +52,7 @@ class OwnCode(StrEnum):
 
 
 TURNED_AWAY_STATUSES = frozenset({*range(201, 500), *range(600, 1000)}) - {408, 425, 429}
-"""HTTP statuses by which a server, or a proxy in front of it, refuses a question: all except 200, server
+"""HTTP statuses with which a server, or a proxy in front of it, refuses a question: all except 200, server
 errors and requests to retry. 400, 413, 415 and 422 count unless they are the API's own refusal of the
 question.
 """

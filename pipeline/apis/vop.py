@@ -83,7 +83,7 @@ class VopStandard(MutualTls):
 
     @property
     def client(self) -> str:
-        """The client id by which the server knows us."""
+        """Our client id at the server."""
         return self.requesting_bic
 
     @property

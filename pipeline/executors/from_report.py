@@ -244,7 +244,7 @@ def _answers(mine: pl.DataFrame) -> Answers:
 
 
 def _payments(message: Message) -> pl.DataFrame:
-    """Return every payment of the file, with the fields by which reports identify and confirm it."""
+    """Return every payment of the file, with the fields that reports use to identify and confirm it."""
     batch = message.locations["level"]
     columns = message.payments.select(
         account=_account(pl.coalesce("iban", "account_number")),

@@ -40,7 +40,7 @@ NO_OPTIONS: Mapping[str, str | int | None] = {}
 _LENGTH_BYTES = 8
 _REFUSED = 3
 """The exit status of a child that sends a `RefusedFile`."""
-# The limit is on address space, of which allocators by default reserve gigabytes that they never use.
+# The limit is on address space; by default, allocators reserve gigabytes of it that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "1",

@@ -59,8 +59,8 @@ class Columns(NamedTuple):
     readings: tuple[ColumnReading, ...]
     """One per header, in file order."""
     sources: Mapping[str, tuple[tuple[str, ...], ...]]
-    """Field -> its sources, of which the first filled one in a row is read. Each is a header, or the headers
-    of a name in parts, to be joined with blanks in this order.
+    """Field -> its sources; in each row, the first that is filled is read. A source is a header, or the
+    headers of a name in parts, to be joined with blanks in this order.
     """
     currency: str | None
     """Currency in the header of the amounts, for rows without a currency."""

@@ -230,7 +230,7 @@ def _refuse_plain_account_name(
 
 
 def _is_confirmed(holder: Candidate, names: Sequence[Candidate], cells: ColumnCells) -> bool:
-    """True if a payee or the subject of the list has the account name of every row, whoever else is named."""
+    """True if the account name equals the name of a payee or of the list's subject in every row."""
     return cells.varies(holder.headers) and any(
         name.rank in (Rank.PAYEE, Rank.SUBJECT)
         and not cells.joined(name.headers).has_nulls()
@@ -241,7 +241,7 @@ def _is_confirmed(holder: Candidate, names: Sequence[Candidate], cells: ColumnCe
 
 
 def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
-    """True if the holder and another name may be two parties, each of whom could be paid."""
+    """True if the holder and another name may be two parties, and either could be the one to pay."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
     if (

@@ -480,7 +480,7 @@ def _fault_of_approvals(manifest: Manifest) -> Sentence | None:
 
 
 def _decided(manifest: Manifest) -> Sentence:
-    """Describe how many decisions there are, by whom, and who approved them."""
+    """State how many decisions there are, who made them and who approved them."""
     approvals = manifest.approvals
     deciders = _names(each.by for each in approvals if each.rows)
     alone = any(each.self_approved for each in approvals)

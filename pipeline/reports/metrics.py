@@ -33,7 +33,7 @@ class RunFigures:
     started: datetime
     finished: datetime
     exit_status: int
-    summaries: Sequence[Summary] = ()  # of the files that have an outcome file
+    summaries: Sequence[Summary] = ()  # only files with an outcome file
     quotas: Sequence[QuotaFigures] = field(default=())
 
 

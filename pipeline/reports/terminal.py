@@ -38,7 +38,7 @@ ROWS_SHOWN_MAX = 10
 _LINES_BELOW = 4
 """Lines kept free below a summary for the paths of files and the prompt."""
 LEFT_OUT_MAX = 2
-"""The number of levels by which `render` can shorten a summary."""
+"""How many levels of detail `render` can leave out of a summary."""
 _NONE: SaidReasons = {}
 ROOMY_WIDTH = 72
 """Terminal width at which a table of four columns leaves room for a sentence."""

@@ -36,7 +36,7 @@ ROWS_NAMED_MAX = 10
 
 _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
 _ACCOUNT = ("api", "account", "secondary_reference")
-"""The columns of an account; behind some UK numbers are many, told apart by the secondary reference."""
+"""The columns that identify an account; the secondary reference tells shared UK accounts apart."""
 
 
 def same_name(name: pl.Expr) -> pl.Expr:

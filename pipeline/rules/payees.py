@@ -85,7 +85,7 @@ def _folded(ids: pl.Series) -> pl.Series:
 def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
     """Return `PayeeKeys` of `Payees`, one for each row, hashed with the key of a run's folder."""
     assert payees.schema == PAYEES
-    # Behind some UK account numbers are many accounts, told apart by the secondary reference.
+    # Some UK account numbers are shared; the secondary reference tells the accounts apart.
     account = pl.concat_str("account", "secondary_reference", separator=" ", ignore_nulls=True)
     texts = payees.with_columns(account=account)
     keys = [hashed_keys(texts[column], hashed[column]) for column in KEYED]

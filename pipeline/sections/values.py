@@ -84,7 +84,7 @@ class Section(BaseModel):
 
 
 def secret(variable: str | None, path: Path | None) -> SecretStr:
-    """Read a secret from an environment variable or a file, of which exactly one is given.
+    """Read a secret from an environment variable or a file; exactly one must be given.
 
     Raises:
         ConfigurationError: it is missing, or other users can read it.

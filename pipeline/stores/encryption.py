@@ -34,7 +34,7 @@ class NameEncryption:
 
     @property
     def proof(self) -> bytes | None:
-        """A value, stored in the ledger, by which its key can be verified; None if names are in clear."""
+        """A value stored in the ledger to verify its key; None if names are in clear."""
         return None if self._cipher is None else self._cipher.encrypt(b"", _PROOF)
 
     def require(self, proof: bytes | None) -> None:

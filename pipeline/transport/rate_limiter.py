@@ -21,8 +21,8 @@ RATE_MIN_PER_S = 0.1
 RATE_MAX_PER_S = 5000
 
 _STRETCH = 1.028
-"""How much longer than agreed windows are. Even if travel times differ by this part of a window, no window
-gets more requests than agreed. This costs the same share of the rate, of which 97 % must be sustained.
+"""How much longer our windows are than agreed. Even if travel times differ by this part of a window, no
+window gets more requests than agreed. It costs the same share of the rate; 97 % must be sustained.
 """
 _BURST_SHARE = 0.05
 """The share of a window's requests that may be sent at once, to make up for late timers."""

@@ -276,7 +276,7 @@ async def decide_group(request: web.Request) -> web.Response:
 
 @routes.post("/files/{id}/groups/undo")
 async def undo_group(request: web.Request) -> web.Response:
-    """Undo the last bulk decision for the rows that nobody has decided again since."""
+    """Undo the last bulk decision for rows with no later decision."""
     context, person, current = await opened_by(request, Deed.DECIDED)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     fields = await request.post()

@@ -1,1 +1,1 @@
-"""Process the parts of a data set with engines, all of which run the same four functions."""
+"""Process the parts of a data set with engines; every engine runs the same four functions."""
