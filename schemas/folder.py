@@ -66,6 +66,11 @@ def bank_report_name(number: int, suffix: str) -> str:
     return BANK_REPORTS.replace("*", f"{number}{suffix}")
 
 
+def copy_before(name: str) -> str:
+    """Return the name for a file's copy, kept while a job rewrites the file and its manifest."""
+    return f"{name}.before"
+
+
 def kept_workbook(number: int) -> str:
     """Return the name for a workbook with a user's changes, kept when it is rewritten."""
     return f"report.changed-{number}.xlsx"

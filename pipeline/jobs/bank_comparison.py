@@ -4,7 +4,8 @@ The outcomes of the check stay. A payment about which the bank disagrees gets th
 the review, the policy and every report treat like any other warning.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -14,14 +15,16 @@ import polars as pl
 from pipeline.config.profiles import policy_today
 from pipeline.executors.from_report import ReceivedReport, kept_reports, reported_outcomes
 from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import not_writable
 from pipeline.formats.message import Message
 from pipeline.frames import CHANGES, Changes, Outcomes, Payments
+from pipeline.jobs.writing import keep_workbook
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, reports
 from pipeline.rules.warnings import warning_counts
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import evidence, keep_changed_workbook, refresh_manifest
+from pipeline.runs.manifest import evidence, refresh_manifest
 from pipeline.runs.proof import opened_to_read, signer_again
 from pipeline.runs.request import Notice, Surface
 from pipeline.runs.signing import sign
@@ -29,7 +32,7 @@ from pipeline.stages.compare import compare_with_bank, warnings_of
 from pipeline.wording import Moment, Sentence, speaking
 from schemas.changes import BankComparison, Change
 from schemas.folder import CHANGES as CHANGES_NAME
-from schemas.folder import SUMMARY
+from schemas.folder import SUMMARY, copy_before
 from schemas.manifest import Manifest
 from schemas.outcomes import ABOUT_THE_PAYEE, Environment, Outcome, WarningCode
 from schemas.strict import timestamp
@@ -112,10 +115,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
             surface.notify(Notice(note, {}, is_vital=True))
         if (released := _released(run.manifest, found.changes)) is not None:
             surface.notify(Notice(released, {}, is_vital=True))
-        kept_as = keep_changed_workbook(folder)
-        if kept_as is not None:
-            changed = Sentence("jobs.notice_workbook_kept")
-            surface.notify(Notice(changed, {"kept_as": str(folder / kept_as)}, is_vital=True))
+        keep_workbook(folder, surface)
         rows = rows._replace(changes=changes)
         with speaking(job.language or run.manifest.language):
             documents = reports(
@@ -137,14 +137,26 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
             bank_reports=job.used,
         )
         sign(folder, signer, made)
-        for name in _REWRITTEN:
-            _kept(folder / name).unlink(missing_ok=True)
+        _drop_copies(folder)
     return summary, changes_of(summary, rows.payments, changes)
 
 
-def _kept(path: Path) -> Path:
-    """Return the name of a copy that exists while a comparison is being written."""
-    return path.with_name(f"{path.name}.before")
+def drop_copies(run: EndedRun, *, now: datetime) -> None:
+    """Drop the copies that a comparison left when it was killed after its manifest; raises as it does."""
+    if any(map(Path.exists, _copies(run.folder))):
+        with opened_to_read(run.folder, now=timestamp(now), alone=True):
+            _drop_copies(run.folder)
+
+
+def _copies(folder: Path) -> list[Path]:
+    """List the copies that exist while a comparison is being written."""
+    return [folder / copy_before(name) for name in _REWRITTEN]
+
+
+def _drop_copies(folder: Path) -> None:
+    for copy in _copies(folder):
+        with _writing(copy):
+            copy.unlink(missing_ok=True)
 
 
 def _keep(run: EndedRun) -> None:
@@ -152,20 +164,31 @@ def _keep(run: EndedRun) -> None:
     for path in map(run.folder.joinpath, _REWRITTEN):
         if path.exists():
             content = run.content(path.name)
-            with write_atomically(_kept(path)) as file:
+            with write_atomically(path.with_name(copy_before(path.name))) as file:
                 file.write(content)
 
 
 def _restore(run: EndedRun) -> None:
-    """Undo a comparison that was killed before its manifest was written; otherwise only drop the copies."""
-    for path in map(run.folder.joinpath, _REWRITTEN):
-        kept = _kept(path)
-        recorded = run.sha256_of(path.name)
-        if kept.exists() and evidence(kept).sha256 == recorded:
-            kept.replace(path)
-        kept.unlink(missing_ok=True)
-        if not recorded:
-            path.unlink(missing_ok=True)  # the first comparison was killed
+    """Undo a comparison that was killed before its manifest was written."""
+    for name, copy in zip(_REWRITTEN, _copies(run.folder), strict=True):
+        path = run.folder / name
+        with _writing(path):
+            if copy.exists() and evidence(copy).sha256 == run.sha256_of(name):
+                copy.replace(path)
+    changes = run.folder / CHANGES_NAME
+    if not run.sha256_of(CHANGES_NAME):
+        with _writing(changes):
+            changes.unlink(missing_ok=True)  # the first comparison was killed
+    _drop_copies(run.folder)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn errors of the disk into those of a file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise not_writable(path, error) from error
 
 
 def _with_comparison(

@@ -27,7 +27,7 @@ from pipeline.files.compressed import Compression, sniff
 from pipeline.formats import pain001
 from pipeline.formats.message import Message
 from pipeline.frames import AnswerState
-from pipeline.jobs.bank_comparison import Comparing, compare_reports, compares
+from pipeline.jobs.bank_comparison import Comparing, compare_reports, compares, drop_copies
 from pipeline.jobs.check import RunResult, begin
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.writing import OpenRun, ReportedRun, leave, write_results
@@ -170,6 +170,7 @@ def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface:
     now = surface.clock()
     kept, reports, new = _received(job, run, message)
     if not new:
+        drop_copies(run, now=now)
         return _known(run.folder, surface)
     surface.watch.enter(Phase.WRITING)
     used = [*kept, *_copied(new, run.folder, first=len(kept) + 1, by=by, now=timestamp(now))]

@@ -20,6 +20,7 @@ from schemas.folder import (
     LEDGER,
     REASONS,
     SUMMARY,
+    copy_before,
     files_with_returned_names,
     outcome_name,
 )
@@ -49,7 +50,8 @@ def outcome_files(folder: Path) -> dict[str, Path]:
 
 def files_with_names(folder: Path) -> list[Path]:
     """List the files of a folder that may contain names, including those that banks returned."""
-    holding = [folder / ATTENTION, folder / CHANGES, folder / REASONS, *files_with_returned_names(folder)]
+    names = (ATTENTION, CHANGES, copy_before(CHANGES), REASONS)
+    holding = [*map(folder.joinpath, names), *files_with_returned_names(folder)]
     return [*outcome_files(folder).values(), *holding]
 
 
