@@ -18,13 +18,12 @@ from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.formats.message import Message
 from pipeline.frames import CHANGES, Changes, Outcomes, Payments
-from pipeline.jobs.writing import keep_workbook
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, reports
 from pipeline.rules.warnings import warning_counts
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import evidence, refresh_manifest
+from pipeline.runs.manifest import evidence, keep_workbook, refresh_manifest
 from pipeline.runs.proof import opened_to_read, signer_again
 from pipeline.runs.request import Notice, Surface
 from pipeline.runs.signing import sign

@@ -22,7 +22,7 @@ from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.data_set_summary import CheckedPart, add_up, modulus_of, routes_of, rows_of_parts
 from pipeline.jobs.prepare import VERSION, country_of
-from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons, keep_workbook
+from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
 from pipeline.reports.documents import PartReport, data_set_reports
 from pipeline.reports.reasons import said_reasons
 from pipeline.rules.enumeration import in_sequence, unknown_accounts
@@ -30,7 +30,7 @@ from pipeline.runs.data_set import DataSet
 from pipeline.runs.ended import keep_changes
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import identity_of, identity_of_parts
+from pipeline.runs.manifest import identity_of, identity_of_parts, keep_workbook
 from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.runs.request import SetStep, Surface
 from pipeline.stages.write import WrittenOutcomes

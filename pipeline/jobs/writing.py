@@ -24,9 +24,9 @@ from pipeline.rules.currencies import currency_sources
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
+from pipeline.runs.manifest import LedgerSummary, keep_workbook, write_manifest
 from pipeline.runs.profile_used import RunSettings
-from pipeline.runs.request import CheckJob, Clock, Notice, Surface
+from pipeline.runs.request import CheckJob, Clock, Surface
 from pipeline.runs.signing import sign
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.compare import warnings_of
@@ -184,13 +184,6 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
         files.append(bank_report(job.out, summary, source.message, outcomes, now=clock()))
     question_count = sum(call.question_count for call in calls)
     return DecidedRun(summary, written, files, question_count, changes_of(summary, source.payments, changes))
-
-
-def keep_workbook(folder: Path, surface: Surface) -> None:
-    """Keep a workbook that people have changed under another name, and notify of it."""
-    if (kept := keep_changed_workbook(folder)) is not None:
-        changed = Sentence("jobs.notice_workbook_kept")
-        surface.notify(Notice(changed, {"kept_as": str(folder / kept)}, is_vital=True))
 
 
 def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes) -> "ComparedReports | None":

@@ -24,6 +24,7 @@ from pipeline.rules.totals import control_totals
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.folder import as_written, has_begun
 from pipeline.runs.profile_used import RunSettings, profile_used
+from pipeline.runs.request import Notice, Surface
 from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.sqlite.ledger_file import ledger_files
 from pipeline.stores.values import FinishRecord, LedgerCounts
@@ -229,6 +230,13 @@ def keep_changed_workbook(folder: Path) -> str | None:
     except OSError as error:
         raise DiskError(Sentence("runs.cannot_renamed_copy", path=path, why=error)) from error
     return free
+
+
+def keep_workbook(folder: Path, surface: Surface) -> None:
+    """Keep a workbook that people have changed under another name, and notify of it."""
+    if (kept := keep_changed_workbook(folder)) is not None:
+        changed = Sentence("jobs.notice_workbook_kept")
+        surface.notify(Notice(changed, {"kept_as": str(folder / kept)}, is_vital=True))
 
 
 def record_purge(folder: Path, manifest: Manifest, purge: Purge) -> Manifest:
