@@ -6,11 +6,11 @@ from children import cost_of, payments, run, sandbox
 from table import Figure
 
 IN_FLIGHT = 2000
-ROWS = 20_000
+ROWS, ROWS_DAILY = 20_000, 10_000
 
 
-def figures(folder, _options):
-    file = payments(folder / "latency.csv", ROWS)
+def figures(folder, options):
+    file = payments(folder / "latency.csv", ROWS if options.full else ROWS_DAILY)
     count = len(file.read_text().splitlines()) - 1
     with sandbox(folder / "latency", "--latency", "1", "--latency-spread", "0") as server:
         server.set(rate_per_s=5000, in_flight_max=IN_FLIGHT)
