@@ -357,7 +357,7 @@ def _have_standard_streams() -> None:
 
 
 def _stranger(name: str) -> str | None:
-    """Return where else a package would be imported from; None if it is the one next to this module."""
+    """Return the other place that would provide a package; None if it is the one next to this module."""
     spec = PathFinder.find_spec(name)
     found = None if spec is None else spec.origin
     ours = Path(__file__).resolve().parent / name / "__init__.py"

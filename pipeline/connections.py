@@ -63,7 +63,7 @@ def quota_path() -> Path:
 
 
 def leases_path() -> Path:
-    """Return the folder in which all runs of this user divide the servers' limits."""
+    """Return the folder where all runs of this user divide the servers' limits."""
     return user_folder(user_state_path) / "turns"
 
 
@@ -212,9 +212,9 @@ async def open_channels(
     """Open the channels that a run needs, and close them afterwards.
 
     First take a share of each server's limits, which all runs of this user divide, except for an embedded
-    sandbox, which has only one user. Then try one connection to each server, as a refused certificate would
-    look like a broken network on every row. Without `quotas`, the daily caps are counted across all processes
-    of this user.
+    sandbox, which has only one user. Then try one connection to each server: otherwise, a refused certificate
+    would look like a broken network on every row. Without `quotas`, the daily caps are counted across all
+    processes of this user.
 
     The channel of an unreachable server holds the reason.
 
@@ -316,7 +316,7 @@ def _requester(server: Server, now: datetime) -> str | None:
 
 
 def scope_for(server: Server) -> str:
-    """Return the scope in which requests to a server are counted."""
+    """Return the scope for counting requests to a server."""
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 

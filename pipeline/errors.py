@@ -45,7 +45,7 @@ class PrecheckError(Exception):
         super().__init__(reason)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the error with all attributes, whatever arguments its constructor takes."""
+        """Pickle the error with all attributes, independently of its constructor's arguments."""
         return _made_again, (type(self), vars(self))
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class LockedError(IncompleteError):
 
 
 class LeaseLostError(IncompleteError):
-    """Another process now has the chunk with this question; nothing was written."""
+    """Another process now holds this question's chunk; nothing was written."""
 
     def __init__(self) -> None:
         super().__init__(Sentence("errors.lease_lost"))

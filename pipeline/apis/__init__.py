@@ -158,7 +158,7 @@ def name_in(member: str | None) -> str | None:
 
 
 def require_json(response: httpx.Response) -> None:
-    """Refuse a response that is not declared as JSON, such as a login page (ContractBreachError)."""
+    """Refuse a response not declared as JSON, such as a login page (ContractBreachError)."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise ContractBreachError(Sentence("apis.not_json"))

@@ -49,7 +49,7 @@ ENDINGS = {
 _interrupts: list[int] = []
 """Signals that have interrupted the command."""
 _REPEATED = (signal.SIGHUP, signal.SIGXCPU)
-"""Signals that come more than once: SIGHUP from terminal and shell, SIGXCPU every further second."""
+"""Signals that come more than once: SIGHUP from terminal and shell, SIGXCPU every second."""
 
 
 class CommandGroup(Group):
@@ -115,12 +115,12 @@ def _exit_by_signal(number: int) -> NoReturn:
 
 
 def _interrupt_behind(end: BaseException) -> int | None:
-    """Return the signal behind an error, as compiled code turns interrupts into errors of its own."""
+    """Return the signal behind an error: compiled code turns interrupts into errors of its own."""
     return _interrupts[-1] if _interrupts and is_mistake(end) else None
 
 
 def _error_of(end: BaseException) -> PrecheckError:
-    """Return the error to report for an exception; raise exits again, such as that of --help."""
+    """Return the error to report for an exception; raise exits, such as --help's, again."""
     if is_mistake(end):
         return _unexpected(end)
     if isinstance(end, OSError):

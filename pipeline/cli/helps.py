@@ -23,7 +23,7 @@ GROUPS = {
 }
 """Heading -> options; all others are under "Output"."""
 GROUPED_FROM = 12
-"""The number of options from which a command's help has groups."""
+"""A command with at least this many options has them grouped in its help."""
 EXAMPLES = {
     "run": (
         "precheck run payroll.csv --profile production",

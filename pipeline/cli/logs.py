@@ -39,8 +39,8 @@ _NEVER_MISSED = frozenset(
 )
 """Events that are logged even with --quiet, besides errors."""
 _VITAL = "vital"
-"""Key of events that are logged even with --quiet: the user must act, or a file of theirs was renamed, which
-neither the exit status nor the outcome file shows.
+"""Key of events that are logged even with --quiet: the user must act, or one of the user's files was renamed,
+which neither the exit status nor the outcome file shows.
 """
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()

@@ -102,7 +102,7 @@ class ProgressLines(RunObserver):
             self._say(_counted(step, done_count, all_count))
 
     def begin(self, *, simulated: bool) -> None:
-        """Mention in every line that a sandbox answers, if so."""
+        """If a sandbox answers, mention that in every line."""
         self._simulated = f" {_simulated(simulated=simulated)}".rstrip()
 
     def wait(self, holder: LeaseHolder) -> None:
@@ -174,7 +174,7 @@ def _became(so_far: RunProgress) -> list[Sentence]:
 
 
 def _slowed(window: float) -> Sentence:
-    """Describe the reduced limit: 1 or more is a number of requests in flight, less a share of the rate."""
+    """Describe the reduced limit: requests in flight or, if below 1, a share of the rate."""
     if window >= 1:
         return Sentence("progress.fewer_in_flight", most=int(window))
     if window < 0.01:

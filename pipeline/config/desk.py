@@ -24,9 +24,9 @@ class DeskSection(Section):
     host: Words | None = None
     """The host name of a team's desk for browsers, with a port if it is not 443."""
     proxy_user: Words | None = None
-    """The user as which the proxy runs; only this user may connect to the socket."""
+    """The system user that the proxy runs as; only this user may connect to the socket."""
     identity_header: HeaderName = "X-Forwarded-Email"
-    """The header in which the proxy sends the user's name."""
+    """The header that carries the user's name from the proxy."""
     upload_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     """Maximum size of an upload."""
     person_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 8192

@@ -121,7 +121,7 @@ class ConfigurationFile:
 
     @cached_property
     def path(self) -> Path:
-        """The path of the file; raises as `find`."""
+        """The path of the file; same errors as `find`."""
         return find(self.explicit)
 
     @cached_property
@@ -160,7 +160,7 @@ class ConfigurationFile:
 
     @cached_property
     def whole(self) -> Configuration:
-        """The whole configuration; raises as `profile`."""
+        """The whole configuration; same errors as `profile`."""
         return self._understood(self._tables)
 
     def for_profile(self, name: str | None) -> tuple["ConfigurationFile", Sentence | None]:
@@ -181,7 +181,7 @@ class ConfigurationFile:
 
     @property
     def notify(self) -> NotifySection | None:
-        """The section `[notify]`, even if other sections have mistakes; raises as `profile`."""
+        """The section `[notify]`, even if other sections have mistakes; same errors as `profile`."""
         section = self._tables.get("notify") if self.is_there else None
         return None if section is None else self._understood({"notify": section}).notify
 
@@ -211,7 +211,7 @@ class ConfigurationFile:
 
     @property
     def layouts(self) -> Mapping[str, BankLayout]:
-        """The user's own layouts; raises as `inputs`."""
+        """The user's own layouts; same errors as `inputs`."""
         return self.whole.layouts if self._has("layouts") else {}
 
     @property
@@ -235,12 +235,12 @@ class ConfigurationFile:
 
 
 def load(path: Path, profile_name: str) -> Profile:
-    """Read one profile; raises as `ConfigurationFile.profile`."""
+    """Read one profile; same errors as `ConfigurationFile.profile`."""
     return ConfigurationFile(path).profile(profile_name)
 
 
 def read(path: Path) -> Configuration:
-    """Read the whole file; raises as `load`."""
+    """Read the whole file; same errors as `load`."""
     return ConfigurationFile(path).whole
 
 

@@ -132,11 +132,11 @@ class Choices(Section):
         return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
 
     def ledger_key(self) -> SecretStr | None:
-        """Read the key that encrypts names in ledgers, or None; raises as `secret_if_named`."""
+        """Read the key that encrypts names in ledgers, or None; same errors as `secret_if_named`."""
         return secret_if_named(self.ledger_key_env, self.ledger_key_file)
 
     def sign_with_password(self) -> SecretStr | None:
-        """Read the password of the signing key, or None if it has none; raises as `secret_if_named`."""
+        """Read the password of the signing key, or None if it has none; same errors as `secret_if_named`."""
         return secret_if_named(self.sign_with_password_env, self.sign_with_password_file)
 
 

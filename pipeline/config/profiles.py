@@ -74,7 +74,7 @@ class Chosen(NamedTuple):
 
 
 def choose_again(name: str, config: Path | None) -> Chosen:
-    """Return the profile of an earlier run by its name; raises as `choose`, with its own advice."""
+    """Return the profile of an earlier run by its name; same errors as `choose`, with its own advice."""
     file = ConfigurationFile(config)
     try:
         return choose(name, file)
@@ -148,13 +148,13 @@ def _built_in(name: str) -> Chosen:
 
 
 def of_bank(chosen: Chosen) -> Chosen:
-    """Return a profile whose answers come from a bank's report, whatever servers it has."""
+    """Return a profile whose answers come from a bank's report, even if it has servers."""
     fingerprint = built_in_fingerprint(IMPORTED)
     return chosen._replace(fingerprint=fingerprint, environment=Environment.BANK)
 
 
 def without_servers(chosen: Chosen) -> Profile:
-    """Return the profile under which a bank's report is judged."""
+    """Return the profile for judging a bank's report."""
     profile = Profile() if chosen.profile is None else chosen.profile
     return profile.model_copy(update=dict.fromkeys(SECTIONS))
 
@@ -170,7 +170,7 @@ def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) 
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:
-    """Return the key that encrypts names in the run's ledger, or None; raises as `Profile.ledger_key`."""
+    """Return the key that encrypts names in the run's ledger, or None; errors as in `Profile.ledger_key`."""
     return None if chosen.profile is None else chosen.profile.ledger_key()
 
 
@@ -200,7 +200,7 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
 
 
 def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
-    """Return the modulus tables for UK accounts, if any; raises as `Profile.modulus_tables`."""
+    """Return the modulus tables for UK accounts, if any; same errors as `Profile.modulus_tables`."""
     tables = None if chosen.profile is None else chosen.profile.modulus_tables()
     return (
         None

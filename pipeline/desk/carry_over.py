@@ -76,7 +76,7 @@ def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
 
 
 class Source(NamedTuple):
-    """The file at the desk from which another file was made."""
+    """The file at the desk that another file was made from."""
 
     folder: FileFolder
     rows: Sequence[int] | None  # for each row, its row in that file; None: the same rows in the same order
@@ -128,7 +128,7 @@ def changed_since(home: DeskHome, file: DeskFile, payments: Payments) -> list[Ch
 
 
 def corrected_before(home: DeskHome, file: DeskFile, row: int) -> list[CorrectedBefore]:
-    """The earlier files in which this row was corrected, newest first."""
+    """The earlier files that had this row corrected, newest first."""
     found = []
     while file.corrects is not None:
         folder = home.folder(file.corrects)

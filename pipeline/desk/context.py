@@ -40,7 +40,7 @@ class Context:
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
     """(person, page, rule) of a refusal -> when it was recorded, and how often it has repeated since."""
     seen: set[tuple[str, str]] = field(default_factory=set)
-    """(person, file) pairs for which a view of whole account numbers is already recorded."""
+    """(person, file) pairs with a recorded view of whole account numbers."""
     sending: set[asyncio.Task[None]] = field(default_factory=set)
     """Notifications that are being sent."""
 
@@ -108,7 +108,7 @@ async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Con
     """Return the shared state, the user, and the page's file, if the user may take this action on it now.
 
     Raises:
-        Forbidden, Conflict: as `states.require`. Missing: the file does not exist.
+        Forbidden, Conflict: see `states.require`. Missing: the file does not exist.
     """
     context, person = context_of(request), person_of(request)
     current = await context.current(request)

@@ -34,12 +34,12 @@ _FILES = ("new_suppliers.csv", "refunds.csv", "payroll.csv", "suppliers.csv", "r
 """One each: new, planned, to review, waiting for approval, released."""
 PREFIX = "precheck-demo-"
 CONFIG = '[profiles.sandbox.policy]\nclose_match = "review"\n'
-"""A policy under which the check leaves rows for the reviewer and decisions for the approver."""
+"""A policy that leaves rows for the reviewer and decisions for the approver."""
 Clock = Callable[[], datetime]
 
 
 def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: dict[str, str]) -> None:
-    """Create the files and check the last three; raises as the jobs do."""
+    """Create the files and check the last three; same errors as the jobs."""
     from pipeline.sandbox.samples import write_dummy_payments
 
     ulla, rita, anna = (Person(name, ALONE) for name in ("Ulla (demo)", "Rita (demo)", "Anna (demo)"))

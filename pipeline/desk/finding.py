@@ -21,7 +21,7 @@ _OVERLAP_CHARS = 4096
 
 
 class Hit(NamedTuple):
-    """A payment in which the search text was found."""
+    """A payment that contains the search text."""
 
     status: FileStatus
     row: int

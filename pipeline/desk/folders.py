@@ -196,7 +196,7 @@ class DeskHome:
         return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
 
     def make(self) -> None:
-        """Create the folders, readable by their owner only; raises as `refuse_open` and `not_writable`."""
+        """Create the folders, readable by their owner only; errors as in `refuse_open` and `not_writable`."""
         refuse_open(self.path, advice=())
         try:
             self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)

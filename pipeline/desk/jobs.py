@@ -34,7 +34,7 @@ SIMULATED = BUILT_IN[0]
 
 
 def profiles() -> list[str]:
-    """List the profiles that a file may be checked with, the default first; raises as `config.read`."""
+    """List the profiles that a file may be checked with, the default first; same errors as `config.read`."""
     path = usual()
     configured = [] if path is None else [*read(path).profiles]
     return list(dict.fromkeys([*configured, SIMULATED, REHEARSAL]))
@@ -88,7 +88,7 @@ def columns_once(path: Path, sha256: str, given: ReadAs) -> ColumnsOrError:
 
 
 def forget_columns() -> None:
-    """Clear the cache; an error in it may be out of date, as memory or disk space may be free by now."""
+    """Clear the cache: an error in it may be out of date, now that memory or disk space is free."""
     _columns.cache_clear()
 
 

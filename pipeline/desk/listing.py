@@ -36,7 +36,7 @@ _AT_ONCE: Mapping[Decision, pl.Expr] = {
     Decision.FIX: pl.col("can_fix"),
     Decision.HOLD: pl.lit(value=True),
 }
-"""Decision -> the rows for which it may be made in bulk."""
+"""Decision -> the rows that it may be made for in bulk."""
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: gettext_noop(
@@ -153,7 +153,7 @@ class Listing(NamedTuple):
         return Overrides(self._shown(found), total(self.run.judged[overridden - 1]))
 
     def undecided(self, asked: Asked, decision: Decision, ticked: Collection[int] = ()) -> pl.DataFrame:
-        """The requested or ticked undecided rows to which this decision may be applied."""
+        """The requested or ticked undecided rows that allow this decision."""
         mine = self._chosen(asked).filter(_AT_ONCE[decision], ~self._is_decided)
         return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
 

@@ -18,8 +18,8 @@ Address = tuple[str, int]
 def is_ours(peer: Address, ours: Address, tables: Sequence[Path] = TABLES) -> bool:
     """True if the connection from `peer` to `ours` belongs to this process's user, or to root.
 
-    Root is accepted because relays of WSL and of containers run as root. Closed connections are listed as
-    root's, too, but have no inode.
+    Root is accepted because relays of WSL and of containers run as root. Closed connections are also listed
+    as root's, but have no inode.
     """
     wanted = [_as_in_table(peer), _as_in_table(ours)]
     users = {str(os.geteuid()), _ROOT}

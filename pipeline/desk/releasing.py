@@ -320,7 +320,7 @@ def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
 
 
 def voided_by(current: FileStatus) -> RowsDecided | None:
-    """Return the decision that voids an approval, or None; raises as `ChainedJournal.entries`."""
+    """Return the decision that voids an approval, or None; same errors as `ChainedJournal.entries`."""
     approved = current.file.approved
     if approved is None or current.is_released:
         return None

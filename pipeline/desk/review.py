@@ -69,7 +69,7 @@ class Review(NamedTuple):
     repeated: Mapping[int, Repeated]
     """Rows whose payment another file released and about which the run has no warning."""
     previewed: list[tuple[pl.DataFrame, object, Preview]]
-    """The last preview with its arguments, as a page and its form need the same one."""
+    """The last preview with its arguments: a page and its form need the same one."""
 
     @property
     def to_look_at(self) -> pl.DataFrame:
@@ -279,7 +279,7 @@ def last_decisions(review: Review) -> dict[int, RowsDecided]:
 
 
 def reviewed(folder: FileFolder) -> tuple[Review, dict[int, RowsDecided]]:
-    """Return a file's run, and the decisions that count; raises as `opened` and `last_decisions`."""
+    """Return a file's run, and the decisions that count; same errors as `opened` and `last_decisions`."""
     review = opened(folder)
     return review, last_decisions(review)
 

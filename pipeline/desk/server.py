@@ -79,7 +79,7 @@ def loopback(port: int) -> socket.socket:
 
 
 def unix_socket(path: Path) -> socket.socket:
-    """Open a Unix socket for the proxy, to which its owner and its group may connect.
+    """Open a Unix socket for the proxy; only its owner and its group may connect.
 
     Raises:
         ConfigurationError: its path is too long or in use.

@@ -116,7 +116,7 @@ class Step(NamedTuple):
 
 _UPLOADER, _REVIEWER, _APPROVER = (Role.UPLOADER,), (Role.REVIEWER,), (Role.APPROVER,)
 _HALFWAY = (State.STOPPED, State.CAPPED)
-"""States in which some payments may have answers."""
+"""States that allow answers to only some of the payments."""
 STEPS = (
     Step(Deed.READ_AS, _UPLOADER, (State.NEW, State.PLANNED), State.PLANNED),
     Step(Deed.PLANNED, _UPLOADER, (State.PLANNED,), State.PLANNED, _REVIEWER),
@@ -214,7 +214,7 @@ def _actors(current: FileStatus, deed: Deed) -> list[Role]:
 
 
 def status_of(folder: FileFolder) -> FileStatus:
-    """Determine the current status of a file; raises as `FileFolder.read`."""
+    """Determine the current status of a file; same errors as `FileFolder.read`."""
     file, progress = folder.read(), progress_of(folder)
     summary, head = _summary_of(folder.run), folder.decisions.head
     return FileStatus(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)
@@ -254,5 +254,5 @@ def _summary_of(run: Path) -> Summary | None:
 
 @lru_cache(maxsize=1024)
 def _summary(run: Path, _changed_ns: int, _inode: int) -> Summary:
-    """Read a summary without its long lists; cached until the file changes, as a list shows all summaries."""
+    """Read a summary without its long lists; cached until the file changes: a list shows all summaries."""
     return read_summary(run, emptied=("attention", "banks", "warnings"))

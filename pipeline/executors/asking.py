@@ -153,7 +153,7 @@ class Way(Protocol):
         """Ask open questions until none is left or a stop is requested.
 
         Raises:
-            PrecheckError: as `stages.ask.ask`; it ends the asking.
+            PrecheckError: see `stages.ask.ask`; it ends the asking.
         """
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:

@@ -1,4 +1,4 @@
-"""The event loop in which questions are asked; it reports progress and obeys stop requests."""
+"""The event loop that asks questions, reports progress and obeys stop requests."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ from pipeline.wording import Sentence
 
 PROGRESS_INTERVAL_S = 0.2
 STOP_INTERVAL_S = 0.05
-"""How often stop requests are looked for."""
+"""How often to look for stop requests."""
 BACKEND = {"use_uvloop": find_spec("uvloop") is not None}
 """Options for anyio that select the fastest event loop available."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger()

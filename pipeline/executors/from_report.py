@@ -90,7 +90,7 @@ def read_report(path: Path, message: Message) -> ReceivedReport:
 
 
 def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
-    """Read a report from bytes; raises as `read_report`."""
+    """Read a report from bytes; same errors as `read_report`."""
     compression = sniff(data[:64])
     documents = [data]
     if compression is not None:
@@ -359,7 +359,7 @@ def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
 
 
 def _of_other_names(found: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame) -> pl.Series:
-    """Return rows for which a report verified another name than the payment's."""
+    """Return rows where a report verified a name other than the payment's."""
     reported = transactions["payee"].gather(found["transaction"])
     pairs = found.select("row", reported=reported.str.to_lowercase().str.strip_chars()).drop_nulls()
     pairs = pairs.join(payments.select("row", sent=pl.col("payee").str.to_lowercase()), on="row")

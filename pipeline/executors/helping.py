@@ -94,7 +94,7 @@ class _Helper:
     _resting: dict[UUID, float] = field(default_factory=dict)
     _seen_at: float = -inf
     _taken_up: set[tuple[UUID, int]] = field(default_factory=set)
-    """(run, round) pairs in which it has asked questions."""
+    """The (run, round) pairs where it has asked questions."""
 
     async def work(self) -> None:
         """Go from run to run until no question is left or a stop is requested."""

@@ -55,7 +55,7 @@ class SharedAccess(NamedTuple):
             ConfigurationError: a process on another host has other limits for an account.
             IncompleteError: other processes held all shares until the timeout, or the database is
             unavailable.
-            PrecheckError: as `open_channels`.
+            PrecheckError: see `open_channels`.
         """
         shares = self.store.shares(LeaseTerms(world.now, world.clock, watch.wait, wait_max_s))
         quotas = {ApiName(api): self.store.cap(cap) for api, cap in self._caps.items()}
@@ -93,7 +93,7 @@ class SharedAccess(NamedTuple):
 
 
 def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextManager[SharedStore]:
-    """Open a shared ledger for this process (ConfigurationError, IncompleteError: as `opened_store`)."""
+    """Open a shared ledger for this process (ConfigurationError, IncompleteError: see `opened_store`)."""
     process = AskingProcess(uuid4(), gethostname(), os.getpid(), version("payee-precheck"))
     return opened_store(url, secret, process, StoreClocks(clock, time.monotonic))
 

@@ -186,7 +186,7 @@ class _QuestionMetrics:
         self._of_api = of_api
         self._clock = clock
         self._since: float | None = None
-        """When its present step began; None if it has none."""
+        """When its current step began; None if it has none."""
 
     def event(self, event: QuestionEvent) -> None:
         """Count one event of the question."""

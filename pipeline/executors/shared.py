@@ -94,7 +94,7 @@ class RoundAsker:
         """Take part in an open round until it ends, or until this process can do no more.
 
         Raises:
-            PrecheckError: as `ask`; also if the ledger's database is unavailable for too long.
+            PrecheckError: see `ask`; also if the ledger's database is unavailable for too long.
         """
         self.round_number = round_number
         part = SharedPart(self.run, self.limit)

@@ -64,7 +64,7 @@ class Traces:
 
 
 class _QuestionTrace:
-    """The span of one question, and of its present step."""
+    """The span of one question, and of its current step."""
 
     __slots__ = ("_context", "_ended", "_span", "_step", "_tracer")
 

@@ -131,7 +131,7 @@ async def _end_round(asker: RoundAsker) -> None:
 
 
 async def _find_spent_caps(asker: RoundAsker) -> None:
-    """Record caps that other processes have used up, as this process may not have reached them."""
+    """Record caps that other processes have used up: this process may not have reached them."""
     closures = asker.world.tally.closures
     if asker.world.stop.is_set() or asker.is_used_up:
         return
@@ -142,7 +142,7 @@ async def _find_spent_caps(asker: RoundAsker) -> None:
 
 
 def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
-    """Return `Answers` in which unanswered questions have a reason, as far as this process knows it."""
+    """Return `Answers` with a reason for each unanswered question, as far as this process knows it."""
     reasons: dict[str, Closure] = {str(api): closure for api, closure in asker.world.tally.closures.items()}
     if asker.is_used_up:
         reasons = {str(api): Closure(AnswerState.DEFERRED, OwnCode.LIMIT) for api in asker.apis} | reasons
@@ -159,7 +159,7 @@ def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> p
 
 
 def _count_elsewhere(answered: Counter[ApiName], tally: AskingTally) -> None:
-    """Count the answers of other processes since this one began; `answered` has the present numbers."""
+    """Count the answers of other processes since this one began; `answered` has the current numbers."""
     for name, count in answered.items():
         # If the database is unavailable, this process no longer knows all earlier answers.
         before_count = tally.answered_before[name] + tally.reused[name]

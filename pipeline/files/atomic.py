@@ -72,7 +72,7 @@ def delete(path: Path) -> None:
 
 
 def partial_name(path: Path) -> Path:
-    """Return the name of a file while it is written; a killed process leaves such a file behind."""
+    """Return the name of a file while it is written; a killed process leaves the file behind."""
     return path.with_name(path.name + _PART)
 
 

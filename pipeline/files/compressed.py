@@ -22,7 +22,7 @@ RATIO_MAX = 200
 DOCUMENTS_MAX = 1_000
 """Maximum number of files in one ZIP; a bank may send a report for each message or batch."""
 _SMALL_BYTES = 1024**2
-"""Files up to this size are never bombs, whatever their ratio."""
+"""Files up to this size are never bombs, regardless of their ratio."""
 _PIECE_BYTES = 256 * 1024
 _PACKED_PIECE_BYTES = 16 * 1024
 _GZIP_MAGIC = b"\x1f\x8b\x08"
@@ -243,7 +243,7 @@ def _write(data: bytes, compression: Compression, file: IO[bytes], member: str) 
         return
     entry = zipfile.ZipInfo(member, _EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.create_system = 3  # Unix, whatever the system
+    entry.create_system = 3  # Unix, on any system
     entry.external_attr = 0o600 << 16
     # Through memory, so that a ZIP is the same whether or not its file is seekable.
     archive = io.BytesIO()

@@ -88,7 +88,7 @@ def parse_confined(
     """
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * _size(data))
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
-    # The child's error output is dropped, as it quotes cells.
+    # The child's error output quotes cells, so it is dropped.
     with subprocess.Popen(  # noqa: S603 (our own interpreter and module)
         [*_CHILD, request],
         stdin=subprocess.PIPE if isinstance(data, bytes) else data,

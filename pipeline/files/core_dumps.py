@@ -1,6 +1,6 @@
 """Prevent core dumps, which would hold payments and secrets.
 
-Children inherit the limit on core files. The limit does not bind programs to which the kernel pipes dumps
+Children inherit the limit on core files. The limit does not bind programs that the kernel pipes dumps to
 (systemd-coredump, apport); against those, Linux has a process flag, which each child sets for itself.
 """
 

@@ -93,7 +93,7 @@ def kind_of_non_file(found: os.stat_result) -> Sentence | None:
 
 
 def sqlite_code(error: sqlite3.Error) -> str:
-    """Return SQLite's code for an error, such as SQLITE_CORRUPT, as its message is always English."""
+    """Return SQLite's code for an error, such as SQLITE_CORRUPT, because its message is always English."""
     return getattr(error, "sqlite_errorname", type(error).__name__)
 
 

@@ -20,7 +20,7 @@ _CONTENT_BYTES_MAX = 4096
 def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Iterator[None]:
     """Lock the folder for this process alone; create it if missing.
 
-    The lock ends with the process, whatever ends that. The lock file stays: if it were unlinked, two
+    The lock ends with the process, however that ends. The lock file stays: if it were unlinked, two
     processes could each lock a different file.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Find the available memory, so that too large a file is refused before the process is killed."""
+"""Find the available memory, so that a file too large for it is refused before the process is killed."""
 
 import ctypes
 import os

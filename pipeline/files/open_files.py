@@ -10,7 +10,7 @@ _NEEDED = 32
 
 
 def open_files_allowed(wanted: int) -> int:
-    """Allow this process `wanted` open files, or as many as the system permits; return the number."""
+    """Allow this process `wanted` open files, or the system's maximum; return the number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)

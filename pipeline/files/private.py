@@ -1,4 +1,4 @@
-"""Create files and folders that only their owner can read, from the first byte on, whatever the umask."""
+"""Create files and folders that only their owner can read, from the first byte on, under any umask."""
 
 import fcntl
 import os

@@ -180,7 +180,7 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoic
 
 
 def entry_before(file: InputFile) -> Entry:
-    """Return the table entry of the format in which a file was read."""
+    """Return the table entry of the format that a file was read in."""
     return _chosen_entry(format_as_read(file))
 
 

@@ -135,4 +135,4 @@ class FileReader(Protocol):
     """A message format whose files a child process reads, so that this one does not hold them."""
 
     def read_file(self, file: IO[bytes], *, where: str) -> Message:
-        """Read an open file from its start; otherwise as `read`. The message has its `identity`."""
+        """Read an open file from its start; otherwise like `read`. The message has its `identity`."""

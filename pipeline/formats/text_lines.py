@@ -82,7 +82,7 @@ _BLANKS = re.compile(r" +")
 def in_bacs_characters(name: str) -> str | None:
     """Return a name in capitals, without accents, with blanks for other characters.
 
-    None if Bacs lacks one of its letters or digits, as the name would change.
+    None if Bacs lacks one of its letters or digits, because the name would change.
 
     >>> in_bacs_characters("Zoë O'Brien & Søn (Leeds) Ltd."), in_bacs_characters("Λ & Σ")
     ('ZOE O BRIEN & SON LEEDS LTD.', None)

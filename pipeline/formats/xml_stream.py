@@ -183,7 +183,7 @@ _ASCII_MAX = 0x7F
 
 
 def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
-    """Return a sentence on the error at which the parser stopped, and what to do."""
+    """Return a sentence on the error that stopped the parser, and what to do."""
     what = expat.ErrorString(error.code)
     place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
     if what in _CUT:

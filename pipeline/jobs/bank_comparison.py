@@ -71,12 +71,12 @@ def compared_with(
 def compared_again(
     run: EndedRun, message: Message, payments: Payments, outcomes: Outcomes
 ) -> ComparedReports:
-    """Compare again, with the copies of the reports in a run's folder; raises as `kept_reports`."""
+    """Compare again, with the copies of the reports in a run's folder; same errors as `kept_reports`."""
     return compared_with(message, payments, outcomes, kept_reports(run, message))
 
 
 def agrees(run: EndedRun, message: Message, rows: Rows) -> bool:
-    """True if the recorded changes follow from the copies of the reports; raises as `kept_reports`."""
+    """True if the recorded changes follow from the copies of the reports; same errors as `kept_reports`."""
     recorded = pl.DataFrame(schema=CHANGES) if rows.changes is None else rows.changes.filter(_OF_BANK)
     again = compared_again(run, message, rows.payments, rows.outcomes)
     return recorded.sort("row").equals(again.changes.sort("row"))

@@ -60,7 +60,7 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
     """Change the key of a ledger to one in an environment variable or a file; return what is left to do.
 
     Raises:
-        ConfigurationError: as `create_ledger`; or a key cannot be read, or the present one is wrong.
+        ConfigurationError: see `create_ledger`; or a key cannot be read, or the present one is wrong.
         IncompleteError: the server is unavailable.
     """
     new_key = secret(variable, path)
@@ -75,7 +75,7 @@ def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
     Raises:
         UsageError: the ledger has no such run.
         IncompleteError: a process is working on it, or the server is unavailable.
-        ConfigurationError: as `create_ledger`.
+        ConfigurationError: see `create_ledger`.
     """
     with connected_ledger(job) as (_, care):
         closed = care.close_run(run_id)
@@ -90,7 +90,7 @@ def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
 
 
 def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
-    """Check a ledger, its server and, after a restore, requests in doubt; raises as `create_ledger`."""
+    """Check a ledger, its server and, after a restore, requests in doubt; same errors as `create_ledger`."""
     with connected_ledger(job) as (named, care):
         found = care.findings(named.key, is_restored=is_restored)
     wrong = ConfigurationError.exit_code

@@ -107,7 +107,7 @@ class OwnFolder(NamedTuple):
 def spared_checks(
     permitted: ReusePermission, own: OwnFolder, apis: Mapping[ApiName, Api], *, now: datetime
 ) -> Iterator[Callable[[pl.DataFrame], SparedChecks]]:
-    """Yield a function that finds `Checks` to skip; raises as `reuse_answers`, but records nothing."""
+    """Yield a function that finds `Checks` to skip; same errors as `reuse_answers`, but records nothing."""
     refuse_own_folder(permitted.folders, own.folder)
     with ExitStack() as stack, _records(permitted, own.identity, now) as records:
         left_of, why_uncounted = _left(own, now, stack)

@@ -131,7 +131,7 @@ def ask(  # noqa: PLR0913 (what to ask, how, and where to put the answers)
         asks: whether this process asks in a shared run; otherwise workers do.
 
     Raises:
-        DiskError, StoppedError: as `asking.ask_all`.
+        DiskError, StoppedError: see `asking.ask_all`.
     """
     _, joined = record
     asked = ask_all(job, plan.questions, plan.profile, plan.way(*record, asks=asks), surface)

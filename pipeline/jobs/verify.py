@@ -158,7 +158,7 @@ def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
 
     Raises:
         InputError: the folder was changed.
-        PrecheckError: as `verify`.
+        PrecheckError: see `verify`.
     """
     for finding in verify(job, now=now):
         if finding.exit_code:

@@ -148,7 +148,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
     written: WrittenOutcomes,
     surface: Surface,
 ) -> DecidedRun:
-    """Write the summary and reports of a file beside its outcome file; raises as `leave`."""
+    """Write the summary and reports of a file beside its outcome file; same errors as `leave`."""
     job, compared, clock = run.job, prepared.compared, surface.clock
     outcomes, reasons = decided
     bank = _compared_with_bank(run, source, outcomes)

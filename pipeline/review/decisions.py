@@ -68,11 +68,11 @@ class ReviewJob:
     """Row -> the file that released the payment before; None to look in the runs of its family."""
 
     def released_before(self) -> Mapping[int, str]:
-        """Return the given earlier releases, or find them; raises as `families.released_before`."""
+        """Return the given earlier releases, or find them; same errors as `families.released_before`."""
         return released_before(self.folder) if self.released_in is None else self.released_in
 
     def approver(self, time: str) -> Approver:
-        """Return the approver, with the time; raises as `decider`."""
+        """Return the approver, with the time; same errors as `decider`."""
         return Approver(decider(self.by), time, self.is_identified)
 
 
@@ -92,7 +92,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
 
     Raises:
         InputError: the decisions are about other answers.
-        InputError, UsageError: as `formats.excel.decisions.read`.
+        InputError, UsageError: see `formats.excel.decisions.read`.
     """
     if given is None:
         return Decisions(pl.DataFrame(schema=DECISIONS))

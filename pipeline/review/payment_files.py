@@ -61,7 +61,7 @@ def write_payments(
 
     Raises:
         InputError: no changed copy of the input can be made, or its format cannot represent a text.
-        OutputError, DiskError: as `write_atomically`.
+        OutputError, DiskError: see `write_atomically`.
     """
     path = payment_path(run, stem)
     if not run.is_data_set:
@@ -159,7 +159,7 @@ def take_into_evidence(  # noqa: PLR0913 (everything that is new)
 ) -> Manifest:
     """Add the files just written to the manifest, and remove a review's missing files from it.
 
-    Other files are not added, as another program may have written them. Raises as `refresh_manifest`, and
+    Other files are not added, as another program may have written them. Errors as in `refresh_manifest`, and
     InputError if a payment file has changed since it was written.
     """
     run.require_unchanged()

@@ -16,7 +16,7 @@ def record_approval(folder: Path, *approvals: Approval) -> None:
 
     Raises:
         InputError: the recorded decisions cannot be read; no decision is added.
-        OutputError, DiskError: as `write_atomically`.
+        OutputError, DiskError: see `write_atomically`.
     """
     if not approvals:
         return

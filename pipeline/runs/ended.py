@@ -75,7 +75,7 @@ class EndedRun:
         return self.folder / self.manifest.outcome_file.name
 
     def parts(self) -> list[RunPart]:
-        """The outcome files, in order; for a data set, raises as `summary`."""
+        """The outcome files, in order; for a data set, same errors as `summary`."""
         recorded, file = self.manifest.outcome_file, self.manifest.input
         if recorded.name != OUTCOMES_NAME:
             return [RunPart(file.name, self.outcome_file, recorded.sha256, 1, file.row_count)]
@@ -124,7 +124,7 @@ class EndedRun:
         raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
 
     def names(self, rows: pl.Series) -> pl.Series:
-        """Return the names in these rows of the payment file; raises as `source`."""
+        """Return the names in these rows of the payment file; same errors as `source`."""
         wanted, found = rows.to_frame("row"), [pl.DataFrame(schema={"row": pl.UInt32, "name": pl.String})]
         for part in self.parts():
             some = rows.filter(rows.is_between(part.first_row, part.first_row + part.row_count - 1))
@@ -181,7 +181,7 @@ class EndedRun:
         return self.parts()[0]
 
     def rows(self, part: RunPart | None = None) -> Rows:
-        """Return the payments of an outcome file, or of the only one; raises as `source`."""
+        """Return the payments of an outcome file, or of the only one; same errors as `source`."""
         part = part or self.only_part
         return self._rows(self.source(part), part, self.content)
 

@@ -91,7 +91,7 @@ def splitting(folder: Path) -> Iterator[None]:
     and locks them. A read-only folder cannot be split.
 
     Raises:
-        UsageError, InputError: as `read_manifest`.
+        UsageError, InputError: see `read_manifest`.
         OutputError, DiskError: a run cannot be locked.
     """
     own = real_path(folder)
@@ -113,7 +113,7 @@ def released_before(folder: Path) -> dict[int, str]:
     Releases based on simulated answers are never paid, so they count only for simulated corrections.
 
     Raises:
-        UsageError, InputError: as `read_manifest`.
+        UsageError, InputError: see `read_manifest`.
     """
     own = real_path(folder)
     manifest = read_manifest(own)

@@ -38,7 +38,7 @@ class FinishedRun(NamedTuple):
             raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / MANIFEST))
 
     def each(self) -> Iterator["FinishedRun"]:
-        """Yield this run with each of its outcome files in turn; raises as `EndedRun.source`."""
+        """Yield this run with each of its outcome files in turn; same errors as `EndedRun.source`."""
         run = EndedRun(self.folder, self.manifest)
         for part in run.parts():
             if part == self.part:
@@ -74,7 +74,7 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
         UsageError: the folder contains no run, or a run without an outcome file.
         InputError: a file in it is missing, or was changed since the run.
         LockedError: a run, or another command that uses its files, works in the folder.
-        OutputError, DiskError: as `opened_to_read`.
+        OutputError, DiskError: see `opened_to_read`.
     """
     with opened_to_read(folder, now=now, alone=True) as record:
         finish = record.last_finish

@@ -102,7 +102,7 @@ def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:
-    """Write the summary of a run; raises as `write_atomically`."""
+    """Write the summary of a run; same errors as `write_atomically`."""
     path = folder / SUMMARY
     with write_atomically(path) as file:
         file.write(as_written(summary))

@@ -71,7 +71,7 @@ class PartFiles(NamedTuple):
 
 
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
-    """Write a frame atomically, readable by its owner only; raises as `not_writable`."""
+    """Write a frame atomically, readable by its owner only; same errors as `not_writable`."""
     with _replacing(path) as partial:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -97,7 +97,7 @@ def read_document(kind: type[_Document], path: Path) -> _Document | None:
 
 
 def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> pl.DataFrame:
-    """Read a frame; without rows if the file is missing. Raises as `read_as_written`."""
+    """Read a frame; without rows if the file is missing. Same errors as `read_as_written`."""
     wanted = {name: kind for name, kind in schema.items() if columns is None or name in columns}
     if not path.exists():
         return pl.DataFrame(schema=wanted)

@@ -72,7 +72,7 @@ def opened_to_read(  # noqa: PLR0913 (who reads, and what proves the ledger)
         UsageError: no run used the folder.
         LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
         InputError: the ledger does not match the manifest, or is not signed.
-        OutputError, DiskError: as `reader.ledger_reader`.
+        OutputError, DiskError: see `reader.ledger_reader`.
     """
     require_ledger(ledger_of(folder))
     proof = proof_of(folder, signer, manifest) if proves else NO_PROOF
@@ -100,7 +100,7 @@ def open_ledger(  # noqa: PLR0913 (what to open, and for whom)
 
     Raises:
         InputError: the folder has decisions by people without the signature that should prove them.
-        PrecheckError: as `SqliteLedger.open` and `PriorRun.move_aside`.
+        PrecheckError: see `SqliteLedger.open` and `PriorRun.move_aside`.
     """
     signer = chosen.signer
     if over is None:
@@ -202,7 +202,7 @@ def named_signer(key: Path | None, profile: str, config: Path | None = None) -> 
     """Return a signer with the named key or the one of the run's profile; None without either.
 
     Raises:
-        ConfigurationError: as `signer_again`.
+        ConfigurationError: see `signer_again`.
     """
     try:
         chosen = choose(profile, config)

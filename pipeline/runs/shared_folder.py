@@ -28,7 +28,7 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
 
 
 def write_store_record(folder: Path, record: SharedRunRecord) -> None:
-    """Record a folder's shared run before the first question; raises as `write_atomically`."""
+    """Record a folder's shared run before the first question; same errors as `write_atomically`."""
     with write_atomically(folder / STORE) as file:
         file.write(record.model_dump_json(indent=2).encode() + b"\n")
 

@@ -84,7 +84,7 @@ def write_dummy_payments(path: Path) -> None:
     that does not answer, or a missing digit. The file must not exist.
 
     Raises:
-        OutputError, DiskError: as `write_payments`.
+        OutputError, DiskError: see `write_payments`.
     """
     chance = random.Random(_DUMMY_SEED)  # noqa: S311 (a sample is no secret)
     questions = list(_of_dummy_accounts())

@@ -23,7 +23,7 @@ def _kind_of(url: str) -> StoreKind:
 
 
 def store_url(url: str) -> str:
-    """Return a valid address unchanged; raises as `StoreKind.require_address`."""
+    """Return a valid address unchanged; same errors as `StoreKind.require_address`."""
     _kind_of(url).require_address(url)
     return url
 

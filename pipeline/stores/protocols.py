@@ -40,10 +40,10 @@ class Ledger(Protocol):
         """Return the key of a question: 32 bytes, equal for equal questions in this run."""
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
-        """Return the history of these questions, without those that have none. Not while `writing()`."""
+        """Return the history of these questions, without those that have none. Call outside `writing()`."""
 
     async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
-        """Return questions that no run, this one included, got an answer to. Not while `writing()`."""
+        """Return questions that no run, this one included, got an answer to. Call outside `writing()`."""
 
     def writing(self) -> AbstractAsyncContextManager[None]:
         """Accept writes during the block; the last of them is durable when it has ended."""
@@ -61,10 +61,10 @@ class Ledger(Protocol):
         """
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """Record that an attempt had no usable result, with details of the problem; raises as `intend`."""
+        """Record that an attempt had no usable result, with details of the problem; errors as in `intend`."""
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """Record the final answer to the latest attempt; repeating this is a bug. Raises as `intend`."""
+        """Record the final answer to the latest attempt; repeating this is a bug. Same errors as `intend`."""
 
 
 class RunLedger(Ledger, Protocol):
@@ -91,7 +91,7 @@ class RunLedger(Ledger, Protocol):
         """When the run was finished, or None while any question lacks its final answer."""
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Yield every final answer, those recorded by `reuse` last. Not while `writing()`."""
+        """Yield every final answer, those recorded by `reuse` last. Call outside `writing()`."""
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record answers of earlier runs to these questions: either all or none."""

@@ -119,7 +119,7 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
         """Record answers of earlier runs, either all or none; recording them again does no harm."""
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Yield every final answer, those recorded by `reuse` last. Not while `writing()`."""
+        """Yield every final answer, those recorded by `reuse` last. Call outside `writing()`."""
 
     def earlier_answers(
         self, questions: Sequence[bytes], not_before: str

@@ -81,7 +81,7 @@ class Client:
         """Return the token for the next request; None if this client needs none.
 
         Callers get it before they plan a request, so that a wait for the identity provider counts neither
-        towards the request's deadline nor towards its attempts. Raises as `Tokens.current`.
+        towards the request's deadline nor towards its attempts. Same errors as `Tokens.current`.
         """
         return None if self._tokens is None else await self._tokens.current()
 
@@ -90,7 +90,7 @@ class Client:
 
         Raises:
             CredentialsError: the refused token was itself just renewed: no token will help.
-            PrecheckError: as `Tokens.current`.
+            PrecheckError: see `Tokens.current`.
         """
         assert self._tokens is not None
         return await self._tokens.refresh(rejected)

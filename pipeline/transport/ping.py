@@ -37,7 +37,7 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
 
 
 async def post(url: str, document: bytes, *, context: ssl.SSLContext, deadline_s: float, keys: Keys) -> None:
-    """Post a JSON document to a webhook; raises as `ping`, but the address may have a query."""
+    """Post a JSON document to a webhook; same errors as `ping`, but the address may have a query."""
     address = plainly_https(url, "webhook", has_query=True)
     headers = {**HEADERS, "Content-Type": "application/json"}
     request = httpx.Request("POST", address, headers=headers, content=document)

@@ -74,7 +74,7 @@ class Proxy:
         return secured, protocol
 
     async def _tunnel(self, server: str) -> asyncio.Transport:
-        """Open a connection to the server, ready for its TLS handshake; raises as `connect`."""
+        """Open a connection to the server, ready for its TLS handshake; same errors as `connect`."""
         loop = asyncio.get_running_loop()
         try:
             transport, reply = await loop.create_connection(
@@ -107,7 +107,7 @@ class Proxy:
         return "\r\n".join([*lines, "", ""]).encode("ascii")
 
     def _judge(self, head: bytes, server: str) -> None:
-        """Return if the proxy has opened the tunnel; raises as `connect`."""
+        """Return if the proxy has opened the tunnel; same errors as `connect`."""
         version, _, rest = head.partition(b" ")
         if not head:
             raise ProxyAwayError(Sentence("transport.proxy_closed", proxy=self.name, server=server))

@@ -17,7 +17,7 @@ _LANGUAGE_KEPT_S = 365 * 24 * 3600
 _OWN_PAGE = re.compile(
     "/(search|audit)?|/files/[0-9a-f]{24}/(columns|plan|progress|review|release|rows/[0-9]{1,9})"
 )
-"""Addresses of the desk's own pages, to which choosing a language may return."""
+"""Addresses of the desk's own pages; choosing a language may return to one of them."""
 
 
 @routes.get("/enter")

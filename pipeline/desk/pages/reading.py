@@ -84,7 +84,7 @@ async def columns(request: web.Request) -> web.Response:
 
 
 def _missing(read: ColumnsRead) -> list[str]:
-    """Name the parts of payee and account details for which the file has no column, nor a similar one."""
+    """Name the payee and account details that have no column in the file, not even a similar one."""
     known = {column.field for column in read.columns if not column.disputed}
     known |= {column.map.partition("=")[0] for column in read.columns if column.map}
     wanted = {gettext("payee"): PAYEE_FIELDS, gettext("account"): ACCOUNT_FIELDS}

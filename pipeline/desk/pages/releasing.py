@@ -73,7 +73,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
     )
     released = await asyncio.to_thread(released_before, context.home, current.folder)
     split, is_again = _split(current), request.query.get("again") == "yes"
-    if split is not None:  # show what was approved, whatever was released since
+    if split is not None:  # show what was approved, even if more was released since
         released = [one for one in released if one.release.time < split.time]
         is_again = bool(split.again_rows)
     is_again = is_again and may_be_due_again(released)
@@ -269,7 +269,7 @@ async def download_all(request: web.Request) -> web.StreamResponse:
 
 
 def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
-    """Pack a run's files into one ZIP file; raises as `opened_as_recorded`."""
+    """Pack a run's files into one ZIP file; same errors as `opened_as_recorded`."""
     packed = tempfile.TemporaryFile()  # noqa: SIM115 (closed by the response)
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in names:
@@ -321,7 +321,7 @@ async def check_again(request: web.Request) -> web.Response:
     path = await asyncio.to_thread(_corrected, context, person, current)
     name = f"{current.folder.input.stem}.{path.name}"
     folder, made = await made_here(context, name, person.name, partial(shutil.copyfile, path))
-    # Before any user sees the file, as a recorded hold must never be lost.
+    # Before any user sees the file: a recorded hold must never be lost.
     count = await asyncio.to_thread(carry_holds, current.folder, folder)
     read_as = current.file.model_dump(include={"profile", "mapping", "encoding", "input_format"})
     again = shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)

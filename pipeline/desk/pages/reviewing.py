@@ -204,7 +204,7 @@ async def comment(request: web.Request) -> web.Response:
 def _record_once(
     run: Review, wanted: Decided, by: str, before: str | None, make: Callable[[], RowsDecided]
 ) -> RowsDecided | None:
-    """Record a decision once; None if it was already recorded. Raises as `_is_recorded` and `decide`."""
+    """Record a decision once; None if it was already recorded. Same errors as `_is_recorded` and `decide`."""
     with _ONE_AT_A_TIME:  # a double click may send two requests at the same moment
         if _is_recorded(run, wanted, by, before):
             return None

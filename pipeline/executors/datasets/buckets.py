@@ -57,7 +57,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     for part, some in by_part(warnings.filter(IS_ACROSS), rows).items():
         write_frame(some, files.frame("warnings_across", part, bucket))
     planned = plan(accepted)
-    # Numbers are unique in the data set, whatever the number of questions in other buckets.
+    # Numbers are unique in the data set, however many questions other buckets have.
     number = ((pl.col("check") - 1) * shared.bucket_count + bucket + 1).cast(pl.UInt32).alias("check")
     checks = planned.checks.with_columns(number)
     write_frame(planned.assignments.with_columns(number), files.frame("assignments", bucket))
@@ -88,7 +88,7 @@ def _paid(task: BucketTask) -> pl.DataFrame:
 
 
 def accepted_rows(shared: SetTask, rows: UsableRows) -> Iterator[tuple[Accepted, pl.Series]]:
-    """Yield the accepted payments of all buckets, in pieces of some 100,000, with their `payee_id`."""
+    """Yield the accepted payments of all buckets, in pieces of about 100,000, with their `payee_id`."""
     waiting = list[pl.DataFrame]()
     for bucket in range(shared.bucket_count):
         waiting.append(_paid(BucketTask(shared, bucket, rows)))

@@ -65,7 +65,7 @@ from schemas.outcomes import Outcome
 from schemas.summary import InputFile, Summary
 
 REPORTED: tuple[Kept, Kept, Kept, Kept] = ("attention", "shown", "sums", "changed")
-"""The names under which the fields of a `PartReport` are stored."""
+"""The names that the fields of a `PartReport` are stored under."""
 _NEEDED = [name for name in PAYMENTS if name in LISTED]
 """The columns of `Payments` that reports need."""
 

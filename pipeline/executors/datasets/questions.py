@@ -19,7 +19,7 @@ LEFT: Schema = {**CHECKS, "attempts": pl.Int32(), "is_suspect": pl.Boolean()}
 
 
 class SetQuestions:
-    """The questions of a data set; a `RunQuestions` in which each part is a bucket."""
+    """The questions of a data set; a `RunQuestions` whose parts are buckets."""
 
     def __init__(self, files: PartFiles, counts: Sequence[Mapping[ApiName, int]]) -> None:
         """Take the files, and each bucket's question counts by API."""

@@ -35,7 +35,7 @@ ORIGINS = {
     "name": Sentence("column.characters", first=83, last=100),
 }
 OPTIONS: tuple[str, ...] = ()
-"""Reading options: none, as this format needs no hints."""
+"""Reading options: none, because this format needs no hints."""
 
 _STARTS = (
     r"[ \t]*(?i:VOL1|HDR1|HDR2|UHL1)[0-9A-Za-z .&/-]{2,120}\r?(?:\n|$)",

@@ -27,7 +27,7 @@ def read_lines(
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or a quoted cell is
+        InputError: a line, or a row of several lines, is longer than `RECORD_BYTES_MAX`, or a quoted cell is
         not closed.
     """
     encoding = encoding or marked_encoding(file.read(4))
@@ -75,7 +75,7 @@ def _body_of(
 
 
 def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) -> int:
-    """Return the number of line ends in the first bytes; counted only for a message, as it takes time."""
+    """Return the number of line ends in the first bytes; counting takes time, so only messages need it."""
     count, before = 0, b""
     for _, lines in pieces:
         text = lines[:byte_count]

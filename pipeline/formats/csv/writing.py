@@ -1,7 +1,7 @@
 """Write delimited text: outcomes, and payment files in the dialect of their input.
 
-Every cell is kept. Quotes are written only if a cell needs them, whatever the input had. Lines before the
-header line are dropped, as their meaning is unknown.
+Every cell is kept. Quotes are written only if a cell needs them, not as in the input. Lines before the header
+line are dropped, because their meaning is unknown.
 """
 
 import codecs
@@ -38,7 +38,7 @@ _MARKS = {
 
 
 def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quotes_all: bool = False) -> None:
-    """Write the rows of a table as UTF-8 without a mark, whatever encoding and mark the dialect has."""
+    """Write the rows of a table as UTF-8 without a mark, ignoring the dialect's encoding and mark."""
     table.write_csv(
         file,
         separator=dialect.delimiter or _DELIMITER,

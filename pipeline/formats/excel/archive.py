@@ -21,7 +21,7 @@ RATIO_MAX = 200
 PARTS_MAX = 2_000
 
 _SMALL_BYTES = 1024**2
-"""Workbooks up to this size are never bombs, whatever their ratio."""
+"""Workbooks up to this size are never bombs, regardless of their ratio."""
 _CHUNK_BYTES = 64 * 1024
 _ENCRYPTED = 0x1
 _NEEDED = ("[Content_Types].xml", "_rels/", "xl/")

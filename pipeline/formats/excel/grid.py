@@ -221,7 +221,7 @@ def number_text(number: float) -> str:
 
 
 def _merged(cells: Cells, height: int) -> pl.Series:
-    """Return the defect of rows with merged cells, as only the first cell has the value."""
+    """Return the defect of rows with merged cells, because only the first cell has the value."""
     rows: list[int] = []
     row_next = cells.row_first
     # Each row is visited once, however many ranges it is in.

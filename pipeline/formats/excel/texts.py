@@ -12,7 +12,7 @@ from pipeline.files.expansion import RECORD_BYTES_MAX, SizeBudget, refuse_long_r
 from pipeline.formats.excel.archive import parse
 
 _PART = "xl/sharedstrings.xml"
-"""The path at which the library looks for shared texts, in any case."""
+"""The path where the library looks for shared texts, in any mix of capitals."""
 
 
 def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:

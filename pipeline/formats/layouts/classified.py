@@ -70,7 +70,7 @@ def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.Dat
 
 
 def _stands_there(word: str) -> pl.Expr:
-    """True if a line is where lines of this kind are."""
+    """True if a line is in the position for lines of this kind."""
     return {HEADER: pl.col("is_first"), TRAILER: pl.col("is_last")}.get(word, pl.lit(value=True))
 
 

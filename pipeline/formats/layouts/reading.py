@@ -212,7 +212,7 @@ def encoding_of(name: str | None) -> str:
     """Return a single-byte encoding by one of its names, or UTF-8; UTF-8 for None.
 
     Raises:
-        UsageError: it is another multi-byte encoding, in which edits cannot be positioned.
+        UsageError: it is another multi-byte encoding, where edits cannot be positioned.
     """
     codec = codec_of(name or _UTF_8)
     if is_utf_8(codec):

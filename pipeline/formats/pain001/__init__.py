@@ -31,7 +31,7 @@ SUFFIXES = (".xml",)
 MEMORY_PER_BYTE = 4
 """For the file in the child process and the resulting frames; a split holds the file twice."""
 OPTIONS: tuple[str, ...] = ()
-"""Reading options: none, as the file declares its encoding."""
+"""Reading options: none, because the file declares its encoding."""
 
 __all__ = [
     "KNOWN_BY",
@@ -70,7 +70,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noq
 
 
 def read_file(file: IO[bytes], *, where: str) -> Message:
-    """Read a file that only the child process holds in memory; otherwise as `read`."""
+    """Read a file that only the child process holds in memory; otherwise like `read`."""
     return _read(file, where=where)
 
 

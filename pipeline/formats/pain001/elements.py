@@ -77,7 +77,7 @@ CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: I
 BATCH, PAYMENT, SUPPLEMENT = "PmtInf", "CdtTrfTxInf", "SplmtryData"
 
 SEARCHED_DEPTH = 8
-"""The deepest level of an envelope at which the message is searched."""
+"""How deep to search an envelope for the message."""
 
 
 class Kind(IntEnum):

@@ -69,5 +69,5 @@ def read(  # noqa: PLR0913 (the options of a file)
 def read_written(
     data: bytes, file_format: TabularFormat, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
-    """Read a file that is being written, before it has its final name; otherwise as `read`."""
+    """Read a file that is being written, before it has its final name; otherwise like `read`."""
     return read_table(data, file_format, arguments._replace(is_ours=True), where=where)

@@ -57,7 +57,7 @@ class FencedCommit(GroupCommit[Line, _FencedBatch]):
         Raises:
             LeaseLostError: another process holds its chunk; nothing was written.
             CapSpentError: its account has no unit left; nothing was written.
-            IncompleteError, ConfigurationError: as `Database.run`; nothing more is accepted.
+            IncompleteError, ConfigurationError: see `Database.run`; nothing more is accepted.
         """
         batch = await self._written(line)
         if line.lease in batch.refused.lost:

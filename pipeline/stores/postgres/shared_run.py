@@ -144,7 +144,7 @@ class PostgresRun:
         return await self._known(questions)
 
     async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
-        """Return open questions that finished rounds asked without an answer. Not while `writing()`."""
+        """Return open questions that finished rounds asked without an answer. Call outside `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         return await self._database.run_in_thread(lambda db: history.fruitless(db, self.run.number))
 
@@ -190,7 +190,7 @@ class PostgresRun:
         self._database.run(partial(_reuse, rows=rows))
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Yield every final answer, those recorded by `reuse` last. Not while `writing()`."""
+        """Yield every final answer, those recorded by `reuse` last. Call outside `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         every = recorded(self._database, self._keys, self.run)
         return (request.answer for request in every if request.answer is not None)

@@ -55,7 +55,7 @@ def require_same_limits(
 
     Raises:
         ConfigurationError: another process has different limits; the error names both hosts.
-        IncompleteError: as `Database.run`.
+        IncompleteError: see `Database.run`.
     """
     for account in accounts:
         key = account.scope, account.api

@@ -189,7 +189,7 @@ def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
 
     Raises:
         ConfigurationError: the ledger has another version or key.
-        IncompleteError: as `Database.run`.
+        IncompleteError: see `Database.run`.
     """
     row = database.run(lambda db: db.execute(_STORE).fetchone())
     place = database.address.place

@@ -35,7 +35,7 @@ class DivisionFile:
     """The file with the division of one account."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; if missing, create it (0600) and its folder (0700). Raises as `opened`."""
+        """Open the file; if missing, create it (0600) and its folder (0700). Same errors as `opened`."""
         self._path = path
         self._file = opened(path)
 

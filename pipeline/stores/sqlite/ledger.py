@@ -133,7 +133,7 @@ class SqliteLedger(OpenLedger):
         self._resources.close()
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Yield every final answer in the order of requests, reused ones last. Not while `writing()`."""
+        """Yield every final answer in the order of requests, reused ones last. Call outside `writing()`."""
         self._require_no_writing()
         return self._final_answers(self._names.read)
 

@@ -64,7 +64,7 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
     becomes the ledger of the run that opens it, without proof.
 
     Raises:
-        LockedError, UsageError, OutputError, DiskError: as `SqliteLedger.open`.
+        LockedError, UsageError, OutputError, DiskError: see `SqliteLedger.open`.
     """
     with ExitStack() as stack:
         with sqlite_errors(path):
@@ -105,7 +105,7 @@ def opened_to_read(
     Raises:
         UsageError: there is no ledger.
         LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
-        InputError, OutputError, DiskError: as `SqliteLedger.open`.
+        InputError, OutputError, DiskError: see `SqliteLedger.open`.
     """
     require_ledger(path)
     with ExitStack() as stack:
@@ -131,7 +131,7 @@ def ledger_files(path: Path) -> tuple[Path, ...]:
 
 
 def require_ledger(path: Path) -> None:
-    """Refuse a folder without a readable run; raises as `require_folder`."""
+    """Refuse a folder without a readable run; same errors as `require_folder`."""
     require_folder(path.parent)
     if not os.path.lexists(path):
         raise UsageError(Sentence("stores.no_ledger_db", parent=path.parent))

@@ -224,7 +224,7 @@ class SqliteQuota:
 
 
 def usage(path: Path, now: datetime) -> list[QuotaUse]:
-    """Return the usage of every scope, sorted by name; [] without a file. Raises as `SqliteQuota`."""
+    """Return the usage of every scope, sorted by name; [] without a file. Same errors as `SqliteQuota`."""
     if not path.exists():
         return []
     with count_errors(path), closing(_connected(path)) as db:

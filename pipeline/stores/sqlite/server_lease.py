@@ -30,7 +30,7 @@ class ServerLock:
     """The lock of one server and client, as used by one run."""
 
     def __init__(self, folder: Path, scope: str, window_s: float, clock: Callable[[], datetime]) -> None:
-        """Open a scope's lock without taking it; a request counts for `window_s`. Raises as `opened`."""
+        """Open a scope's lock without taking it; a request counts for `window_s`. Same errors as `opened`."""
         self._folder = folder
         self._server = scope.partition("|")[0]
         self._window_s = window_s
