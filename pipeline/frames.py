@@ -52,12 +52,12 @@ class OwnCode(StrEnum):
 
 
 TURNED_AWAY_STATUSES = frozenset({*range(201, 500), *range(600, 1000)}) - {408, 425, 429}
-"""HTTP statuses with which a server, or a proxy in front of it, refuses a question: all except 200, server
+"""HTTP statuses that refuse a question, from a server or a proxy in front of it: all except 200, server
 errors and requests to retry. 400, 413, 415 and 422 count unless they are the API's own refusal of the
 question.
 """
 TURNED_AWAY_CODES = frozenset({OwnCode.CLOCK, *(f"HTTP_{status}" for status in TURNED_AWAY_STATUSES)})
-"""Codes of questions refused before the API: they show the status, whatever code the server sends."""
+"""Codes of questions refused before the API: they show the status, not the code that the server sends."""
 
 
 class Meaning(NamedTuple):

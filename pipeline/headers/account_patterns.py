@@ -1,6 +1,6 @@
 """Patterns of accounts, in cells and within lines of text.
 
-A payment's cell is assigned to the field that it looks like, whatever its header. A line that is not a
+A payment's cell is assigned to the field that it looks like, even against its header. A line that is not a
 payment, such as a title or a total, must not contain an account.
 """
 

@@ -14,7 +14,7 @@ PART_OF_THE_NAME = Sentence("headers.part_of_the_payees_name")
 
 
 class ColumnChoice(NamedTuple):
-    """The columns from which a field is read."""
+    """The columns that a field is read from."""
 
     field: str
     sources: tuple[tuple[str, ...], ...]

@@ -118,7 +118,7 @@ _ALIASES: Mapping[str, HeaderMeaning] = {
 
 
 _KEPT_MAX = 4_000
-"""Size of the cache; small, as the cells of a file's first lines are tried as headers and may name payees."""
+"""Size of the cache; small: the cells of a file's first lines are tried as headers and may name payees."""
 
 
 @lru_cache(maxsize=_KEPT_MAX)

@@ -222,7 +222,7 @@ _WAY = (
 
 
 def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
-    """True if a column shows money leaving in one row and arriving in another, whatever the amounts."""
+    """True if a column, not the amounts, shows money leaving in one row and arriving in another."""
     return cells.varies([header]) and cells.are(header, _WAY)
 
 

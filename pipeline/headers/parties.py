@@ -74,7 +74,7 @@ def is_of_unknown(header: str) -> bool:
 
 
 _NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON, Cue.TYPE})
-"""Words next to which an unknown word means a text, a kind, a bank or a party that is not paid."""
+"""Words that make an unknown word next to them a text, a kind, a bank or a party that is not paid."""
 
 
 def _ends_in_name(token: str) -> list[str]:

@@ -215,7 +215,7 @@ def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> l
 
 
 def _answers_in_some_rows(name: Candidate) -> bool:
-    """True if rows in which this name is empty use the next rank."""
+    """True if rows where this name is empty use the next rank."""
     return name.rank is Rank.HOLDER or name.is_instead
 
 

@@ -134,7 +134,7 @@ def cue_of(token: str) -> Found | None:
 
 
 def is_ours(header: str) -> bool:
-    """True if a word of a header marks it as ours, whatever its other words."""
+    """True if any word of a header marks it as ours."""
     return not set(tokens_of(header)).isdisjoint(words_with(Cue.OURS))
 
 

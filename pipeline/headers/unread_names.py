@@ -1,8 +1,8 @@
 """Refuse names if a column that no header links to the account may hold the payees.
 
 A column with an unknown header may hold the payees, so a name next to it is used only if a header or the
-cells show that it is the payee's. A word that only the headers of a name and an account share links the
-two, whatever its meaning: `Zorblex name` and `Zorblex IBAN`.
+cells show that it is the payee's. A word that only the headers of a name and an account share links the two,
+even if it is unknown: `Zorblex name` and `Zorblex IBAN`.
 """
 
 from collections.abc import Collection, Sequence

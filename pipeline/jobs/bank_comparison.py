@@ -56,7 +56,7 @@ _OF_BANK = pl.col("code") == WarningCode.BANK_DIFFERS
 
 
 def compares(before: Manifest | None) -> bool:
-    """True if the folder contains a check by real servers, which a bank's report can be compared with."""
+    """True if the folder contains a check by real servers, to compare a bank's report with."""
     return before is not None and not before.simulated and before.environment is not Environment.BANK
 
 
@@ -141,7 +141,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
 
 
 def drop_copies(run: EndedRun, *, now: datetime) -> None:
-    """Drop the copies that a comparison left when it was killed after its manifest; raises as it does."""
+    """Drop the copies that a comparison left when it was killed after its manifest; same errors as it."""
     if any(map(Path.exists, _copies(run.folder))):
         with opened_to_read(run.folder, now=timestamp(now), alone=True):
             _drop_copies(run.folder)
@@ -159,7 +159,7 @@ def _drop_copies(folder: Path) -> None:
 
 
 def _keep(run: EndedRun) -> None:
-    """Copy the files from which a comparison starts, until the manifest has the new ones."""
+    """Keep copies of the files that a comparison starts from until the manifest has the new ones."""
     for path in map(run.folder.joinpath, _REWRITTEN):
         if path.exists():
             content = run.content(path.name)

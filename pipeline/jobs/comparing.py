@@ -84,7 +84,7 @@ class ComparedRows(NamedTuple):
 
     payees: Payees
     names: pl.DataFrame
-    """Their `row` and `name`, as it was asked."""
+    """Their `row` and `name`; the name as in the question."""
 
 
 Compared = Callable[[], Iterator[ComparedRows]]

@@ -82,7 +82,7 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -
 
 
 def _digest(rows: pl.DataFrame) -> str:
-    """Hash rows, whatever their order."""
+    """Hash rows, independently of their order."""
     hashes = rows.hash_rows()
     return f"{hashes.sum()} {hashes.bitwise_xor()!r} "
 

@@ -168,7 +168,7 @@ def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applie
         .then(pl.lit("yes"))
         .otherwise(pl.lit("no"))
         .alias("applied"),
-        # Keys with which the user's own systems can find payment, account and payee.
+        # Keys for finding payment, account and payee in the user's own systems.
         *("payment_id", "sort_code", "account", "payee_key"),
         check_environment=pl.lit(run.summary.environment.value),
     )

@@ -90,12 +90,12 @@ def _with_cells(rejects: Sequence[RejectedRow], payments: Payments) -> list[Reje
 
 
 def under_limits_now(made: Forecast, chosen: Chosen, now: datetime) -> Forecast:
-    """Update a forecast to the present use of daily caps; an embedded sandbox has none."""
+    """Update a forecast to the current use of daily caps; an embedded sandbox has none."""
     return made if chosen.profile is None else under_limits(made, limits_of(chosen.profile, now))
 
 
 def limits_of(profile: Profile, now: datetime) -> dict[ApiName, ApiLimits]:
-    """Return the present limits and prices of each API in a profile."""
+    """Return the current limits and prices of each API in a profile."""
     used = {use.scope: use.cap if use.closed else use.used_count for use in quota_usage(now)}
     return {
         server.name: ApiLimits(server.rate_per_s, server.cap, used.get(scope_for(server), 0), server.price)

@@ -39,11 +39,11 @@ from schemas.review import Approval, Decision
 
 
 class RunOrigin(NamedTuple):
-    """The run from which keys of payees come."""
+    """The run that keys of payees come from."""
 
     folder: str  # its folder's name
     finished: str  # when it ended: UTC, ISO 8601 with Z
-    payee_key: bytes  # the key with which it hashes payees
+    payee_key: bytes  # its key for hashing payees
 
 
 class KnownRun(NamedTuple):

@@ -20,7 +20,7 @@ from pipeline.wording import Sentence
 
 
 class LedgerJob(NamedTuple):
-    """A profile's ledger, and the role with which to use it."""
+    """A profile's ledger, and the role to use it with."""
 
     profile: str
     config: ConfigurationFile | Path | None
@@ -60,7 +60,7 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
     """Change the key of a ledger to one in an environment variable or a file; return what is left to do.
 
     Raises:
-        ConfigurationError: see `create_ledger`; or a key cannot be read, or the present one is wrong.
+        ConfigurationError: see `create_ledger`; or a key cannot be read, or the current one is wrong.
         IncompleteError: the server is unavailable.
     """
     new_key = secret(variable, path)

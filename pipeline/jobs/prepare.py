@@ -117,7 +117,7 @@ def _default_country(job: CheckJob, file: ConfigurationFile) -> str | None:
 
 
 def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
-    """Name the layout with which an earlier run in this folder read its file, if it is not configured now."""
+    """Name the layout that an earlier run in this folder used for its file, if it is not configured now."""
     try:
         before = read_summary(job.out).input
     except (InputError, UsageError):

@@ -66,7 +66,7 @@ def joined_run(
 
     Raises:
         ConfigurationError: the ledger cannot be used with this profile, an active process has other limits,
-            or another version of this program planned the run differently. No run was begun.
+            or another version of this program planned the run differently. No run was started.
         IncompleteError: the database stayed unavailable until the timeout; no question was asked.
     """
     url = ledger_url(plan.chosen)

@@ -1,4 +1,4 @@
-"""Tell the whole history of one row, from the file to the next step. Sends nothing.
+"""Show the whole history of one row, from the file to the next step. Sends nothing.
 
 The outcome file is read again as a payment file, and its questions are planned again with the settings in the
 manifest. The ledger is opened for reading, which keeps runs out of the folder.

@@ -234,7 +234,7 @@ def _refuse_undecided(run: FinishedRun) -> None:
 
 
 def _note_of(decision: str, release: PaymentFile | None) -> str:
-    """Describe a decision, and the file into which the payments went, or from which they were left out."""
+    """Describe a decision, and the file that the payments went into or were left out of."""
     if release is None:
         return f"{decision}: no payment was released"
     return f"{decision}: the released payments are {Path(release.path).name}, SHA-256 {release.sha256}"

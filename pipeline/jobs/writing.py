@@ -90,7 +90,7 @@ class OpenRun(NamedTuple):
 
     @property
     def bank_reports(self) -> Sequence[ReportUsed]:
-        """The bank's reports that answered this run, or with which this check was compared."""
+        """The bank's reports that answered this run, or that this check was compared with."""
         if self.reported is not None:
             return self.reported.reports
         return (

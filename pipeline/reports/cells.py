@@ -23,7 +23,7 @@ TEXT_CHARS_MAX = 16_000
 """A spreadsheet cell holds 32,767 UTF-16 units, and a character can take two."""
 LINE_POINTS = 15
 _ROWS_AT_ONCE = 5_000
-"""Some 10 MB of XML. A thousand rows at a time cost twice as much, as each expression takes time to start."""
+"""Some 10 MB of XML. A thousand rows at a time cost twice as much: each expression takes time to start."""
 # The format's own escapes, such as _x0041_ for an A, are escaped in texts that contain them literally.
 _ESCAPES = {
     "&": "&amp;",
@@ -62,7 +62,7 @@ class Styles(NamedTuple):
 def rows_xml(
     rows: pl.DataFrame, columns: Sequence[SheetColumn], styles: Styles, *, first: int
 ) -> Iterator[str]:
-    """Write rows, some thousand at a time, with the sheet's columns from left to right.
+    """Write rows, a few thousand at a time, with the sheet's columns from left to right.
 
     A cell is text, an enum, a whole number, or an amount as `frames.MONEY`. `first` is the line of the first
     row, counted from 1.

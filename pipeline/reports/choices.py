@@ -27,7 +27,7 @@ IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
 )
 """True if `precheck fix` can make the correction that the bank gave."""
 PROFILE_CHARS_MAX = 40
-"""Maximum length of a profile name in a text for which a spreadsheet allows 255 characters."""
+"""Maximum length of a profile name in a text that a spreadsheet limits to 255 characters."""
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: "sheet.no_bank_was_asked",
     Outcome.DEFERRED: "sheet.no_answer_yet",

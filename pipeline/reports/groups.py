@@ -130,7 +130,7 @@ def pending(
     """Group the payments that are not a match, and collect the matches for the search, if they are few.
 
     `rows` has one row per payment, with `COLUMNS` as in `frames.PAYMENTS` and `frames.OUTCOMES`. Decided rows
-    are listed before those left for a later run, and large amounts before small ones, whatever the currency.
+    are listed before those left for a later run, and large amounts before small ones, in any currency.
     If `rows` has only payments that may be listed, `sums` covers all rows, from `sums_of`.
     """
     # For all payments, which may be millions, only the columns that decide the order are read.

@@ -1,7 +1,7 @@
 """Write the figures of a run in the Prometheus text format, for a textfile collector.
 
 One file describes the last run of a job: it is a snapshot, so everything in it is a gauge. It has no payees'
-names or accounts, and all users may read it, as the collector runs as another user. Source: Prometheus
+names or accounts, and all users may read it, because the collector runs as another user. Source: Prometheus
 documentation, "Exposition formats", text-based format 0.0.4.
 """
 
@@ -27,7 +27,7 @@ class QuotaFigures:
 
 @dataclass(slots=True)
 class RunFigures:
-    """The figures of a command at its end, whatever ended it."""
+    """The figures of a command at its end, however it ended."""
 
     version: str
     started: datetime

@@ -116,7 +116,7 @@ _NO_ANSWER = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 
 @cache
 def template() -> Template:
-    """Compile the template of the page, once per process, as that takes longer than rendering."""
+    """Compile the template of the page, once per process: that takes longer than rendering."""
     # Unoptimised, it compiles in a fifth of the time; it has no constants to optimise.
     environment = templates(_PACKAGE, optimized=False)
     environment.filters["breakable"] = breakable

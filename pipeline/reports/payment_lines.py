@@ -22,7 +22,7 @@ AMOUNT_CHARS_MAX = 20
 _BETWEEN, _MARK, _MARK_END = "\0", "\1", "\2"
 _WORD_END = re.compile("[_/.:-]")
 _AFTER_A_SIGN = re.compile("(?<=[_/.:])")
-"""The position after a sign at which an ID may break; browsers break after hyphens anyway."""
+"""The position after a sign where an ID may break; browsers break after hyphens anyway."""
 
 
 def payment_lines(rows: Iterable[Row]) -> Markup:

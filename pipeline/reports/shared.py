@@ -10,7 +10,7 @@ from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, Ru
 
 
 def print_status(status: LedgerStatus, console: Console) -> None:
-    """Print the open runs, the asking processes and the limits of each."""
+    """Print the open runs, the processes that ask, and the limits of each."""
     title = Sentence("status.title", ledger=status.ledger, time=Moment(status.time))
     console.print(text_line(title, "bold"), soft_wrap=True)
     for line in _lines(status):

@@ -41,7 +41,7 @@ LEFT_OUT_MAX = 2
 """How many levels of detail `render` can leave out of a summary."""
 _NONE: SaidReasons = {}
 ROOMY_WIDTH = 72
-"""Terminal width at which a table of four columns leaves room for a sentence."""
+"""Terminal width where a table of four columns leaves room for a sentence."""
 
 STYLES = {
     Outcome.MATCH: "green",
@@ -169,7 +169,7 @@ def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
 
 
 def _codes_alone(summary: Summary) -> Text:
-    """List the codes and their rows, for screens on which their meanings do not fit."""
+    """List the codes and their rows, for screens too small for their meanings."""
     counts = (
         f"{one.code} {number(one.row_count)}" for one in summary.codes if one.outcome is not Outcome.MATCH
     )

@@ -48,7 +48,7 @@ ADVICE_BY_CODE: Mapping[str, Sentence] = {
 """The next step for codes whose action has another one, and for a match that needs review."""
 _OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')
 _BLANK_KEPT = "\0"
-"""Marks a blank at which lines do not break; `visible` removes it from all sentences."""
+"""Marks a blank where lines do not break; `visible` removes it from all sentences."""
 
 
 def between_words(sentence: str, width: int) -> str:

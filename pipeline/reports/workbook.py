@@ -53,7 +53,7 @@ from schemas.folder import REPORT_XLSX
 from schemas.summary import Money, Summary
 
 ALL_ROWS_MAX = 50_000
-"""With more rows, the sheet All only points to the outcome file, as a spreadsheet would be slow."""
+"""With more rows, a spreadsheet would be slow, so the sheet All only points to the outcome file."""
 REVIEW_ROWS_MAX = 10_000
 """Maximum number of rows in every other sheet, largest amounts first; readers need no more."""
 

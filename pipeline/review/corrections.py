@@ -89,7 +89,7 @@ def by_hand(
 
 
 def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
-    """Return the corrections of rows for which all corrections are of accepted kinds."""
+    """Return the corrections of rows whose corrections are all of accepted kinds."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
     return corrections.join(others, on="row", how="anti", maintain_order="left")
 

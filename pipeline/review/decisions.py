@@ -56,7 +56,7 @@ class ReviewJob:
     decisions: Path | RunDecisions | None = None
     """A workbook with decisions, or recorded decisions."""
     input_file: Path | None = None
-    """The present path of a payment file whose bytes are edited; None to search for it."""
+    """The current path of a payment file whose bytes are edited; None to search for it."""
     by: str | None = None
     """The approver of the files, and the author of decisions other than recorded ones."""
     is_identified: bool = False

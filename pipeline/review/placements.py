@@ -30,7 +30,7 @@ _IS_RELEASED_BY_PERSON = (_VERDICT != Verdict.HOLD) & pl.col("decision").eq_miss
 IS_RELEASED = (
     ANSWERED & ~_WAS_RELEASED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
 )
-"""True if a payment may be paid. Needs `verdicts` with each row's `decision`, and the file in which it was
+"""True if a payment may be paid. Needs `verdicts` with each row's `decision`, and the file that it was
 `released_in` before; both may be null.
 """
 _RELEASED_IN = {"row": DECISIONS["row"], "released_in": pl.String()}
@@ -48,7 +48,7 @@ def split(
     The policy's strictest verdict on the answer and the warnings counts; the policy extends `DEFAULT_POLICY`,
     and a code outranks its outcome. A decision to hold or fix always holds the payment. A decision to release
     counts only if the policy leaves the row to people or releases it anyway. Payments in `released_in` (row
-    -> other file) are held whatever people decided.
+    -> other file) are held even against people's decisions.
     """
     assert outcomes.schema == OUTCOMES
     assert warned.schema == WARNED

@@ -1,7 +1,7 @@
 """Find the currency of each amount, how it is known, and codes that no payment can have.
 
-Source: ISO 4217; the codes are from pycountry, the decimals are here, as none of our libraries has them. A UK
-account without a stated currency is in pounds.
+Source: ISO 4217; the codes are from pycountry, the decimals are here, because none of our libraries has them.
+A UK account without a stated currency is in pounds.
 """
 
 from functools import cache
@@ -104,7 +104,7 @@ _HUNDREDTHS = r"^(-?[0-9]{1,18})(?:[.,]00?)?$"
 def of_hundredths(amounts: pl.Series, codes: pl.Series | None) -> pl.Series:
     """Convert whole hundredths to the main unit, exactly; other cells become unreadable amounts.
 
-    Null in a currency without hundredths, as the meaning of its numbers is unknown.
+    Null in a currency without hundredths, because the meaning of its numbers is unknown.
     """
     main = amounts.str.extract(_HUNDREDTHS).str.replace(r"([0-9]{2})$", ".$1")
     main = main.str.replace(r"^(-?)([0-9])$", "${1}.0$2").str.replace(r"^(-?)\.", "${1}0.")

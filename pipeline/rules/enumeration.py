@@ -31,7 +31,7 @@ PAYEES_MAX = 3
 UNKNOWN_SHARE_MAX = 0.01
 """Largest share of checked UK accounts that may be unknown with numbers in sequence."""
 UNKNOWN_MIN = 5
-"""Fewer such accounts are chance, however small the file."""
+"""Fewer unknown accounts are chance, however small the file."""
 ROWS_NAMED_MAX = 10
 
 _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")

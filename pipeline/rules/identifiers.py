@@ -20,7 +20,7 @@ SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 """A long number in a spreadsheet's scientific notation, whose digits are lost."""
 
 MASKED_FROM_CHARS = 8
-"""Shorter accounts are masked completely, as the visible end would be most of them."""
+"""Shorter accounts are masked completely, because the visible end would be most of them."""
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
 HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"
 """All hyphens that people and programs use, as part of a character class."""
@@ -174,7 +174,7 @@ def _lei_faults(leis: pl.Series) -> pl.Series:
 
 
 def _faults(codes: pl.Series, faults_of: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Find faults only among non-null codes, as most columns of most files are empty."""
+    """Find faults only among non-null codes, because most columns of most files are empty."""
     return replaced(codes, where=codes.is_not_null(), by=faults_of)
 
 

@@ -96,7 +96,7 @@ def keys_once(kept: pl.DataFrame) -> pl.DataFrame:
 
 
 def kept_once(kept: pl.DataFrame) -> pl.DataFrame:
-    """Drop `KeptPayees` that a later row repeats, whatever the decisions about them."""
+    """Drop `KeptPayees` that a later row repeats, regardless of the decisions about them."""
     assert kept.schema == KEPT_PAYEES
     is_settled = pl.col("known") == PayeeStatus.BEFORE
     settled = kept.filter(is_settled).unique(KEYED, keep="last", maintain_order=True)

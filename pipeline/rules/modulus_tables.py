@@ -2,8 +2,8 @@
 
 `valacdos.txt` has a line for each check of a range of sort codes: start, end, method, fourteen weights and,
 if the arithmetic differs, the number of an exception. A range has one or two checks, in order. `scsubtab.txt`
-has pairs: a sort code, and its substitute in exception 5. Unknown content is refused, as a misread check
-would reject valid payments.
+has pairs: a sort code, and its substitute in exception 5. Unknown content is refused: a misread check would
+reject valid payments.
 
 Source: Vocalink, "Validating account numbers: UK modulus checking", the sections on the two data files.
 """
@@ -24,7 +24,7 @@ BYTES_MAX = 4_000_000
 WEIGHT_MAX = 999
 """The largest weight that fits the columns of the file."""
 VALID_MAX_DAYS = 365
-"""An older table cannot reject an account, as sort codes change."""
+"""An older table cannot reject an account, because sort codes change."""
 _LATEST = Sentence("rules.take_latest_table")
 
 

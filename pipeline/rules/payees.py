@@ -20,7 +20,7 @@ _PAIRS_MAX = 4_000_000
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 _WORD = re.compile(r"\w+")
 _WORD_SHOWN_FROM_CHARS = 4
-"""Shorter words are masked completely, as the first and last character would be most of them."""
+"""Shorter words are masked completely, because the first and last character would be most of them."""
 
 
 def payees_of(accepted: Accepted, ids: pl.Series) -> Payees:

@@ -13,7 +13,7 @@ _NOTHING = (
 )
 """No letters or digits, only zeros, or a word for nothing; `#N/A` is a value lost in a spreadsheet."""
 _IS_SOMETHING = r"[1-9#]"
-"""Found in most cells, which then need no further test."""
+"""Found in most cells, which then need no other test."""
 _NO_NAME_CHARS_MAX = 16
 _NO_NAME = (
     r"^[\p{P}--[@\-]][\p{P}\s]*$|^\P{L}*(?:[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"

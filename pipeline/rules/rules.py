@@ -348,7 +348,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-# Rules apply only to suspicious values, as most values of most files are plainly valid.
+# Rules apply only to suspicious values, because most values of most files are plainly valid.
 
 PLAIN: Mapping[str, pl.Expr] = {
     "name": pl.col("name").str.contains(r"^[A-Za-zÀ-ɏ][ -~À-ɏ]*$")

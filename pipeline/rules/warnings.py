@@ -34,7 +34,7 @@ def warnings_about(
         positions: positions of the rows in their file, if any.
     """
     assert accepted.schema == ACCEPTED
-    # Most accounts are paid once, so their payments need no further comparison.
+    # Most accounts are paid once, so their payments need no comparison.
     paid_again = accepted.filter(recurring(accepted["account"].hash()))
     return pl.concat(
         [

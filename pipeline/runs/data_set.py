@@ -45,7 +45,7 @@ class DataSet(NamedTuple):
     sha256: str
     """SHA-256 of the names and bytes of all parts, or of the file that was divided into them."""
     divided: Path | None = None
-    """The folder of the parts into which a file was divided; it is removed at the end."""
+    """The folder of the parts that a file was divided into; it is removed at the end."""
 
     @property
     def byte_count(self) -> int:

@@ -68,7 +68,7 @@ class LedgerAnswers(NamedTuple):
     has_names: bool
     """False if names are encrypted and no key was given."""
     purged_before: str
-    """The time before which names of answers may be purged; empty if there was no purge."""
+    """Names of answers from before this time may be purged; empty if there was no purge."""
 
 
 def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
@@ -330,7 +330,7 @@ class _ComparedAnswers(NamedTuple):
     compared_count: int  # rows whose question is in the ledger
     unknown_name_count: int
     strange: list[int]  # all other answered rows
-    differs: Mapping[str, pl.Series]  # column -> rows in which it differs from the ledger
+    differs: Mapping[str, pl.Series]  # column -> rows where it differs from the ledger
 
 
 def _compared_answers(

@@ -77,7 +77,7 @@ def require_idle(folder: Path) -> None:
 
 
 def recorded_bytes(path: Path, sha256: str | None) -> bytes:
-    """Read a file that must have this hash, if given (InputError: it was changed; OSError)."""
+    """Read a file, which must have the given hash, if any (InputError: it was changed; OSError)."""
     content = plain_bytes(path)
     if sha256 not in (None, hashlib.sha256(content).hexdigest()):
         raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))

@@ -64,7 +64,7 @@ def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
 
 
 def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
-    """Return the present path of a run's payment file.
+    """Return the current path of a run's payment file.
 
     Without `given`, search for its name and hash beside the run's folder, in the working folder, and in
     folders beside the run's, where `precheck fix` puts corrected files.

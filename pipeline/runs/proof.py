@@ -154,7 +154,7 @@ def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: 
 
 
 def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:
-    """True if every line of the ledger is sealed under this signing key, whatever the manifest says."""
+    """True if every line of the ledger is sealed under this signing key, regardless of the manifest."""
     proof = LedgerProof(signing_key_of=signer.sealing_key)
     try:
         with ledger_reader(ledger_of(folder), now=now, proof=proof):

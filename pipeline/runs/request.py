@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.stages.ask import AskingObserver
 
 Clock = Callable[[], datetime]
-"""Returns the present time in UTC."""
+"""Returns the current time in UTC."""
 
 
 class ReusePermission(NamedTuple):
@@ -71,7 +71,7 @@ class CheckJob:
     wait_max_s: float = inf
     """How long to wait for other runs that use the same server."""
     work: Path | None = None
-    """The folder in which a shared run stores its questions for workers; None for no workers."""
+    """The folder where a shared run stores its questions for workers; None for no workers."""
     sign_with: Path | None = None
     """The private key that signs the manifest; None means the profile's, if any."""
     pain002: bool = False
@@ -129,7 +129,7 @@ class RunObserver:
     """Observes the progress of a run; this base class ignores everything."""
 
     def enter(self, phase: Phase) -> None:
-        """Called at the start of each phase; a run that had already finished skips some."""
+        """Called at the start of each phase; a run that was already finished skips some."""
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
         """Called after each part and bucket of a data set, with how many of them are done."""

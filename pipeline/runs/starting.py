@@ -84,7 +84,7 @@ def _repeated(names: Sequence[str]) -> set[str]:
 
 
 def _absolute(file: Path) -> Path:
-    """Return the absolute path without resolving links, as a link keeps its own name."""
+    """Return the absolute path without resolving links: a link keeps its own name."""
     return Path(os.path.normpath(file.absolute()))
 
 

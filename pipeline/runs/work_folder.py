@@ -1,4 +1,4 @@
-"""The work folder: the questions of runs, with which workers can help.
+"""The work folder: questions of runs that workers can help with.
 
     WORK/RUN/questions-00000.parquet    `Checks`, one file per part, by number
     WORK/RUN/work.json                  the run; written last, after all questions

@@ -17,7 +17,7 @@ TOKEN = "token"  # noqa: S105 (a word in the log)
 
 @dataclass(slots=True)
 class Call:
-    """One request, as far as it is known; its log line contains no name and no account number."""
+    """What is known of one request; its log line contains no name and no account number."""
 
     time: float
     """Arrival, in seconds since the epoch."""

@@ -53,7 +53,7 @@ class CertificateFiles:
         self.client_authority = folder / "qwac_ca.pem"
         """The authority whose client certificates the server accepts."""
         self.client_authority_key = folder / "qwac_ca.key"
-        """Its key, with which tests issue further certificates."""
+        """Its key; tests use it to issue more certificates."""
         self.client = folder / "client.pem"
         self.client_key = folder / "client.key"
         """Its key, encrypted."""
@@ -102,7 +102,7 @@ def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateF
 
 
 def load_client_issuer(files: CertificateFiles) -> Issuer:
-    """Load the authority of client certificates, to issue further ones."""
+    """Load the authority of client certificates, to issue more of them."""
     key = serialization.load_pem_private_key(files.client_authority_key.read_bytes(), None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise TypeError("the authority's key is on an elliptic curve")

@@ -45,7 +45,7 @@ def correlation_id(headers: MultiMapping[str], header: str) -> str | None:
 
 
 def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str | None:
-    """Return the value of a header, or None if missing; 400 if repeated, as its value is then ambiguous."""
+    """Return the value of a header, or None if missing; 400 if repeated, because the value is ambiguous."""
     values = headers.getall(header, [])
     if len(values) > 1:
         raise format_error(f"header {header}: stands {len(values)} times", refusal)

@@ -84,7 +84,7 @@ SCENARIOS: tuple[Scenario, ...] = (
                 f"{name}:question={place * _SPACING}"
                 for place, name in enumerate(_ALWAYS, start=len(_ONCE) + 1)
             ),
-            # Must be last, because a client without a new token sees no further fault.
+            # Must be last, because a client without a new token sees no other fault.
             f"tokens-revoked:question={_QUESTION_COUNT - _SPACING},first=1",
         ),
     ),

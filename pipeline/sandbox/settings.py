@@ -72,7 +72,7 @@ class SandboxSettings:
     request_wait_s: float = 10.0
     """How long a client may take for its TLS handshake, the head of a request, and its body."""
     call_log: Path | None = None
-    """File to which one JSON line per request is appended."""
+    """File that gets one JSON line per request, appended."""
     client_certificate_required: bool = False
     """True if TLS itself refuses clients without a valid certificate."""
     server_certificate: ServerCertificate = ServerCertificate.GOOD

@@ -98,7 +98,7 @@ def _set_tls13_suite(context: ssl.SSLContext, suite: str) -> None:
 
 
 def _check_no_certificate(context: ssl.SSLContext) -> None:
-    """Request a client certificate and accept any, for which Python has no setting."""
+    """Request a client certificate and accept any; Python has no setting for this."""
     set_native = _library().SSL_CTX_set_cert_verify_callback
     set_native.argtypes = (ctypes.c_void_p, _CertificateCheck, ctypes.c_void_p)
     set_native.restype = None

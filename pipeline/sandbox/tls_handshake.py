@@ -244,7 +244,7 @@ class SecuredTransport(asyncio.Transport):
         return self._raw.is_reading()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Set the buffer sizes at which the protocol above is paused and resumed."""
+        """Set the buffer sizes that pause and resume the protocol above."""
         self._raw.set_write_buffer_limits(high, low)
 
     def get_write_buffer_size(self) -> int:

@@ -29,8 +29,8 @@ def plan(accepted: Accepted, order: Literal["file", "amount"] = "file") -> Plan:
     """Find the distinct questions, and the question of each accepted payment.
 
     Questions are ordered by their first payment, or by their largest single payment, so that scarce calls go
-    to the largest payments. Amounts are compared as numbers, whatever the currency; payments without an
-    amount come last. `Checks` are numbered from 1 by first appearance in the file, whatever the order.
+    to the largest payments. Amounts are compared as numbers, regardless of currency; payments without an
+    amount come last. `Checks` are numbered from 1 by first appearance in the file, in either order.
     """
     assert accepted.schema == ACCEPTED
     numbers = accepted.select(list(QUESTION)).with_row_index("position")

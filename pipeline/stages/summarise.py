@@ -50,7 +50,7 @@ class SummaryHeader(NamedTuple):
     next_step: str  # how to continue, if rows are left for a later run
     given_up: bool = False  # true if no later run would ask about them
     many_names_reason: str | None = None  # the user's reason for checking many names of one account
-    compared: Comparison | None = None  # earlier runs with which the file was compared
+    compared: Comparison | None = None  # earlier runs that the file was compared with
     modulus: ModulusUsed | None = None  # modulus tables that checked UK accounts first
     bank_reports: Sequence[ReportUsed] = ()  # where the answers are from, or compared with a check
     bank_comparison: BankComparison | None = None

@@ -37,7 +37,7 @@ HEADER_PADDING = "x" * 200 * 1024
 
 
 def _change(make: Callable[Concatenate[Reply, Scene, Said], Reply]) -> Callable[Said, ReplyChange]:
-    """Turn a function of reply, scene and further arguments into a factory of effects."""
+    """Turn a function of reply, scene and other arguments into a factory of effects."""
 
     @wraps(make)
     def change(*words: Said.args, **named: Said.kwargs) -> ReplyChange:

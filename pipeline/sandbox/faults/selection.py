@@ -1,7 +1,7 @@
 """Select the requests that a fault affects: `NAME`, or `NAME:account=00112200012345,first=2`.
 
 All conditions must hold. Random choices depend only on seed, question and attempt, so a request is treated
-the same in every run, whatever the order of requests.
+the same in every run and in any order of requests.
 """
 
 import hashlib

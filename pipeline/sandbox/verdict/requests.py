@@ -75,7 +75,7 @@ def uses_a_correlation_id_once(journal: Journal) -> Judgement:
 
 
 ELSEWHERE = "elsewhere"
-"""Name of the port to which redirects lead."""
+"""Name of the port that redirects lead to."""
 
 
 def speaks_tls(journal: Journal) -> Judgement:

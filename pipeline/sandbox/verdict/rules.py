@@ -138,7 +138,7 @@ RULES: tuple[Duty, ...] = (
         requests.follows_no_redirect,
     ),
 )  # fmt: skip
-"""Every rule, in the order in which the verdict lists them."""
+"""Every rule, in the order of the verdict."""
 
 
 def judge(journal: Journal) -> list[tuple[Duty, Judgement]]:

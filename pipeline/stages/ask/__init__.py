@@ -1,8 +1,8 @@
 """ask: Checks -> Answers. Every question is asked at most once and within every limit, even after a crash.
 
 Each attempt waits for a slot of the rate limit, reserves a unit of the daily cap, makes its intent durable,
-sends the request, and makes the reply durable before it counts. So after a crash it is known which requests
-may have been sent, and there are at most as many as may be in flight.
+sends the request, and makes the reply durable before it counts. So after a crash the run knows which requests
+may have been sent: no more than can be in flight.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping

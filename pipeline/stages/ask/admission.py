@@ -1,7 +1,7 @@
 """Decide whether a server refuses all questions or single ones.
 
 A status such as 401, 403, 404 or a redirect may mean that our credentials or our address are wrong, so that
-every question would get it, or that a filter before the server rejects one name. The reply does not show
+every question would get it, or that a filter in front of the server rejects one name. The reply does not show
 which. So questions are asked one at a time until one is answered. After five equal refusals in a row, all
 others are expected to be refused: a run without any answer ends, and a run with answers leaves the rest to a
 later run. Any other refused question has no answer in this run and does not delay the others. A status about
@@ -45,7 +45,7 @@ class Admission:
         self.let_in()
 
     def let_in(self) -> None:
-        """Record a processed question, whatever the result."""
+        """Record a processed question with any result."""
         self._in_a_row = 0
         self._alike.clear()
 

@@ -25,7 +25,7 @@ class ClaimedQuestion(NamedTuple):
 
 
 class QuestionFeed:
-    """The queue from which the workers of one API take their questions."""
+    """The queue that supplies the workers of one API with questions."""
 
     def __init__(self, source: QuestionSource, api: ApiName) -> None:
         self._source = source
@@ -66,7 +66,7 @@ class QuestionFeed:
         self._is_over = False
 
     async def leave(self) -> None:
-        """Release all remaining questions to other processes, as none is in progress here."""
+        """Release all remaining questions to other processes, because none is in progress here."""
         self._open.clear()
         await self._source.give_back(self._api)
 

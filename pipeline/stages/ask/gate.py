@@ -232,7 +232,7 @@ class RequestGate:
             self._publish_window()
 
     def answered(self) -> None:
-        """Record an answer, after which others may follow."""
+        """Record an answer, so that others may follow."""
         self._concurrency.open()
 
     def ask_alone(self) -> None:
@@ -303,12 +303,12 @@ class RequestGate:
             tally.slowed.pop(name, None)
 
     def _leave_alone(self, why: Sentence) -> None:
-        """Send no more in this run, as the server requests a longer pause than a run waits."""
+        """Send no more in this run, because the server requests a longer pause than a run waits."""
         self._world.tally.closed[self._channel.api.name] = why
         self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
 
     def close_for_cap(self) -> None:
-        """Send no more in this run, as the daily cap is used up."""
+        """Send no more in this run, because the daily cap is used up."""
         self.close(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
 
     def close(self, state: AnswerState, code: str) -> None:
@@ -366,7 +366,7 @@ class RequestGate:
         return has_slot and not self._concurrency.is_exceeded and await self._reserve(responder)
 
     async def _reserve(self, responder: str) -> bool:
-        """Reserve a unit of the daily cap if it is counted here; this is last, as units are not returned."""
+        """Reserve a unit of the daily cap if it is counted here; this is last: units are not returned."""
         quota = self._units
         if quota is None:
             return self._is_free(responder)

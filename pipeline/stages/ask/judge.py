@@ -53,7 +53,7 @@ class FinalReply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndRun:
-    """End the run with this error, as every row would get the same reply."""
+    """End the run with this error, because every row would get the same reply."""
 
     error: PrecheckError
 

@@ -66,7 +66,7 @@ class ApiChannel:
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
     slow_s: float = SLOW_S
-    """Seconds after which a responder counts as slow."""
+    """A responder counts as slow after this many seconds."""
     requester: str | None = None
     """The authorisation number in our certificate, if the server identifies us by one."""
     stays: bool = False
@@ -161,7 +161,7 @@ class AnswerBuffer:
 
 
 _LOOSE_MAX = 1_024
-"""Number of answers packed within a millisecond, in which no other task runs."""
+"""Number of answers packed within a millisecond; no other task runs meanwhile."""
 
 
 class AskingObserver(Protocol):

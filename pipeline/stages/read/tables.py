@@ -248,7 +248,7 @@ def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
-    """Drop a column headed as BICs that holds none, unless the user mapped it."""
+    """Drop a column whose header says BIC but that holds none, unless the user mapped it."""
     is_stated = any(reading.field == "bic" and reading.how == rule_of("map") for reading in columns.readings)
     if is_stated or "bic" not in columns.sources:
         return columns
