@@ -1,4 +1,4 @@
-"""The answers of each bank in a file, as some banks are stricter than others."""
+"""The answers of each bank in a file: some banks are stricter than others."""
 
 from schemas.strict import OwnDocument
 

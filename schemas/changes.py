@@ -8,7 +8,7 @@ from schemas.strict import OwnDocument
 
 
 class EarlierRun(OwnDocument):
-    """A finished run with which a file was compared."""
+    """A finished run that a file was compared with."""
 
     folder: str
     """Name of its folder, without the path."""

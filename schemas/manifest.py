@@ -129,7 +129,7 @@ class SplitMade(OwnDocument):
 
 
 class Manifest(OwnDocument):
-    """What was checked, how, and with which result."""
+    """What was checked, how, and the result."""
 
     tool_version: str
     versions: dict[str, str]

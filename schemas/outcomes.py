@@ -68,7 +68,7 @@ ABOUT_THE_PAYEE = (
     WarningCode.MIXED_SCRIPTS,
     WarningCode.NAME_DAMAGED,
 )
-"""Warnings for which a person reviews even a match, the most serious first. The others are about how a file
+"""Warnings that make a person review even a match, the most serious first. The others are about how a file
 was read, or what its format can hold.
 """
 

@@ -10,7 +10,7 @@ from schemas.strict import OwnDocument
 
 
 class SharedRunRecord(OwnDocument):
-    """`store.json`: the ledger and run to which a folder belongs."""
+    """`store.json`: the ledger and run that a folder belongs to."""
 
     ledger: Annotated[str, Field(description="The address of the ledger; no secret stands in it.")]
     run: Annotated[UUID, Field(description="The run in that ledger.")]

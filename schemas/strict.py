@@ -14,8 +14,8 @@ from schemas.localized import LocalizedText
 class Document(BaseModel):
     """A document of one of the APIs: immutable, in camelCase on the wire, without type coercion.
 
-    Unknown members are ignored, as a server may add some within a version. Models of requests forbid them, as
-    there they are mistakes.
+    Unknown members are ignored, because a server may add some within a version. Models of requests forbid
+    them: there they are mistakes.
     """
 
     model_config = ConfigDict(

@@ -111,7 +111,7 @@ class CurrencySources(OwnDocument):
     uk_account: int = 0
     """Pounds, inferred from the UK account."""
     unknown: int = 0
-    """Unknown, as the currency of a payment to an IBAN is never guessed."""
+    """Unknown, because the currency of a payment to an IBAN is never guessed."""
 
 
 class MadeOf(OwnDocument):
@@ -231,7 +231,7 @@ class BatchTotal(OwnDocument):
     """Position: `PmtInf[2]`, or the line of its first payment."""
     row_count: int
     to_look_at_count: int
-    """Decided rows to review before payment, as they are not a match."""
+    """Decided rows to review before payment, because they are not a match."""
     totals: list[Money]
     """By currency; rows without a readable amount are only in `row_count`."""
 
@@ -247,7 +247,7 @@ class PartTotal(OwnDocument):
     """Row number in the data set of its first row; None if it cannot be used."""
     row_count: int
     to_look_at_count: int
-    """Decided rows to review before payment, as they are not a match."""
+    """Decided rows to review before payment, because they are not a match."""
     undecided_count: int
     """Rows left for a later run."""
     totals: list[Money]
@@ -331,7 +331,7 @@ class WarningCount(OwnDocument):
     rows: list[int]
     """The first ten rows."""
     every_row: list[int] = []
-    """All rows, as a policy may hold them; empty in the summary of a data set."""
+    """All rows, because a policy may hold them; empty in the summary of a data set."""
 
 
 class ModulusUsed(OwnDocument):
@@ -344,7 +344,7 @@ class ModulusUsed(OwnDocument):
     is_old: bool
     """True if they were too old to reject a payment."""
     uncovered_count: int
-    """Distinct UK accounts that were not checked, as the tables do not cover their sort codes."""
+    """Distinct UK accounts that were not checked, because the tables do not cover their sort codes."""
 
 
 class ReportUsed(OwnDocument):

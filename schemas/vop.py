@@ -61,7 +61,7 @@ class Request(Document):
 
 
 class OtherId(Request):
-    """An identification that is neither a LEI nor a BIC, such as a tax number."""
+    """An identification that is neither an LEI nor a BIC, such as a tax number."""
 
     identification: Text | None = None
     scheme_name_code: SchemeCode | None = None

@@ -1,4 +1,4 @@
-"""How the ledger stores names returned by banks: in clear, or encrypted under the user's key.
+"""How the ledger stores names returned by banks: in plain text, or encrypted under the user's key.
 
 Matched names, and perhaps details of problems, are the only personal data in a ledger. With a key, each is
 encrypted and bound to its line, so a name moved to another line is refused. The key is derived from a secret
@@ -29,16 +29,16 @@ class NameEncryption:
 
     @classmethod
     def under(cls, secret: SecretStr | None, run_key: bytes, path: Path) -> Self:
-        """Derive a ledger's encryption from `run_key` (32 bytes); without a secret, names stay in clear."""
+        """Derive a ledger's encryption from `run_key` (32 bytes); without a secret, names stay plain text."""
         return cls(path, None if secret is None else Cipher.under(secret, run_key))
 
     @property
     def proof(self) -> bytes | None:
-        """A value stored in the ledger to verify its key; None if names are in clear."""
+        """A value stored in the ledger to verify its key; None if names are plain text."""
         return None if self._cipher is None else self._cipher.encrypt(b"", _PROOF)
 
     def require(self, proof: bytes | None) -> None:
-        """Refuse a key that the ledger was not begun with, or a missing one (ConfigurationError)."""
+        """Refuse a missing key, or one that is not the ledger's (ConfigurationError)."""
         if (mismatch := self._mismatch(proof)) is not None:
             what, step = mismatch
             raise ConfigurationError(
@@ -47,7 +47,7 @@ class NameEncryption:
             )
 
     def proves(self, proof: bytes | None) -> bool:
-        """True if the ledger was begun with this key or, if there is no key, without one."""
+        """True if the ledger was created with this key or, if there is no key, without one."""
         return self._mismatch(proof) is None
 
     def _mismatch(self, proof: bytes | None) -> tuple[Sentence, Sentence] | None:

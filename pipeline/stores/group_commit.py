@@ -67,7 +67,7 @@ class GroupCommit(ABC, Generic[Line, B]):
 
     @property
     def accepting(self) -> bool:
-        """True if lines may be written at present."""
+        """True if lines may be written now."""
         return self._joining is not None
 
     @asynccontextmanager

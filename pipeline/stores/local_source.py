@@ -22,7 +22,7 @@ class LocalSource:
         question_key: Callable[[Check], bytes],
         more: Sequence[Callable[[], Awaitable[pl.DataFrame]]] = (),
     ) -> None:
-        """Start with `Checks`, with `attempts` and `is_suspect`; each of `more` returns a further frame."""
+        """Start with `Checks`, with `attempts` and `is_suspect`; each of `more` returns another frame."""
         apis = todo["api"].unique(maintain_order=True).to_list()
         self._left = {
             ApiName(api): todo if len(apis) == 1 else todo.filter(pl.col("api") == api) for api in apis

@@ -80,7 +80,7 @@ class RunLedger(Ledger, Protocol):
 
     @property
     def payee_key(self) -> bytes:
-        """The key with which this run hashes payees and accounts."""
+        """The key that this run hashes payees and accounts with."""
 
     @property
     def last_finish(self) -> FinishRecord | None:
@@ -184,7 +184,7 @@ class Share(Protocol):
         Returns False, without a share, if another process would have to leave first; the caller may retry.
 
         Raises:
-            PrecheckError: as the lease.
+            PrecheckError: see `Shares.lease`.
         """
 
 

@@ -82,7 +82,7 @@ class SharedCap(CapCount, Protocol):
     """A daily cap counted for all hosts together; `SharedRun.intend` takes its units."""
 
     async def is_spent(self) -> bool:
-        """True if no unit is left, whichever process took the last one."""
+        """True if no unit is left; any process may have taken the last one."""
 
 
 class QuestionRounds(Protocol):
@@ -150,7 +150,7 @@ class SharedStore(Protocol):
         """Limit how long to wait for an unavailable store."""
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """Return the plan on which hosts that share a run must agree, from its `Checks` in order."""
+        """Return the plan that all hosts of a shared run must agree on, from its `Checks` in order."""
 
     def join(
         self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
@@ -211,7 +211,7 @@ class ClosedRun(NamedTuple):
 
 
 class AccountState(NamedTuple):
-    """How an account's limits are divided at present."""
+    """How an account's limits are divided now."""
 
     scope: str
     api: str
@@ -233,7 +233,7 @@ class StoreCare(Protocol):
     """A store, as its owner or operator uses it; a context manager that connects when first used.
 
     Raises:
-        ConfigurationError, IncompleteError: by any method: as `SharedStore`.
+        ConfigurationError, IncompleteError: by any method; see `SharedStore`.
     """
 
     @property

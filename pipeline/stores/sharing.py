@@ -4,7 +4,7 @@ Each process leases a whole number of requests per window and of slots for reque
 within them during its lease. Parts are equal; the first processes get the remainder. If there is less than
 one for each, the last processes get nothing until another leaves.
 
-These rules keep the sum within the account, whichever process joins, dies or sleeps:
+These rules keep the sum within the account when any process joins, dies or sleeps:
 
 - A process with more than its part first uses less, then returns the rest in its next renewal. The rest is
   free one window later, because its last requests may count until then.
@@ -12,7 +12,7 @@ These rules keep the sum within the account, whichever process joins, dies or sl
   clock. Its requests are free one window after the lease, its slots once the last reply is due.
 - Only free parts can be taken.
 - Requests are useless without slots, and slots without requests, so a process takes both or neither.
-  Otherwise two processes could wait for each other, each with what the other lacks.
+  Otherwise two processes could wait for each other, each holding what the other needs.
 
 A process whose limits differ from those of the first process gets no part while that one runs.
 """
@@ -100,7 +100,7 @@ class ShareRenewal(NamedTuple):
 
     part: SharePart
     more_in_s: float  # seconds until more of its part may be free; inf if it has its whole part
-    paused_s: float  # seconds in which nothing may be sent, whatever the part
+    paused_s: float  # seconds without sending anything, even with a part
     behind: LeaseHolder | None  # the process that must leave before this one gets a part
     kept_slots: int  # slots reserved for this process: its part, or its requests in flight if more
 
@@ -141,7 +141,7 @@ def joining(holder: str, who: LeaseHolder, account: ServerAccount) -> HeldShare:
 
 
 def not_before(time: float, account: ServerAccount) -> Division:
-    """Return an account with nothing free before a time, as the parts of other processes are unknown."""
+    """Return an account with nothing free before a time, because other processes' parts are unknown."""
     unknown = joining("", LeaseHolder(""), account)
     return Division((unknown._replace(given_up=_whole(account), given_up_until=time),))
 

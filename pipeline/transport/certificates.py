@@ -27,7 +27,7 @@ _AUTHORISATION = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """What matters about a client certificate."""
+    """The facts that matter about a client certificate."""
 
     subject: str
     not_before: datetime

@@ -46,7 +46,7 @@ class Client:
         """Check the address; no connection is opened yet.
 
         Args:
-            base_url: https, perhaps with a path, to which requests' paths are appended.
+            base_url: https, perhaps with a path; requests' paths are appended to it.
             context: From `tls.client_context`.
             in_flight_max: Maximum number of simultaneous connections and requests.
             tokens: Source of the Authorization header; None for mutual TLS.

@@ -1,7 +1,7 @@
 """One request and one response, in httpx's types: every exchange of this program goes through here.
 
-Whatever httpx transport is used, an exchange has one deadline, a size limit on the response, and one way to
-report failures. A single line here chooses the transport.
+With any httpx transport, an exchange has one deadline, a size limit on the response, and one way to report
+failures. A single line here chooses the transport.
 """
 
 import asyncio

@@ -54,9 +54,9 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     """Connections to one server, each kept for another request only after a complete response.
 
     A connection that receives bytes without an open request is closed, because they would be taken for the
-    next reply (aiohttp issue 13656); so is one with a refusal that lacks the request's id, as it may consist
-    of such bytes. Three extensions of requests are supported: `trace`, with one event (the request is about
-    to be sent), `FRESH_CONNECTION` and `REQUEST_ID`.
+    next reply (aiohttp issue 13656). So is one with a refusal that lacks the request's id: the refusal may
+    consist of such bytes. Three extensions of requests are supported: `trace`, with one event (the request is
+    about to be sent), `FRESH_CONNECTION` and `REQUEST_ID`.
     """
 
     def __init__(self, context: ssl.SSLContext, connections_max: int, proxy: Proxy | None = None) -> None:
@@ -133,7 +133,7 @@ class _Departure:
 
 
 _leaving: ContextVar[_Departure | None] = ContextVar("_leaving", default=None)
-"""The request that the present task is sending."""
+"""The request that the current task is sending."""
 
 
 class _Protocol(ResponseHandler):

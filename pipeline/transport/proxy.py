@@ -20,12 +20,12 @@ from pipeline.wording import Sentence
 _HEAD_BYTES_MAX = 16 * 1024
 OF_PROXY = Keys("proxy_url", "proxy_ca_file")
 _LATER = frozenset({408, 425, 429})
-"""Statuses below 500 with which a proxy asks for a retry."""
+"""Statuses below 500 that ask for a retry if a proxy sends them."""
 _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
 
 
 class ProxyAwayError(ConnectionError):
-    """The proxy cannot connect at present, and nothing was sent; a later attempt may succeed."""
+    """The proxy cannot connect now, and nothing was sent; a later attempt may succeed."""
 
     def __init__(self, reason: Sentence) -> None:
         """Take the reason, a sentence that names the proxy."""
@@ -146,7 +146,7 @@ class _Reply(asyncio.Protocol):
             self.head.set_result(self._read)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """Handle the end of the connection, whatever the reason."""
+        """Handle the end of the connection for any reason."""
         if not self.head.done():
             self.head.set_result(b"")
 

@@ -1,7 +1,7 @@
 """Limit the rate of requests: never more than agreed in any second, right from the start.
 
 Two rules are combined. The strict one looks back: a request is sent only if the window that ends with it
-contains no more than agreed. That is exact, whatever the timers do, and makes up for a late timer within the
+contains no more than agreed. That is exact even if timers are late, and makes up for a late timer within the
 window. On its own, it would send the requests of a whole second at once, so aiolimiter's leaky bucket spreads
 them.
 """
@@ -130,7 +130,7 @@ class Pace:
 
 
 def window_of(rate_per_s: float) -> float:
-    """Return the length in seconds of the window in which a request counts."""
+    """Return how long a request counts, in seconds: the length of its window."""
     return _promise(rate_per_s)[0] * _STRETCH
 
 

@@ -38,7 +38,7 @@ _BETWEEN = re.compile(r",(?!\s*[0-9]{1,2}[ -][A-Za-z])")
 REQUEST_ID = "request_id"
 """Extension with the correlation id that the reply should repeat."""
 REFUSALS = frozenset({400, 413, 415, 422})
-"""Statuses with which a server, or a gateway in front of it, rejects a question."""
+"""Statuses that reject a question, from a server or a gateway in front of it."""
 
 FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded", "held"]
 """How an exchange ended without a response.
@@ -50,7 +50,7 @@ that was not requested. held: sending stopped before its turn, so nothing was se
 
 
 class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks; its handling is no error
-    """An exchange that ended without a response. It contains nothing of the request."""
+    """An exchange that ended without a response. It contains no part of the request."""
 
     def __init__(self, kind: FailureKind, cause: OSError | None = None) -> None:
         super().__init__(kind)

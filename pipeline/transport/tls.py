@@ -55,7 +55,7 @@ Connect = Callable[
 
 
 class Keys(NamedTuple):
-    """What advice calls the settings of a server and of its authority: configuration keys, or options."""
+    """How advice names the settings of a server and of its authority: configuration keys, or options."""
 
     address: str = "base_url"
     authority: str = "ca_file"
@@ -159,7 +159,7 @@ def _in_order(certificate: Path) -> Iterator[Path]:
 
 
 def _has_old_cipher(key: Path | EnvironmentKey) -> bool:
-    """True if the key is encrypted with a cipher that OpenSSL has dropped, whatever the passphrase."""
+    """True if the key is encrypted with a cipher that OpenSSL has dropped; any passphrase will do."""
     pem = _bytes_of(key)
     _, _, body = pem.partition(b"BEGIN ENCRYPTED PRIVATE KEY-----")
     der = base64.b64decode(body.partition(b"-----END")[0])
@@ -168,7 +168,7 @@ def _has_old_cipher(key: Path | EnvironmentKey) -> bool:
 
 @contextmanager
 def _as_file(key: Path | EnvironmentKey) -> Iterator[Path]:
-    """Yield a path from which OpenSSL reads the key: a pipe, as it reads no keys from memory."""
+    """Yield a path for OpenSSL to read the key: a pipe, because it cannot read keys from memory."""
     if isinstance(key, Path):
         yield key
         return

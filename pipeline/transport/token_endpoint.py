@@ -25,7 +25,7 @@ _AGAIN_S = 0.5
 """How long to wait before retrying a refusal by what may be one of several servers, or a gateway."""
 _REFUSALS = frozenset({400, 401, 403})
 _LATER = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
-"""OAuth errors that are temporary, whatever the status."""
+"""OAuth errors that are temporary with any status."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 

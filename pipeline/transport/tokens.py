@@ -16,8 +16,8 @@ from schemas.token import TokenRequest, TokenResponse
 
 LIFE_ASSUMED_S = 300
 REFRESH_SHARE = 0.8
-"""The share of its life after which a token is replaced; a random tenth is added, so that not all clients
-do it at the same moment."""
+"""The share of its life that a token is used before it is replaced; a random tenth is added, so that not all
+clients do it at the same moment."""
 REFRESH_INTERVAL_MIN_S = 5
 FETCH_TRIES_MAX = 3
 FAILURE_KEPT_MIN_S = 1

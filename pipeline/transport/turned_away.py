@@ -28,7 +28,7 @@ _MEANINGS = {
 
 
 def turned_away(response: httpx.Response) -> PrecheckError:
-    """Return the error that ends a run in which every request gets this reply."""
+    """Return the error that ends a run if every request gets this reply."""
     status = response.status_code
     if status in _ADDRESS:
         return ConfigurationError(Sentence("transport.server_http_there", status=status))
@@ -61,5 +61,5 @@ def _beginning(response: httpx.Response) -> bytes:
 
 
 def client_invalid(status: int) -> CredentialsError:
-    """Return the error that ends a run in which every request is refused as CLIENT_INVALID."""
+    """Return the error that ends a run if every request is refused as CLIENT_INVALID."""
     return CredentialsError(Sentence("transport.client_invalid", status=status))

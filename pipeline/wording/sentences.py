@@ -134,7 +134,7 @@ SYSTEM_ERRORS = frozenset(
         *("enxio", "eperm", "erofs", "estale", "etimedout", "gaierror"),
     }
 )
-"""System errors with words in `system.po`, loaded early as no file may be readable after such an error."""
+"""System errors with words in `system.po`; loaded early: no file may be readable after such an error."""
 
 
 def _of_system(error: OSError) -> "Sentence | str":

@@ -24,7 +24,7 @@ class LedgerAddress(NamedTuple):
     port: int
     user: str | None  # None: chosen by libpq, from PGUSER or the name of the system's user
     database: str
-    options: Mapping[str, str]  # further parameters of libpq, including sslmode
+    options: Mapping[str, str]  # other parameters of libpq, including sslmode
 
     @property
     def place(self) -> str:

@@ -133,7 +133,7 @@ def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk],
 
 
 def end_round(db: psycopg.Connection, run: int, number: int, *, all_done: bool) -> bool:
-    """End a round in which no chunk is held; True if it ended. The next round asks the unfinished chunks."""
+    """End a round if no chunk is held; True if it ended. The next round asks the unfinished chunks."""
     with db.transaction():
         db.execute(_LOCK, (run,))
         db.execute(_END, {"run": run, "round": number, "all": all_done})

@@ -70,7 +70,7 @@ class RefusedLines(NamedTuple):
     lost: Collection[ChunkLease]
     """Leases that other processes have taken over, so their lines are refused."""
     spent: Collection[tuple[bytes, int]]
-    """Question and attempt of each intent for which the cap had no unit left."""
+    """Question and attempt of each intent that found no unit left in the cap."""
 
 
 class ForgottenLinesError(Exception):

@@ -94,7 +94,7 @@ class PostgresStore:
         self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """Return the plan on which hosts that share a run must agree."""
+        """Return the plan that all hosts of a shared run must agree on."""
         hashes, question_count = [], 0
         for part in parts:
             assert part.schema == CHECKS

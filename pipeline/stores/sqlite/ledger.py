@@ -1,13 +1,13 @@
 """The crash-safe record of one run: which questions may have been sent, and the replies.
 
-It makes sure that an answered check is never asked again, whatever kills the run. A request is sent only
-after its intent is on disk, and a check is done only after its answer is on disk. So it is known exactly
-which requests a crash leaves in doubt: intents with neither failure nor answer.
+It makes sure that an answered check is never asked again, however the run dies. A request is sent only after
+its intent is on disk, and a check is done only after its answer is on disk. So the ledger shows exactly which
+requests a crash leaves in doubt: intents with neither failure nor answer.
 
 The ledger is append-only, and contains no name or account from the payer: questions are stored as keyed
-hashes. Personal data in it come only from servers: matched names, and perhaps details of problems, from which
-the caller removes the request's data. Nothing else can be deleted (`pipeline.stores.sqlite.purge`), and the
-answers stay final. With a secret of the user they are encrypted (`pipeline.stores.encryption`).
+hashes. Personal data in it come only from servers: matched names, and perhaps details of problems, without
+the request's data, which the caller removes. Nothing else can be deleted (`pipeline.stores.sqlite.purge`),
+and the answers stay final. With a user's secret they are encrypted (`pipeline.stores.encryption`).
 
 It is a SQLite file on a *local* disk: the write-ahead log and both locks are unsafe on NFS and SMB shares.
 Only one connection of one process may use it at a time: SQLite before 3.51.3 can corrupt a write-ahead log
@@ -101,11 +101,11 @@ class SqliteLedger(OpenLedger):
         """Start or resume the ledger of a run; with `fresh`, delete the existing run first.
 
         The folder is created if missing, and locked before anything else. Without `secret`, matched names are
-        stored in clear. A resumed ledger must satisfy `proof`. `now` is UTC, ISO 8601 with Z.
+        stored in plain text. A resumed ledger must satisfy `proof`. `now` is UTC, ISO 8601 with Z.
 
         Raises:
             InputError: the lines fail the proof, or were changed.
-            ConfigurationError: the ledger was begun with another secret, or only one of the two has a secret;
+            ConfigurationError: the ledger was created with another secret, or only one of the two has one;
                 or the ledger is sealed with a signing key, and none is given.
             LockedError: another process works in this folder.
             UsageError: the folder holds a run of another input, profile or environment.

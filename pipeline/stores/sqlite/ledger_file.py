@@ -116,7 +116,7 @@ def opened_to_read(
                     pass  # closing merges the log
             stack.enter_context(locked(path.parent, now) if alone else shared(path.parent))
             _require_ours(path)
-            # No process writes while the lock is held, so SQLite needs no further files.
+            # No process writes while the lock is held, so SQLite needs no other files.
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             db = stack.enter_context(closing(sqlite3.connect(address, uri=True, isolation_level=None)))
             db.executescript("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")

@@ -31,7 +31,7 @@ class OpenLedger:
         path: its file.
         run: the identity of its run.
         created_at: when the first run in this folder began.
-        payee_key: the key with which this folder hashes payees and accounts.
+        payee_key: the key that this folder hashes payees and accounts with.
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:

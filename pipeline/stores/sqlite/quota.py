@@ -37,7 +37,7 @@ from pipeline.wording import Sentence
 EDGE_S = 30
 """A request reserved this long before a window may still arrive within it."""
 BUSY_MAX_S = 30
-"""How long to wait for other processes; each of them locks the file for only some milliseconds."""
+"""How long to wait for other processes; each of them locks the file for only a few milliseconds."""
 
 _DAY_MS = 86_400_000
 _EDGE_MS = EDGE_S * 1000
@@ -97,7 +97,7 @@ class SqliteQuota:
         """Open the shared count, creating its file and folder if missing.
 
         All processes and scopes of a user share the file, which is private (0600), as is its folder (0700). A
-        window is a UTC day, or any 24 hours, which is safe whatever day the server counts by.
+        window is a UTC day, or any 24 hours, which is safe for any day that the server counts by.
 
         Raises:
             OutputError: the file cannot be created, or the file there is not a count.

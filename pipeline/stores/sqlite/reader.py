@@ -51,14 +51,14 @@ class LedgerReader(OpenLedger):
     def answers_to(
         self, questions: Sequence[bytes], secret: SecretStr | None = None, *, with_names: bool = False
     ) -> dict[bytes, FinalAnswer]:
-        """Return final answers by question key, on request with the names that are left."""
+        """Return final answers by question key and, if requested, the names that are left."""
         read = NameEncryption.under(secret, self._run_key, self.path).read if with_names else _no_name
         known = self._index.known(questions, read)
         return {question: one.answer for question, one in known.items() if one.answer is not None}
 
     @property
     def purged_before(self) -> str | None:
-        """The time before which the names of answers were purged; None if no names were."""
+        """Names of answers from before this time were purged; None if no names were."""
         [time] = self._db.execute("SELECT max(answers_before) FROM purge").fetchone()
         return None if time is None else str(time)
 

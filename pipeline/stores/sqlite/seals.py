@@ -41,7 +41,7 @@ SEALED: Mapping[str, Sequence[str]] = {
 _ERASABLE: Mapping[str, Sequence[str]] = {"answer": ("matched_name", "name_salt")}
 """Table -> the columns that a purge empties."""
 _DIGESTED = [table for table in SEALED if table not in ("problem", "purge")]
-"""Tables that only runs add lines to, and from which no line is ever deleted."""
+"""Tables that only runs add lines to, and that never lose a line."""
 _FINISHES = "(SELECT count(*) FROM finish)"
 _SEAL_BYTE_COUNT = 32
 _SALT_BYTE_COUNT = 16
@@ -152,7 +152,7 @@ def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
 
 
 def _is_signed(db: sqlite3.Connection) -> bool:
-    """True if the ledger was begun with a signing key."""
+    """True if the ledger was created with a signing key."""
     return _count(db, "run", f"length(seal) > {_SEAL_BYTE_COUNT}") > 0
 
 
@@ -171,5 +171,5 @@ def damaged(path: Path, finding: Sentence | str) -> DiskError:
 
 
 def altered(path: Path, finding: Sentence | str) -> InputError:
-    """Return the error for a readable ledger with broken seals, changed by a person or a disk."""
+    """Return the error for a readable ledger with broken seals: a person or a disk changed it."""
     return InputError(Sentence("stores.ledger_altered", path=path, finding=finding), advice=_RESTORE)

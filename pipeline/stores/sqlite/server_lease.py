@@ -40,7 +40,7 @@ class ServerLock:
     async def take(self, waiting: Waiting) -> float | None:
         """Take the lock: exclusively if no other run has it, otherwise shared.
 
-        If exclusive, returns the seconds for which the last run's requests may still count, otherwise None.
+        If exclusive, returns how many seconds the last run's requests may still count; otherwise None.
 
         Raises:
             IncompleteError: a run that was stopped while starting still holds the lock after the wait.
@@ -83,7 +83,7 @@ def file_name(subject: str) -> str:
 
 
 def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
-    """Return the seconds for which the last request of the previous run may still count."""
+    """Return how many seconds the last request of the previous run may still count."""
     if not ending:
         return 0.0
     try:
