@@ -95,7 +95,9 @@ class AccountUse(OwnDocument):
 
     scope: Annotated[str, Field(description="The server and the client.")]
     api: ApiName
-    paused_s: Annotated[float, Field(description="How long nobody sends, as the server asked for a pause.")]
+    paused_s: Annotated[
+        float, Field(description="How long nothing is sent, because the server asked for it.")
+    ]
     shares: list[ShareStatus]
 
 

@@ -42,7 +42,7 @@ class Cue(StrEnum):
     BIC = "a BIC"
     SORT_CODE = "a sort code"
     SECONDARY = "a secondary reference"
-    LEI = "a LEI"
+    LEI = "an LEI"
     ORGANISATION = "an organisation"
     SCHEME = "a scheme"
     ISSUER = "an issuer"

@@ -1,4 +1,4 @@
-"""The whole way of a payment file, step by step. Read this module first.
+"""The whole path of a payment file, step by step. Read this module first.
 
     file -read-> Payments -validate-> Accepted -plan-> Checks -ask-> Answers -resolve-> Outcomes -write-> file
                               `--------> Rejects ---------------------------'              `-report-> Summary

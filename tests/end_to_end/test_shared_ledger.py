@@ -235,9 +235,9 @@ def test_a_folder_that_was_begun_without_the_shared_ledger_is_refused_under_it_a
     ]
 
     assert [end.status for end in ends] == [2, 2]
-    assert "alone: this folder holds a run that was begun without a shared ledger" in ends[0].err
+    assert "alone: this folder holds a run that was started without a shared ledger" in ends[0].err
     assert (
-        "shared: this folder holds a run that was begun with the shared ledger postgresql://" in ends[1].err
+        "shared: this folder holds a run that was started with the shared ledger postgresql://" in ends[1].err
     )
     assert all("--fresh" in end.err for end in ends)
     assert sandbox.call_count == before

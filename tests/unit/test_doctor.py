@@ -232,7 +232,7 @@ def test_modulus_tables_of_a_day_to_come_are_wrong(changed, healthy):
     for finding in diagnose("sandbox", config, now=datetime.now(UTC))[1:3]:
         assert finding.exit_code == 78
         assert str(finding.detail) == (
-            f"modulus_weights_date: {day} is in the future; give the date from which the tables are valid, "
+            f"modulus_weights_date: {day} is in the future; give the date when the tables become valid, "
             "or use the tables that are valid today"
         )
 

@@ -101,7 +101,7 @@ STOPPED = StoppedError(stopped_by(2), 130)
         (
             *(QuestionsLeft(2, 1, {}), {}, STOPPED),
             (
-                "Questions left: 1, as the run ended early: stopped by Ctrl-C; answers so far are kept: "
+                "Questions left: 1, because the run ended early: stopped by Ctrl-C; answers so far are kept: "
                 "run the same command again to continue Questions given up after 3 runs: 1; ask the provider "
                 "what is wrong with them, then run the same command with --retry-unanswered."
             ),

@@ -206,7 +206,7 @@ def test_a_run_that_nobody_goes_on_with_is_closed_unless_a_process_asks_it(call,
     words = ("close", str(run.id))
     at_work = call(ledger_desk.database, *words)
     assert at_work.status == 75
-    assert re.search(rf"run {run.id}: process \d+ on host asks its questions; stop it", at_work.said)
+    assert re.search(rf"run {run.id}: process \d+ on host is asking its questions; stop it", at_work.said)
     anyio.run(shared.give_back)
     closed = call(ledger_desk.database, *words)
     assert closed.status == 0
