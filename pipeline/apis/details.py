@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import httpx
 
 _WORD_CHARS_MIN = 2
-"""Minimum length of words of a name that are removed singly: a server may quote part of a name."""
+"""Minimum length of words that are removed from a name one by one: a server may quote part of it."""
 
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:

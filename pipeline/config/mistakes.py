@@ -1,4 +1,4 @@
-"""Explain mistakes in a configuration file: each of them once, with its place, value and remedy."""
+"""Explain mistakes in a configuration file: each once, with its place, value and remedy."""
 
 import datetime as dt
 import difflib

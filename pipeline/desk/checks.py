@@ -1,6 +1,6 @@
 """Run the check of a file in its own process: start, watch and stop it through files.
 
-The process holds `check.lock` until it ends, however it ends: if the desk can take the lock, no check is
+The process holds `check.lock` until it ends, even if it is killed: if the desk can take the lock, no check is
 running. Checks survive a killed desk, which finds them again when it restarts.
 """
 

@@ -17,7 +17,7 @@ from schemas.desk import AuditEntry, Deed, DeskFile, Release
 
 
 class Released(NamedTuple):
-    """An earlier release, which bars its payments from being released again."""
+    """An earlier release, which prevents its payments from being released again."""
 
     file_id: str
     name: str

@@ -70,7 +70,7 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
 async def made_here(
     context: Context, name: str, by: str, make: Callable[[Path], object]
 ) -> tuple[FileFolder, DeskFile]:
-    """Make a file for a person in a new folder; return the folder and the file's record, not yet written."""
+    """Make a file for a person in a new folder; return the folder, and the file's record to be written."""
     now = timestamp(context.clock())
     folder = context.home.new_folder(now, context.chance)
     path = folder.path / "input" / name

@@ -13,7 +13,7 @@ from pipeline.wording import Sentence, SurfaceKind, language, rendered, words
 BY_ITSELF = gettext_noop("the desk")
 """The actor of automatic deletions, as recorded."""
 CARRIED = gettext_noop("(carried over from the earlier file)")
-"""Ends the reason of a carried-over decision; in the evidence it stays English."""
+"""The end of the reason of a carried-over decision; in the evidence it stays English."""
 
 
 def recorded(text: str) -> str:

@@ -175,7 +175,7 @@ def outcomes_again(
 def reported_outcomes(
     message: Message, payments: Payments, reports: Sequence[ReceivedReport]
 ) -> tuple[Outcomes, tuple[Sentence, ...]]:
-    """Return what reports alone say of every payment, regardless of local rules, and notes on the reports."""
+    """Return what reports alone say about every payment, regardless of local rules; also notes on them."""
     api = pl.lit(ApiName.BANK_REPORT, API)
     checks = payments.select("row", "name", check="row", api=api)
     found = reported_answers(message, Checks(checks), payments["row"], reports)
@@ -212,7 +212,7 @@ def kept_reports(run: EndedRun, message: Message) -> list[ReceivedReport]:
 def decided_by_reports(
     message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
 ) -> tuple[ReportedAnswers, Resolved]:
-    """Return what reports say of the payments, and the outcomes that result."""
+    """Return what reports say about the payments, and the resulting outcomes."""
     checks, assignments = planned
     rows = checks.join(assignments, on="check", maintain_order="left")["row"]
     found = reported_answers(message, checks, rows, reports)
@@ -293,7 +293,7 @@ def _name() -> pl.Expr:
 
 
 def _levels(report: ReceivedReport, number: int) -> pl.DataFrame:
-    """Return what a report says of the message and its batches, with its counts of statuses."""
+    """Return what a report says about the message and its batches, with its counts of statuses."""
     levels = report.content.levels.with_columns(pl.col("id", "status", "count", "sum").str.strip_chars())
     created = [_utc(time) for time in levels["created"]]
     return levels.with_columns(pl.Series("created", created, pl.String), report=pl.lit(number, pl.UInt32))

@@ -58,7 +58,7 @@ class HelpGiven(NamedTuple):
 
 
 def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> HelpGiven:
-    """Ask questions of every run, as far as they can be claimed, until none is left or a stop is requested.
+    """Ask the questions of every run that it can claim, until none is left or a stop is requested.
 
     Raises:
         OutputError: the work folder cannot be read.

@@ -101,5 +101,5 @@ def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextMana
 def join(
     store: SharedStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
 ) -> StoredRun:
-    """Join the run of a file, as `SharedStore.join`; `questions` are each part's `Checks` by number."""
+    """Join the run of a file, like `SharedStore.join`; `questions` are each part's `Checks` by number."""
     return store.join(identity, store.plan_of(questions), new_id=uuid4(), run_id=run_id)

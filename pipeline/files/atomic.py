@@ -47,7 +47,7 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
 
 @contextmanager
 def write_folder_atomically(path: Path) -> Iterator[Path]:
-    """Write the files of a folder, which gets its name when the block ends; else as `write_atomically`."""
+    """Write the files of a folder, which gets its name when the block ends; else like `write_atomically`."""
     part = partial_name(path)
     try:
         delete(part)

@@ -63,7 +63,7 @@ class RunInput(Protocol):
         """Return the changes that the earlier run found when it was compared with runs before it."""
 
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
-        """Validate the input and find its questions; return why a user must allow them first, if so."""
+        """Validate the input and find its questions; if a user must allow them first, return why."""
 
     def questions(self, surface: Surface) -> "RunQuestions":
         """Return the questions to ask, and notify of calls that will probably be wasted."""

@@ -22,7 +22,7 @@ from schemas.columns import Column, ColumnsRead, NameInParts
 def columns_of(
     file: Path, given: ReadAs, config: Path | None = None
 ) -> tuple[ColumnsRead, InputError | None]:
-    """Read a file; return what is known of its columns, and an error if it cannot be read as payments.
+    """Read a file; return what is known about its columns, and an error if it cannot be read as payments.
 
     Raises:
         ConfigurationError: the configuration cannot be read.

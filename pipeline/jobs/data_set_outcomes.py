@@ -88,7 +88,7 @@ def _digest(rows: pl.DataFrame) -> str:
 
 
 class KnownSet(NamedTuple):
-    """What is known of a data set after its questions have been asked."""
+    """What is known about a data set after its questions have been asked."""
 
     planned: PlannedSet
     answered: Answered

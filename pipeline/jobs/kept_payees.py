@@ -53,7 +53,7 @@ class KnownRun(NamedTuple):
     origin: RunOrigin
 
 
-# What is known of a run.
+# What is known about a run.
 
 
 class KeptRun(NamedTuple):

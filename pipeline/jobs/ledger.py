@@ -26,7 +26,7 @@ class LedgerJob(NamedTuple):
     config: ConfigurationFile | Path | None
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
-    role: str | None = None  # the role to connect as; None means that of the profile
+    role: str | None = None  # the role to connect as; None means the profile's
 
 
 class NamedLedger(NamedTuple):

@@ -47,7 +47,7 @@ class PurgeJob:
     """The user's name; None if unknown, as in a container."""
     reason: str | None = None
     sign_with: Path | None = None
-    """The private key that signs the manifest; None means that of the run's profile, if any."""
+    """The private key that signs the manifest; None means the profile's, if any."""
     dry_run: bool = False
 
 
@@ -171,7 +171,7 @@ def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:
 
 
 def _holding_names(folder: Path) -> list[Path]:
-    """List the files with names, as `files_with_names`; for a data set also the folder of outcome files."""
+    """List the files with names, like `files_with_names`; for a data set also the folder of outcome files."""
     return [*files_with_names(folder), folder / OUTCOMES]
 
 

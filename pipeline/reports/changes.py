@@ -175,7 +175,7 @@ class ChangeSection(NamedTuple):
 
 
 def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) -> Iterator[ChangeSection]:
-    """Yield first what the bank's report changed, as it is newest, then what changed since earlier runs."""
+    """Yield what the bank's report changed first: it is newest; then what changed since earlier runs."""
     of_bank, others = list[Change](), list[Change]()
     for change in changes:
         (of_bank if change.code is WarningCode.BANK_DIFFERS else others).append(change)

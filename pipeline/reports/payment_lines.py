@@ -18,7 +18,7 @@ ID_CHARS_MAX = 35
 AMOUNT_CHARS_MAX = 20
 """Maximum length of an amount that stays on one line: hundreds of billions with three decimals."""
 
-# Never in texts, as `groups.shown` removes control characters.
+# Never in texts: `groups.shown` removes control characters.
 _BETWEEN, _MARK, _MARK_END = "\0", "\1", "\2"
 _WORD_END = re.compile("[_/.:-]")
 _AFTER_A_SIGN = re.compile("(?<=[_/.:])")

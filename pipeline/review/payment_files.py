@@ -99,7 +99,7 @@ def payments_in(
     path: Path,
     write: Write,
 ) -> PaymentFile:
-    """As `write_payments`, into an open file; the path only provides the name."""
+    """Like `write_payments`, but into an open file; the path only provides the name."""
     with packed_like(run.summary.input, file, name=path.name) as unpacked:
         payments = write(unpacked, path.name)
     file.seek(0)

@@ -41,7 +41,7 @@ _TYPES: Mapping[tuple[str, ...], AccountType] = {
 }
 """The words of a cell -> the account type."""
 _PRODUCTS = _phrases(_WORDS["product"])
-"""Account products, which do not show who holds the account: the profile's default applies."""
+"""Account products: they do not show who holds the account, so the profile's default applies."""
 _ACCOUNTS = _phrases(_WORDS["account"])
 _LEGEND = re.compile(r"\b([0-9A-Za-z]{1,2})\s*[=:]\s*([A-Za-z]+)")
 

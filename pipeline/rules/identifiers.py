@@ -133,7 +133,7 @@ def iban_faults(ibans: pl.Series) -> pl.Series:
 
 
 def _iban_faults(ibans: pl.Series) -> pl.Series:
-    # A country's structure covers length and characters, which are checked singly only if it does not fit.
+    # A structure covers length and characters, which are checked separately only if it does not fit.
     structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
     is_structured = ibans.str.contains(f"^(?:{structure})$")
     is_checked = _check_digits_fit(ibans.str.slice(4) + ibans.str.slice(0, 4), ibans.str.slice(2, 2))

@@ -103,7 +103,7 @@ def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
 
 
 def _distinct_checks(tables: ModulusTables) -> list[tuple[WeightedSum, ...]]:
-    """Return the distinct checks of all ranges, as many ranges share their arithmetic."""
+    """Return the distinct checks of all ranges, because many ranges share their arithmetic."""
     return list(dict.fromkeys(found.checks for found in tables.ranges))
 
 

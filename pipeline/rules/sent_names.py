@@ -14,7 +14,7 @@ def is_name_as_sent(sent: str, reported: str) -> bool:
     """True if a bank's spelling may be the name that was sent.
 
     Case, accents, punctuation, spelled-out umlauts and a cut end are ignored. A name in letters that no table
-    here rewrites cannot be compared with a Latin one, and counts as the same.
+    here rewrites cannot be compared with a Latin one, so it counts as the same.
 
     >>> is_name_as_sent("Jürgen Müller & Co.", "JUERGEN MUELLER + CO")
     True

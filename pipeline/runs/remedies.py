@@ -1,4 +1,4 @@
-"""How to restore a file of a run without asking a bank; changed files are never deleted."""
+"""Explain how to restore a file of a run without asking a bank; changed files are never deleted."""
 
 import shlex
 from collections.abc import Mapping

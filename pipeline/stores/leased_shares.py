@@ -176,7 +176,7 @@ class LeasedShare:
         try:
             renewal = await self._renew(ShareWish(self._kept(), pause_s=pause_s))
         except BaseException:
-            self._pause_s = max(self._pause_s, pause_s)  # other processes may not know of the pause
+            self._pause_s = max(self._pause_s, pause_s)  # other processes may not know about the pause
             raise
         self._part, self._until = renewal.part, began + LEASE_S
         self._kept_slots = renewal.kept_slots

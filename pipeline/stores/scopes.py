@@ -1,4 +1,4 @@
-"""The scope of limits: a client at a server, however the server's address is spelt.
+"""The scope of limits: a client at a server, in any spelling of the server's address.
 
 A host has many spellings: capital letters, a dot at the end, port 443 given or not, longer and shorter forms
 of an IP address. They lead to the same server, which counts our requests together, so we do too. Only

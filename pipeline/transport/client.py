@@ -86,7 +86,7 @@ class Client:
         return None if self._tokens is None else await self._tokens.current()
 
     async def renew(self, rejected: Token) -> Token:
-        """Return the token to use after a 401 for `rejected`; one fetch, however many callers ask.
+        """Return the token to use after a 401 for `rejected`; any number of callers cause one fetch.
 
         Raises:
             CredentialsError: the refused token was itself just renewed: no token will help.

@@ -73,7 +73,7 @@ class Pace:
         self._resized = asyncio.Event()
 
     def end(self) -> None:
-        """Let nothing more be sent: wake all waiting tasks together."""
+        """Stop all sending: wake all waiting tasks together."""
         self._is_over = True
         self._resized.set()
 
@@ -82,7 +82,7 @@ class Pace:
         return await self._slot(waits_for_a_rate=True)
 
     async def slot_unless_ended(self) -> bool:
-        """Wait until one more request may be sent; False, without a slot, if the rate has expired by then."""
+        """Wait until one more request may be sent; False, without a slot, if the rate expires first."""
         return await self._slot(waits_for_a_rate=False)
 
     async def _slot(self, *, waits_for_a_rate: bool) -> bool:

@@ -25,7 +25,7 @@ class Engine(Protocol):
 
 
 Count = Callable[[SetStep, int, int], object]
-"""Reports progress: (step, done count, total count), as `RunObserver.count`."""
+"""Reports progress: (step, done count, total count), like `RunObserver.count`."""
 
 
 def count_nothing(step: SetStep, done_count: int, all_count: int) -> None:

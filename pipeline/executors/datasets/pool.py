@@ -22,7 +22,7 @@ _IN_EACH = {
 
 
 class PoolEngine:
-    """Worker processes that start with the first task, and end with this process, however it ends."""
+    """Worker processes that start with the first task, and end with this process even if it is killed."""
 
     def __init__(self, executor: ProcessPoolExecutor) -> None:
         self._executor = executor

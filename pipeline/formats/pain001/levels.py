@@ -38,7 +38,7 @@ _SEALS = ("signature", "sgntr", "digest", "hash")
 
 
 class StatedControls(NamedTuple):
-    """A text of a level and its position."""
+    """A text that a level states, and its position in the file."""
 
     text: str
     start: int

@@ -7,7 +7,7 @@ others are expected to be refused: a run without any answer ends, and a run with
 later run. Any other refused question has no answer in this run and does not delay the others. A status about
 the content of a request is more often a filter's: once this run has an answer, it takes a hundred in a row.
 
-A question that was refused in an earlier run too is no evidence about the others.
+A question that was also refused in an earlier run says nothing about the others.
 """
 
 from collections import Counter, deque
@@ -15,10 +15,10 @@ from collections import Counter, deque
 from pipeline.errors import PrecheckError
 
 ALIKE_MAX = 5
-"""After this many equal refusals of questions sent singly, no other is sent."""
+"""After this many equal refusals of questions sent one at a time, no other is sent."""
 TURNED_AWAY_IN_A_ROW_MAX = 20
-"""After this many refusals without an answer between them, questions are sent singly; after as many more
-refusals of any kind, no other is sent.
+"""After this many refusals without an answer between them, questions are sent one at a time; after as many
+more refusals of any kind, no other is sent.
 """
 ABOUT_WHAT_IT_SAYS = frozenset({"HTTP_400", "HTTP_413", "HTTP_415", "HTTP_422"})
 """Codes of a gateway that rejects a request's content before the server sees it."""
@@ -50,7 +50,7 @@ class Admission:
         self._alike.clear()
 
     def doubted(self, code: str, error: PrecheckError) -> PrecheckError | None:
-        """Record a refusal meant for another request; the question is asked again. Return as `is_over`."""
+        """Record a refusal meant for another request; the question is asked again. Returns like `is_over`."""
         self._in_a_row += 1
         self._last, self._last_code = error, code
         return self.is_over
@@ -61,11 +61,11 @@ class Admission:
         Args:
             code: the code of the refusal.
             error: the end of the run if all questions are refused like this.
-            alone: true if the question was sent singly.
+            alone: true if the question was sent alone.
             again: true if it refused the same question in an earlier run.
 
         Returns:
-            True if the others must be sent singly from now on.
+            True if the others must be sent one at a time from now on.
         """
         self._turned_away[code] += 1
         self._last, self._last_code = error, code

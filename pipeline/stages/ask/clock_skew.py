@@ -1,9 +1,9 @@
 """Compare our clock, which stamps requests, with the server's, which stamps responses.
 
-With a wrong clock, requests look old or early, and the daily cap is counted by a different day from the
-server's. Source: API reference, "Request headers" and "Response headers". It does not describe how a server
-refuses a stamp: TIMESTAMP_INVALID is the European scheme's code, and 400 FORMAT_ERROR the reference's for all
-failed validation.
+With a wrong clock, requests look old or early, and our day for the daily cap is not the server's. Source: API
+reference, "Request headers" and "Response headers". It does not describe how a server refuses a stamp:
+TIMESTAMP_INVALID is the European scheme's code, and 400 FORMAT_ERROR the reference's for all failed
+validation.
 """
 
 import re
@@ -116,7 +116,7 @@ def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationEr
 
 
 def refuses_our_time(response: httpx.Response) -> bool:
-    """True if a 400 complains of the time of the request, so that every row would get it."""
+    """True if a 400 complains about the time of the request, so that every row would get it."""
     if response.status_code != 400:
         return False
     try:

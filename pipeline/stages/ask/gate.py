@@ -246,7 +246,7 @@ class RequestGate:
         return False if streak is None else self._server.was_outage(streak)
 
     async def note_reply(self, check: Check, response: httpx.Response) -> None:
-        """Pause for as long as the server requests, waiting requests too; too long a pause ends the run."""
+        """Pause for as long as the server asks, even waiting requests; too long a pause ends the run."""
         ticket = self._tickets[check.check]
         quota, now = self._channel.quota, self._world.now()
         wished_s = retry.pause_s(response.headers, now=now)

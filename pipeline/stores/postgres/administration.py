@@ -91,7 +91,7 @@ class PostgresCare:
 
 
 def _require_owner(db: psycopg.Connection, place: str) -> None:
-    """Refuse a role that can neither create a ledger here nor owns the existing one."""
+    """Refuse a role that neither can create a ledger here nor owns the existing one."""
     row = db.execute(_WHO).fetchone()
     assert row is not None
     role, name, owner_of_database, may_create, owner, may_use = row

@@ -130,7 +130,7 @@ class LineWriter:
         )
 
     def _write_and_spend(self, db: psycopg.Connection, caps: DailyCaps, lines: WrittenLines) -> RefusedLines:
-        """As `write`, taking a unit for each intent."""
+        """Like `write`, but take a unit for each intent."""
         leases = _numbered(lines.intents)
         held = db.cursor(binary=True).execute(_HELD, [*_chunks(leases), self._run])
         lost = _lost(leases, [leases[ChunkLease(*row)] for row in held])

@@ -70,8 +70,8 @@ class _SentRequest(NamedTuple):
 class PostgresRun:
     """A run in a shared ledger, as one process uses it; a `SharedRun`.
 
-    Methods that use the database raise IncompleteError or ConfigurationError, as `Database.run`; methods that
-    read lines raise DiskError if one is corrupt.
+    Methods that use the database raise IncompleteError or ConfigurationError, like `Database.run`; methods
+    that read lines raise DiskError if one is corrupt.
 
     Made by `PostgresStore.shared_run`; the caller closes it. A separate thread renews its leases, so they
     survive a busy event loop.
@@ -308,7 +308,7 @@ class PostgresRun:
             raise LeaseLostError from None
 
     def _lease_of_attempt(self, question: bytes, attempt: int) -> ChunkLease:
-        """As `lease_of`, but at the time of the request, as the chunk may have been released since."""
+        """Like `lease_of`, but at the time of the request: the chunk may have been released since."""
         sent = self._in_flight.get((question, attempt))
         return self.lease_of(question) if sent is None else sent.lease
 

@@ -1,4 +1,4 @@
-"""Copy the requests of a shared run into a folder's ledger, each of them once.
+"""Copy the requests of a shared run into a folder's ledger, each once.
 
 Existing requests are indexed in memory, for this connection, as in `question_index`.
 """

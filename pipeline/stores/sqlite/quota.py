@@ -2,7 +2,7 @@
 
 A unit is one request, including repeats. It is taken before the request is sent and never returned: a crash,
 or a pause at the last moment, can waste a unit, but no unit is used twice. The count survives kills and power
-loss, and processes never exceed the cap, however many they are.
+loss, and processes never exceed the cap, no matter how many.
 
 The server's day is not known exactly: its clock differs from ours, and it may count a request just after
 midnight that was reserved just before. So units of the last `EDGE_S` seconds before a window count in that
