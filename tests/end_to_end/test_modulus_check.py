@@ -57,7 +57,7 @@ def test_accounts_that_fail_cost_no_call(desk, sandbox, file, checking):
 
 def test_accounts_that_are_not_covered_are_told(desk, file, checking):
     run = desk("run", file, *checking(LAST_DIGIT))
-    assert "1 UK account is on a sort code that the modulus tables do not cover." in run.out
+    assert "1 UK account has a sort code that the modulus tables do not cover." in run.out
 
 
 def test_plan_counts_the_accounts_that_fail(desk, file, checking):

@@ -108,8 +108,8 @@ def test_a_file_that_is_no_pain_001_is_refused_before_anything_is_sent(desk, san
     assert refused.status == 2
     [said] = refused.sentences
     assert said == (
-        "precheck: --pain002 answers a pain.001, and payments.csv is not one; give a pain.001, or leave it "
-        "out"
+        "precheck: --pain002 answers a pain.001, and payments.csv is not one; give a pain.001, or leave the "
+        "option out"
     )
     assert not (desk.folder / "payments.precheck").exists()
 

@@ -129,7 +129,7 @@ def test_names_in_a_ledger_under_a_key_are_compared_once_the_key_is_there(desk, 
     without, with_key = desk("verify", folder), desk("verify", folder, "--config", config)
 
     assert (without.status, with_key.status) == (0, 0)
-    assert "not compared, as encrypted: 1 matched names; --config gives their key" in without.out
+    assert "not compared, because encrypted: 1 matched names; --config gives their key" in without.out
     assert "not compared" not in with_key.out
     make_fit(folder, lambda text: text.replace("Avery Thornwood,cop", "Mallory Thornwood,cop"))
     assert desk("verify", folder).status == 0
@@ -142,7 +142,7 @@ def test_purged_names_are_not_missed(desk, folder, file):
     finished = desk("verify", folder, "--input", file)
 
     assert finished.status == 0
-    assert "not compared, as purged from the ledger: 1" in finished.out
+    assert "not compared, because purged from the ledger: 1" in finished.out
 
 
 @pytest.mark.nightly

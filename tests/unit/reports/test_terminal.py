@@ -49,7 +49,7 @@ def test_each_kind_of_warning_has_a_line_and_counts_its_rows(summary_of, shown):
 
 @pytest.mark.parametrize(
     ("count", "said"),
-    [(1, "1 UK account is on a sort code"), (1200, "1,200 UK accounts are on sort codes")],
+    [(1, "1 UK account has a sort code"), (1200, "1,200 UK accounts have sort codes")],
 )
 def test_accounts_that_the_modulus_tables_do_not_cover_are_counted(summary_of, shown, count, said):
     used = {"valid_from": "2030-01-01", "weights_sha256": "0", "substitutions_sha256": "0", "is_old": False}
