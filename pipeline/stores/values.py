@@ -229,7 +229,7 @@ class LeaseHolder(NamedTuple):
 
     @property
     def waited_for(self) -> Sentence:
-        """The sentence that announces that this process is waiting for that run.
+        """A sentence to say that this process is waiting for that run.
 
         >>> str(LeaseHolder("cop.example:443", 42, "2030-01-02T03:04:05Z").waited_for)
         'waiting for process 42, which has been asking cop.example:443 since 2030-01-02 03:04:05 UTC'
@@ -241,7 +241,7 @@ class LeaseHolder(NamedTuple):
 
     @property
     def waited_for_in_vain(self) -> Sentence:
-        """The sentence that announces that waiting for that run timed out."""
+        """A sentence to say that waiting for that run timed out."""
         if self.since is None:
             return Sentence("stores.been_asking_this", holder=self.name, server=self.server)
         since = Moment(self.since)

@@ -22,7 +22,7 @@ REFRESH_INTERVAL_MIN_S = 5
 FETCH_TRIES_MAX = 3
 FAILURE_KEPT_MIN_S = 1
 FAILURE_KEPT_MAX_S = 30
-"""If the endpoint requests a longer pause, trying ends, and a later run asks again."""
+"""If the endpoint requests a longer pause, this run stops trying, and a later run asks again."""
 
 Fetch = Callable[[TokenRequest], Awaitable[TokenResponse]]
 

@@ -90,7 +90,7 @@ def test_without_its_key_a_ledger_is_refused_and_left_as_it_is(path, open_ledger
 def test_a_ledger_begun_in_clear_takes_no_key_later(open_ledger):
     with open_ledger(None) as ledger:
         settle(ledger)
-    with pytest.raises(ConfigurationError, match="begun without a ledger key"):
+    with pytest.raises(ConfigurationError, match="started without a ledger key"):
         open_ledger()
 
 

@@ -29,7 +29,7 @@ TITLE = Sentence("formats.title_pain001")
 KNOWN_BY = Sentence("formats.known_pain001")
 SUFFIXES = (".xml",)
 MEMORY_PER_BYTE = 4
-"""For the file in the child process and the resulting frames; a split holds the file twice."""
+"""Covers the file in the child process and the resulting frames; a split holds the file twice."""
 OPTIONS: tuple[str, ...] = ()
 """Reading options: none, because the file declares its encoding."""
 

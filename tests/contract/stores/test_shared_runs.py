@@ -440,7 +440,7 @@ def test_a_run_is_joined_only_by_who_asks_the_same_questions(ledger_desk):
     assert joined(store, plan=store.plan_of([checks_of(3)])).id == run.id
     newer = IDENTITY._replace(tool_version="0.2.0")
     for other in ([checks_of(2)], [checks_of(3).reverse()], [checks_of(3), checks_of(0)]):
-        with pytest.raises(ConfigurationError, match=r"begun by version 0\.1\.0, .* than version 0\.2\.0;"):
+        with pytest.raises(ConfigurationError, match=r"started by version 0\.1\.0, .* than version 0\.2\.0;"):
             joined(store, identity=newer, plan=store.plan_of(other))
 
 
