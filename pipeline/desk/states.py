@@ -111,7 +111,7 @@ class Step(NamedTuple):
     by: Collection[Role]
     of: Collection[State]
     to: State | None  # None: unchanged
-    of_corrections: Collection[Role] = ()  # further roles, if the file is a correction
+    of_corrections: Collection[Role] = ()  # more roles, if the file is a correction
 
 
 _UPLOADER, _REVIEWER, _APPROVER = (Role.UPLOADER,), (Role.REVIEWER,), (Role.APPROVER,)

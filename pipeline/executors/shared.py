@@ -87,7 +87,7 @@ class RoundAsker:
     wait_max_s: float = inf  # how long to wait for a share of a server
     has_answered: Collection[ApiName] = ()  # APIs that have already answered a question of this run
     caps: Caps = field(default_factory=dict)  # daily caps of the servers that were asked
-    round_number: int | None = None  # the round in which this process took part
+    round_number: int | None = None  # the round that this process took part in
     is_used_up: bool = False  # True if it has taken as many questions as it may
 
     async def ask(self, round_number: int) -> None:

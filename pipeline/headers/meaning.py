@@ -194,7 +194,7 @@ class _GrammarLine(NamedTuple):
     what: str | None
     rule: str
     needs: tuple[frozenset[Cue], ...]  # at least one cue from each set
-    beside: frozenset[Cue]  # further cues that are allowed
+    beside: frozenset[Cue]  # other cues that are allowed
     qualifiers: frozenset[Cue]
     rank: Rank | None
     explicit: int

@@ -94,7 +94,7 @@ GRAMMAR = [
     for line in _FILE["grammar"]["lines"].splitlines()
     if "|" in line and not line.startswith("#")
 ]
-"""What, rule, groups of cues, further cues and options of each line."""
+"""What, rule, groups of cues, other cues and options of each line."""
 PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]
 """Headers of single products and their meanings."""
 TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = (

@@ -70,7 +70,7 @@ _ACCOUNTS = ("account_number", "iban", "account")
 
 
 class RowContext(NamedTuple):
-    """All rows of a run as frames, and further facts, for the history of a row."""
+    """All rows of a run as frames, and other facts, for the history of a row."""
 
     file: str
     environment: Environment

@@ -208,7 +208,7 @@ def warning_lines(warnings: Iterable[WarningRow], positions: RowPositions | None
     """Return each distinct warning with its rows and their positions, up to a limit."""
     rows: dict[str, list[int]] = {}
     for warning in warnings:
-        # Other languages show the sentence of the code, as details about the row are English.
+        # Other languages show the sentence of the code, because details about the row are English.
         text = warning.message if language() == ENGLISH else say(f"warned.{warning.code}")
         rows.setdefault(text, []).append(warning.row)
     return [

@@ -81,7 +81,7 @@ def _both_gateways(role: Environment, url: str, files: CertificateFiles) -> dict
 def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
     """The section of an API that identifies clients by tokens."""
     return {
-        "server": Environment.SANDBOX.value,  # whatever the role, answers are simulated
+        "server": Environment.SANDBOX.value,  # answers are simulated in every role
         "base_url": f"{url}/{role.value}",
         "token_url": f"{url}{TOKEN_PATH}",
         "client_id": CLIENT_IDS[role],
@@ -95,7 +95,7 @@ def _standard(role: Environment, url: str, files: CertificateFiles) -> Section:
     """The configuration section of the API that uses client certificates."""
     return {
         "api": "standard",
-        "server": Environment.SANDBOX.value,  # whatever the role, answers are simulated
+        "server": Environment.SANDBOX.value,  # answers are simulated in every role
         "base_url": f"{url}/{role.value}",
         "client_certificate": files.client.name,
         "client_key": files.client_key.name,

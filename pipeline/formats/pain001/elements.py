@@ -1,9 +1,9 @@
 """The elements of a pain.001 that are read, as a tree for the parser to follow.
 
 Names are local: real files have a dozen namespaces, or none. Elements outside the tree are skipped, with
-their content. A payment or a batch in them is refused, as it would go unchecked; in supplementary data it is
-counted. Source: the schemas pain.001.001.02 to .12, and public examples of the dialects of German, Swiss and
-other banks.
+their content. A payment or a batch in them is refused, because it would go unchecked; in supplementary data
+it is counted. Source: the schemas pain.001.001.02 to .12, and public examples of the dialects of German,
+Swiss and other banks.
 """
 
 from enum import IntEnum
@@ -65,7 +65,7 @@ TEXTS = (
 )
 """The columns of a payment, as in the file. `twice` is a repeated element that must be unique."""
 _OTHERS = ("other_id", "other_scheme", "other_issuer")
-"""Columns of one further identification, used while reading; a payee may have many."""
+"""Columns of one more identification, used while reading; a payee may have many."""
 INDEX = {column: index for index, column in enumerate((*TEXTS, *_OTHERS))}
 REPEATABLE = frozenset(
     INDEX[column] for column in ("remittance", "creditor_reference", "address_lines", "town", "country")

@@ -201,7 +201,7 @@ def _currency(attributes: Sequence[str]) -> str | None:
 
 
 def _identify(payment: list[str | None]) -> None:
-    """Record a further identification of the payee: an LEI, or the first with a scheme that VoP accepts."""
+    """Record another identification of the payee: an LEI, or the first with a scheme that VoP accepts."""
     found, scheme, issuer = payment[_OTHER_ID], payment[_OTHER_SCHEME], payment[_OTHER_ISSUER]
     payment[_OTHER_ID] = payment[_OTHER_SCHEME] = payment[_OTHER_ISSUER] = None
     if scheme == "LEI" and payment[_LEI] is None:
