@@ -95,9 +95,7 @@ class AccountUse(OwnDocument):
 
     scope: Annotated[str, Field(description="The server and the client.")]
     api: ApiName
-    paused_s: Annotated[
-        float, Field(description="How long nothing is sent, because the server asked for it.")
-    ]
+    paused_s: Annotated[float, Field(description="How long nothing is sent, as the server requested.")]
     shares: list[ShareStatus]
 
 
