@@ -120,7 +120,7 @@ def _interrupt_behind(end: BaseException) -> int | None:
 
 
 def _error_of(end: BaseException) -> PrecheckError:
-    """Return the error to report for an exception; raise exits, such as --help's, again."""
+    """Return the error to report for an exception; re-raise exits, such as that of --help."""
     if is_mistake(end):
         return _unexpected(end)
     if isinstance(end, OSError):
@@ -133,7 +133,7 @@ def _error_of(end: BaseException) -> PrecheckError:
 
 
 def about_one_file(end: BaseException, name: str) -> PrecheckError:
-    """Return the error to report for an exception about one of several files; raise others again."""
+    """Return the error to report for an exception about one of several files; re-raise others."""
     if (stopped := _interrupt_behind(end)) is not None:
         raise KeyboardInterrupt(stopped)
     if not isinstance(end, CONCERN_ONE_FILE) and not is_mistake(end):

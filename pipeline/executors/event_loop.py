@@ -107,7 +107,7 @@ def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def _end(failure: BaseException) -> PrecheckError:
-    """Return an error that ends the run but still leaves an outcome file; raise all others again."""
+    """Return an error that ends the run but still leaves an outcome file; re-raise all others."""
     if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
         raise failure from None
     return failure

@@ -50,7 +50,7 @@ class Compression(StrEnum):
 
 
 class UnpackedFile(NamedTuple):
-    """A compressed file, unpacked."""
+    """The contents of a compressed file."""
 
     data: bytes
     compression: Compression

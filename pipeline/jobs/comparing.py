@@ -101,7 +101,7 @@ class ComparedRun(NamedTuple):
 
 
 def rows_of(accepted: Accepted, original: Original) -> Compared:
-    """Return a file's payments that can be asked about, as one piece."""
+    """Return a file's payments that can be checked, as one piece."""
     rows = ComparedRows(payees_of(accepted, payee_ids(original)), accepted.select("row", "name"))
     return lambda: iter([rows])
 

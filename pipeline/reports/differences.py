@@ -187,7 +187,7 @@ def _differing_letters(pair: _Pair, same_letters: _SameLetters) -> tuple[list[_S
 
 
 def _same_letters(ours: _Letters, theirs: _Letters) -> Sequence[Match]:
-    """Return the stretches that two words share, left to right; the last is empty, at their ends."""
+    """Return the stretches that two words share, left to right; the last, at their ends, is empty."""
     return SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
 
 

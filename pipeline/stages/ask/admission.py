@@ -45,7 +45,7 @@ class Admission:
         self.let_in()
 
     def let_in(self) -> None:
-        """Record a processed question with any result."""
+        """Record a processed question, answered or not."""
         self._in_a_row = 0
         self._alike.clear()
 

@@ -103,7 +103,7 @@ def _name_of(path: Path, found: UnpackedFile) -> PurePath:
 
 
 def _refuse_no_file(path: Path) -> None:
-    """Refuse a folder, pipe or device with any suffix; a missing file is found later."""
+    """Refuse a folder, pipe or device, regardless of its suffix; a missing file is found later."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
