@@ -88,7 +88,7 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
 def header_line(
     cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, position: str
 ) -> tuple[str, ...]:
-    """Return the headers; a blank one is named by its position.
+    """Return the headers; blank and repeated ones are named by their positions.
 
     Args:
         cells: Cells of the likely header line.
@@ -98,7 +98,7 @@ def header_line(
         position: The line, for messages.
 
     Raises:
-        InputError: there are no headers, too many, or repeated ones.
+        InputError: there are no headers, or too many.
         ColumnsError: the headers look like a payment.
     """
     if len(cells) > COLUMNS_MAX:
@@ -109,8 +109,10 @@ def header_line(
         raise _without_headers(lines, position)
     if not cells:
         raise InputError(Sentence("headers.no_header_line", where=where))
+    named = [header if header.strip() else f"column_{number}" for number, header in enumerate(cells, start=1)]
     headers = tuple(
-        header if header.strip() else f"column_{number}" for number, header in enumerate(cells, start=1)
+        f"{header} (column {number})" if named.count(header) > 1 else header
+        for number, header in enumerate(named, start=1)
     )
     refuse_repeats(headers, where=where)
     return headers

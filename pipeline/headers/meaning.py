@@ -183,7 +183,15 @@ _SUBJECTS = _FIRMS | {Cue.PERSON}
 _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
 """Words that may accompany any other word and show the owner."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
-_SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY, Cue.PARENT)
+_SUBJECTS_IN_ORDER = (
+    Cue.PERSON,
+    Cue.SUPPLIER,
+    Cue.CUSTOMER,
+    Cue.PARTY,
+    Cue.PARENT,
+    Cue.RELATIVE,
+    Cue.EMPLOYER,
+)
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
 _NOTHING = frozenset({Cue.FILLER, Cue.AND})
 
@@ -246,6 +254,7 @@ _CONDITIONS: Mapping[str, Callable[[Words], bool]] = {
     "free": _is_free,
     "with_side": lambda words: _side(words.cues) is not Side.UNSAID,
     "without_side": lambda words: _side(words.cues) is Side.UNSAID,
+    "with_currency": lambda words: words.currency is not None,
     "numbered": lambda words: words.number > 1,
     "ours_or_numbered": lambda words: _side(words.cues) is Side.OURS or words.number > 1,
     "for_payee": lambda words: bool(words.cues & (_PAYEE | {Cue.MESSAGE})),

@@ -104,11 +104,13 @@ def found(cells: ColumnCells) -> NameColumns:
         if header not in codes
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
-    of_parents = [header for header in parts if meant[header].subject is Cue.PARENT]
+    of_parents = [header for header in parts if meant[header].subject in (Cue.PARENT, Cue.RELATIVE)]
     parts = [header for header in parts if header not in of_parents]
     parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)]
+    whole = _with_parts(whole, parts, cells)
+    has_employer = any(meant[header].subject is Cue.EMPLOYER for header in of(COMPANY))
     return NameColumns(
-        whole=_with_parts(whole, parts, cells),
+        whole=whole,
         companies=[
             Candidate((header,), Rank.COMPANY, meant[header])
             for header in of(COMPANY)
@@ -120,7 +122,8 @@ def found(cells: ColumnCells) -> NameColumns:
         has_person=any(
             meant[header].subject is Cue.PERSON and meant[header].what != PARENT for header in usable
         )
-        or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers),
+        or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers)
+        or (has_employer and any(name.rank in (Rank.PLAIN, Rank.PART) for name in whole)),
     )
 
 

@@ -61,6 +61,10 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
             rule_of("of a party other than the account holder"),
         ),
         (partial(without_codes, seen=seen), rule_of("logins or codes of people named in another column")),
+        (
+            partial(_without_firms, party=party, accounts=accounts),
+            rule_of("of a party other than the account holder"),
+        ),
     ):
         left = left_of(names, cells)
         why_not |= {header: why for name in names if name not in left for header in name.headers}
@@ -71,12 +75,16 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     names.sort(key=lambda name: name.rank)
     if names and names[0].rank is Rank.PLAIN:
         _refuse_other_parts(names, cells)
-    if names and names[0].meant.subject is Cue.PARTY and not _is_of(names[0], party):
+    if names and names[0].meant.subject in (Cue.PARTY, Cue.CUSTOMER) and not _is_of(names[0], party):
         _refuse_plain_name(names, cells)
     chosen = _of_the_first_rank(names, cells)
     if chosen and _answers_in_some_rows(chosen[0]) and _is_empty_in_a_row(chosen, cells):
         chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
+    seen = seen._replace(
+        companies=_without_firms(seen.companies, cells, party=party, accounts=accounts, beside=chosen)
+    )
     chosen = _with_company(chosen, seen, cells, is_stated=bool(chosen) and _is_said(chosen[0], party))
+    chosen = chosen or [name for name in seen.parents[:1] if name.meant.subject is Cue.RELATIVE]
     if not chosen:
         return unread_names.payee_in_other_words(cells) or _empty(cells)
     _refuse_banks(chosen, cells)
@@ -142,7 +150,7 @@ def _or_parents(
     names: list[Candidate], _cells: ColumnCells, *, seen: NameColumns, party: str | None
 ) -> list[Candidate]:
     """Keep only the parents if the account is theirs: a plain name is then a child's."""
-    if party != Cue.PARENT.value:
+    if party not in (Cue.PARENT.value, Cue.RELATIVE.value):
         return names
     return [*seen.parents, *(name for name in names if name.rank in (Rank.HOLDER, Rank.PAYEE))]
 
@@ -214,6 +222,26 @@ def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> l
     return [name for name in names if name.rank is not Rank.HOLDER or not name.meant.plain]
 
 
+def _without_firms(
+    names: list[Candidate],
+    cells: ColumnCells,
+    *,
+    party: str | None,
+    accounts: Sequence[str],
+    beside: Sequence[Candidate] = (),
+) -> list[Candidate]:
+    """Drop agencies, clients and companies whose people have accounts of their own: those are paid."""
+    if party is not None:
+        return names
+    people = [name for name in beside or names if name.rank in (Rank.PLAIN, Rank.PART)]
+    return [
+        name
+        for name in names
+        if (name.meant.subject not in (Cue.PARTY, Cue.CUSTOMER) and name.rank is not Rank.COMPANY)
+        or not any(unread_names.is_firm_of(name.headers, one.headers, accounts, cells) for one in people)
+    ]
+
+
 def _answers_in_some_rows(name: Candidate) -> bool:
     """True if rows where this name is empty use the next rank."""
     return name.rank is Rank.HOLDER or name.is_instead
@@ -266,7 +294,8 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
 
 def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
     """Refuse a plain name that is neither the agency's nor the tenant's: it may be the payee's."""
-    for other in (name for name in names if name.rank in (Rank.PLAIN, Rank.PART)):
+    ranks = (Rank.PLAIN, Rank.PART) if names[0].meant.subject is Cue.PARTY else (Rank.PART,)
+    for other in (name for name in names if name.rank in ranks):
         is_party = other.rank is Rank.PART or are_parties(other.headers[0], cells)
         if (
             is_party
@@ -289,11 +318,12 @@ def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> b
 
 
 def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: ColumnCells) -> None:
-    """Refuse a pupil's parent, who may own the account; an employee's parent is an emergency contact."""
+    """Refuse a pupil's parent, who may own the account; others' parents are contacts or identify them."""
     if found.has_person or any(name.rank is Rank.HOLDER for name in names):
         return
     for parent in found.parents:
-        for name in names:
+        is_relative = parent.meant.subject is Cue.RELATIVE
+        for name in (name for name in names if not is_relative or name.meant.subject is Cue.PARTY):
             if cells.differ(parent.headers, name.headers):
                 raise either("name", [name.headers, parent.headers], cells, what=THE_PAYEE)
 

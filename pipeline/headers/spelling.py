@@ -48,6 +48,8 @@ _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
 _NUMBERING = re.compile(r"^\s*[A-Za-z][.)]\s")
 _PHRASE_WORDS_MAX = 5
 _PIECE_LENGTH_MIN = 3
+_ABBREVIATION_LENGTH_MIN = 4
+_PARTS = {Cue.GIVEN, Cue.MIDDLE, Cue.FAMILY, Cue.INITIALS}
 _COMPOUND_LENGTH_MAX = 100
 _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
@@ -140,7 +142,8 @@ def is_ours(header: str) -> bool:
 
 def words_of(header: str) -> Words | None:
     """Return the words of a header; None if one is unknown."""
-    header = _NUMBERING.sub("", header)
+    if tuple(tokens_of(header)[:2]) not in _lexicon():  # `F. Name` has no numbering
+        header = _NUMBERING.sub("", header)
     outside = _looked_up(tokens_of(_BRACKETS.sub(" ", header)))
     if outside is None:
         return None
@@ -201,7 +204,7 @@ def _pieces(tokens: Sequence[str]) -> Iterator[tuple[Sequence[str], list[Found] 
                 break
         else:
             length = 1
-            yield tokens[index : index + 1], _segmented(tokens[index])
+            yield tokens[index : index + 1], _segmented(tokens[index]) or _abbreviated(tokens[index])
         index += length
 
 
@@ -225,6 +228,15 @@ def _without_ending(token: str) -> Cue | None:
         if is_long and (cue := _lexicon().get((stem,))) is not None:
             return cue
     return None
+
+
+@cache
+def _abbreviated(token: str) -> list[Found] | None:
+    """Return the part of a name that only the words of this part begin with, such as `Nachn` or `Prén`."""
+    is_long = len(token) >= _ABBREVIATION_LENGTH_MIN
+    words = ((words[0], cue) for words, cue in _lexicon().items() if is_long and len(words) == 1)
+    cues = {cue for word, cue in words if word.startswith(token)}
+    return list[Found](cues) if len(cues) == 1 and cues <= _PARTS else None
 
 
 def _segmented(text: str) -> list[Found] | None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells, comparable
-from pipeline.headers.choice import THE_PAYEE, ColumnChoice, either, pair
+from pipeline.headers.choice import PART_OF_THE_NAME, THE_PAYEE, ColumnChoice, either, pair
 from pipeline.headers.codes import may_be_codes
 from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, PARENT, Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns
@@ -32,6 +32,7 @@ _LIKE_A_PARTY = (
 )
 """At least two words, capitalised except for particles and legal forms, unlike a payment text."""
 _MOSTLY = 0.75
+_ONE_WORD = r"^\p{Lu}\p{Ll}+(?:-\p{Lu}\p{Ll}+)?$"
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _ACCOUNTS, _OF_BANK = ("iban", "account_number"), ("sort_code", "bic")
 SHARED_WORD = "the headers of the name and the account share a word"
@@ -61,8 +62,22 @@ def refuse(
     _refuse_owner(chosen, accounts, cells, seen)
     _refuse_empty(chosen, cells)
     if not is_bound or chosen[0].rank is not Rank.HOLDER:
-        _refuse_unknown_name(chosen, cells, is_bound=is_bound)
+        _refuse_unknown_name(chosen, accounts, cells, is_bound=is_bound)
+    _refuse_part(chosen, cells)
     _refuse_owner_of_repeated(chosen, accounts, cells)
+
+
+def is_firm_of(
+    firm: Sequence[str], people: Sequence[str], accounts: Sequence[str], cells: ColumnCells
+) -> bool:
+    """True if a value of one column has several accounts, and each account one of these people."""
+    rows = [comparable(cells.joined(headers)) for headers in (firm, people, accounts)]
+    whose = pl.DataFrame(dict(zip(("firm", "name", "account"), rows, strict=True))).unique()
+    return (
+        not any(row.has_nulls() for row in rows)
+        and whose.height == whose["name"].n_unique() == whose["account"].n_unique()
+        and 1 < whose["firm"].n_unique() < whose.height
+    )
 
 
 def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool) -> list[ColumnChoice]:
@@ -226,7 +241,18 @@ def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
             raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE, pairs=name_pairs)
 
 
-def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_bound: bool) -> None:
+def _refuse_part(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
+    """Refuse names of one word beside an unknown header with such words: both may be parts of one name."""
+    [first, *_] = chosen
+    if len(first.headers) == 1 and cells.are(first.headers[0], _ONE_WORD) and cells.varies(first.headers):
+        for header in filter(is_of_unknown, cells.headers):
+            if cells.are(header, _ONE_WORD) and cells.varies([header]):
+                raise either("name", [first.headers, (header,)], cells, what=PART_OF_THE_NAME)
+
+
+def _refuse_unknown_name(
+    chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells, *, is_bound: bool
+) -> None:
     """Refuse a name that no header links to the account, if names under an unknown header may be the payees'.
 
     An employee's name is not linked (`Employee` next to `Issuing authority`); a holder's or payee's name is.
@@ -244,7 +270,8 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_
         other = Candidate((header,), Rank.PLAIN, meaning(header))
         for name in chosen:
             is_other_form = name.rank is Rank.HOLDER and cells.share_words(name.headers, other.headers)
-            if cells.differ(name.headers, [header]) and not is_other_form:
+            is_firm = bool(accounts) and is_firm_of([header], name.headers, accounts, cells)
+            if cells.differ(name.headers, [header]) and not is_other_form and not is_firm:
                 raise either("name", [name.headers, (header,)], cells, what=THE_PAYEE)
 
 

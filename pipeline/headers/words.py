@@ -25,6 +25,8 @@ class Cue(StrEnum):
     COMPANY = "a company"
     OTHER_PERSON = "a person who is not paid"
     PARENT = "a parent"
+    RELATIVE = "a relative who identifies the payee"
+    EMPLOYER = "an employer"
     PERSON = "the person a list is about"
     SUPPLIER = "the supplier a list is about"
     CUSTOMER = "the customer a list is about"
