@@ -20,7 +20,7 @@ from pipeline.headers.meaning import (
     is_column_of,
     meaning,
 )
-from pipeline.headers.spelling import fold
+from pipeline.headers.spelling import fold, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
 
@@ -45,6 +45,8 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
         for header in cells.headers
         if (meant := _by_look(meaning(header), header, cells)).what in _FIELDS
     }
+    if "sort_code" in _whats(candidates) and "account_number" not in _whats(candidates):
+        candidates |= {header: _NUMBER for header in cells.headers if _is_number(header, cells)}
     theirs = {header: meant for header, meant in candidates.items() if meant.side is not Side.OURS}
     theirs = _without_bare(theirs, cells)
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
@@ -65,6 +67,16 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     _refuse_unread_accounts(choices, cells)
     _refuse_same_account(_sources(choices), cells)
     return choices
+
+
+_NUMBER = HeaderMeaning("account_number", "the header says account")
+
+
+def _is_number(header: str, cells: ColumnCells) -> bool:
+    """True if `Number` next to a sort code has account numbers."""
+    words = words_of(header)
+    is_bare = words is not None and {Cue.NUMBER} <= words.cues <= {Cue.NUMBER, Cue.FILLER}
+    return is_bare and cells.are(header, _EIGHT_DIGITS, without=PUNCTUATION)
 
 
 def _are_in_books(

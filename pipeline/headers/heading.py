@@ -230,8 +230,10 @@ def refuse_accounts_above(
     Raises:
         InputError: a line contains an account that is not labelled as your own.
     """
-    for cells, number in zip(lines, numbers, strict=True):
-        if holds_account(" ".join(cells)) and not _is_of_ours(cells):
+    for above, cells, number in zip(((), *lines), lines, numbers, strict=False):
+        # The label of your own account may stand above it, as in a line of headers for the payer.
+        under = [f"{label}: {cell}" for label, cell in zip(above, cells, strict=False) if holds_account(cell)]
+        if holds_account(" ".join(cells)) and not (_is_of_ours(cells) or _is_of_ours(under)):
             raise InputError(
                 Sentence("headers.account_above_header", where=where, unit=unit, number=number, header=header)
             )

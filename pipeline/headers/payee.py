@@ -51,7 +51,8 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     """
     seen = found(cells)
     party = _party_of(accounts)
-    names, why_not = list(seen.whole), dict.fromkeys(seen.codes, rule_of("no name in its cells"))
+    names = [_beside_sort_code(name, cells) for name in seen.whole]
+    why_not = dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
         (partial(_or_parents, seen=seen, party=party), rule_of("of a party other than the account holder")),
         (partial(_without_payer, party=party), _OURS),
@@ -134,6 +135,16 @@ def _is_said(name: Candidate, party: str | None) -> bool:
 
 
 # The owner of the account.
+
+
+def _beside_sort_code(name: Candidate, cells: ColumnCells) -> Candidate:
+    """Take `Account name` for a bank account's if a sort code and an account number follow it."""
+    [header, *_] = name.headers
+    place = cells.headers.index(header)
+    following = {meaning(one).what for one in cells.headers[place + 1 : place + 3]}
+    of_bank = following == {"sort_code", "account_number"}
+    is_of_bank = name.rank is Rank.HOLDER and name.meant.plain and of_bank and are_parties(header, cells)
+    return name._replace(meant=name.meant._replace(plain=False)) if is_of_bank else name
 
 
 def _party_of(accounts: Sequence[str]) -> str | None:

@@ -10,7 +10,8 @@ from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.guesses import are_amounts
 from pipeline.headers.meaning import CHOICE, IN_HUNDREDTHS, Side, meaning
-from pipeline.headers.spelling import fold
+from pipeline.headers.spelling import fold, known_and_unknown, tokens_of
+from pipeline.headers.words import CURRENCIES
 from pipeline.rules.account_types import account_type_in, tells_no_holder
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS
@@ -45,6 +46,9 @@ def _candidates(field: str, cells: ColumnCells) -> list[str]:
     there = [
         header for header in cells.headers if meaning(header).what == field and _fits(field, header, cells)
     ]
+    if field == "amount" and not there:
+        priced = [header for header in cells.headers if _has_price(header, cells)]
+        there = priced if len(priced) == 1 else []
     if field == "currency":
         there = [*there, *_chosen_currency(cells)]
     # Our own reference still counts; our account type, bank or amount is not the payee's.
@@ -73,6 +77,13 @@ def _fits(field: str, header: str, cells: ColumnCells) -> bool:
     # `To pay` may be yes or no.
     look = {"currency": _CURRENCY, "amount": "[0-9]"}.get(field, "")
     return bool(sample.str.contains(look).any())
+
+
+def _has_price(header: str, cells: ColumnCells) -> bool:
+    """True if unknown words and a currency or amount head amounts, as `Session fee (EUR)` does."""
+    known, _ = known_and_unknown(header)
+    is_priced = meaning(known).what == "amount" or not CURRENCIES.keys().isdisjoint(tokens_of(header))
+    return meaning(header).what is None and is_priced and are_amounts(cells.sample(header).to_list())
 
 
 def _is_account_type(word: str) -> bool:
