@@ -43,11 +43,7 @@ class ColumnsError(InputError):
     """
 
     def __init__(
-        self,
-        reason: Sentence,
-        readings: tuple[ColumnReading, ...] = (),
-        *,
-        advice: Sequence[Sentence] = (),
+        self, reason: Sentence, readings: tuple[ColumnReading, ...] = (), *, advice: Sequence[Sentence] = ()
     ) -> None:
         super().__init__(reason, advice=advice)
         self.readings = readings

@@ -128,10 +128,7 @@ def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsEr
     return ColumnsError(
         Sentence("headers.looks_like_payment", at=position),
         readings_by_look(looks, cells),
-        advice=(
-            Sentence("headers.add_first_line"),
-            Sentence("headers.say_by_places", pairs=pairs),
-        ),
+        advice=(Sentence("headers.add_first_line"), Sentence("headers.say_by_places", pairs=pairs)),
     )
 
 

@@ -178,20 +178,15 @@ def is_column_of(cue: Cue, header: str) -> bool:
 
 # The grammar: the first line that fits the cues of a header gives its meaning.
 
-_FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY})
+_FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY, Cue.AGENCY})
 _SUBJECTS = _FIRMS | {Cue.PERSON}
 _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
 """Words that may accompany any other word and show the owner."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
-_SUBJECTS_IN_ORDER = (
-    Cue.PERSON,
-    Cue.SUPPLIER,
-    Cue.CUSTOMER,
-    Cue.PARTY,
-    Cue.PARENT,
-    Cue.RELATIVE,
-    Cue.EMPLOYER,
-)
+_SUBJECTS_IN_ORDER = [
+    *(Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY, Cue.AGENCY),
+    *(Cue.PARENT, Cue.RELATIVE, Cue.EMPLOYER),
+]
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
 _NOTHING = frozenset({Cue.FILLER, Cue.AND})
 
@@ -299,7 +294,7 @@ def _meaning(words: Words) -> HeaderMeaning:
         plain,
         line.explicit,
         words.currency if line.what == "amount" else None,
-        bool(words.cues & {Cue.NAME, Cue.HOLDER, Cue.GIVEN}),
+        bool(words.cues & {Cue.NAME, Cue.HOLDER, Cue.GIVEN, Cue.FAMILY}),
     )
 
 

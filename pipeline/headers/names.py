@@ -24,7 +24,7 @@ from pipeline.headers.meaning import (
     meaning,
 )
 from pipeline.headers.parties import party_of
-from pipeline.headers.spelling import fold, tokens_of
+from pipeline.headers.spelling import fold, tokens_of, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ColumnPair, Sentence
 
@@ -42,6 +42,7 @@ _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
 """Beginnings of a substitute payee's header."""
 _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dacă αν".split())  # noqa: SIM905, RUF001
 """First words of a condition in the header of a mostly empty column: `Payee (if not the pupil)`."""
+_OR = frozenset("/ or oder ou of o lub nebo eller sau või ili ali vagy".split())  # noqa: SIM905
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 
@@ -107,15 +108,20 @@ def found(cells: ColumnCells) -> NameColumns:
     of_parents = [header for header in parts if meant[header].subject in (Cue.PARENT, Cue.RELATIVE)]
     parts = [header for header in parts if header not in of_parents]
     parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)]
+    companies = [
+        Candidate((header,), Rank.COMPANY, meant[header])
+        for header in of(COMPANY)
+        if not _holds_codes(header, cells, says_name=False)
+    ]
+    kinds = {meant[header].what for header in parts}
+    if GIVEN in kinds and FAMILY not in kinds:  # the family name may be in `Name/Company`
+        whole += [name._replace(rank=Rank.PLAIN) for name in companies if _is_either(name.headers[0])]
     whole = _with_parts(whole, parts, cells)
+    read = {header for name in whole for header in name.headers}
     has_employer = any(meant[header].subject is Cue.EMPLOYER for header in of(COMPANY))
     return NameColumns(
         whole=whole,
-        companies=[
-            Candidate((header,), Rank.COMPANY, meant[header])
-            for header in of(COMPANY)
-            if not _holds_codes(header, cells, says_name=False)
-        ],
+        companies=[name for name in companies if read.isdisjoint(name.headers)],
         parents=_joined(parents, of_parents, cells),
         codes=codes,
         seconds=of(SECOND),
@@ -125,6 +131,13 @@ def found(cells: ColumnCells) -> NameColumns:
         or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers)
         or (has_employer and any(name.rank in (Rank.PLAIN, Rank.PART) for name in whole)),
     )
+
+
+def _is_either(header: str) -> bool:
+    """True if a header is for names of people or companies, such as `Nom ou raison sociale`."""
+    words = words_of(header)
+    is_family = words is not None and Cue.FAMILY in words.cues
+    return is_family or (meaning(header).says_name and bool({*header, *tokens_of(header)} & _OR))
 
 
 def _holds_codes(header: str, cells: ColumnCells, *, says_name: bool) -> bool:
@@ -174,11 +187,7 @@ def _joined(
         for other in () if is_named else headers[1:]:
             if cells.differ([headers[0]], [other]):
                 raise either(
-                    "name",
-                    [(headers[0],), (other,)],
-                    cells,
-                    what=PART_OF_THE_NAME,
-                    pairs=[_PARTS_TOGETHER],
+                    "name", [(headers[0],), (other,)], cells, what=PART_OF_THE_NAME, pairs=[_PARTS_TOGETHER]
                 )
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
     given, family = first[GIVEN] or first[INITIALS], first[FAMILY]

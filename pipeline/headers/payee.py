@@ -23,9 +23,7 @@ from pipeline.headers.choice import (
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
-from pipeline.headers.parties import (
-    party_of,
-)
+from pipeline.headers.parties import party_of
 from pipeline.headers.unread_names import are_parties
 from pipeline.headers.words import Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
@@ -62,10 +60,6 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
             rule_of("of a party other than the account holder"),
         ),
         (partial(without_codes, seen=seen), rule_of("logins or codes of people named in another column")),
-        (
-            partial(_without_firms, party=party, accounts=accounts),
-            rule_of("of a party other than the account holder"),
-        ),
     ):
         left = left_of(names, cells)
         why_not |= {header: why for name in names if name not in left for header in name.headers}
@@ -76,16 +70,18 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     names.sort(key=lambda name: name.rank)
     if names and names[0].rank is Rank.PLAIN:
         _refuse_other_parts(names, cells)
-    if names and names[0].meant.subject in (Cue.PARTY, Cue.CUSTOMER) and not _is_of(names[0], party):
+    if (
+        names
+        and names[0].meant.subject in (Cue.PARTY, Cue.AGENCY, Cue.CUSTOMER)
+        and not _is_of(names[0], party)
+    ):
         _refuse_plain_name(names, cells)
     chosen = _of_the_first_rank(names, cells)
     if chosen and _answers_in_some_rows(chosen[0]) and _is_empty_in_a_row(chosen, cells):
         chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
-    seen = seen._replace(
-        companies=_without_firms(seen.companies, cells, party=party, accounts=accounts, beside=chosen)
-    )
     chosen = _with_company(chosen, seen, cells, is_stated=bool(chosen) and _is_said(chosen[0], party))
-    chosen = chosen or [name for name in seen.parents[:1] if name.meant.subject is Cue.RELATIVE]
+    if sum(are_parties(header, cells) for header in cells.headers) == 1:
+        chosen = chosen or [name for name in seen.parents if name.meant.subject is Cue.RELATIVE]
     if not chosen:
         return unread_names.payee_in_other_words(cells) or _empty(cells)
     _refuse_banks(chosen, cells)
@@ -169,13 +165,14 @@ def _or_parents(
 def _of_party(
     names: list[Candidate], cells: ColumnCells, *, party: str | None, accounts: Sequence[str]
 ) -> list[Candidate]:
-    """Drop the names of parties other than the account's owner.
+    """Drop the names of parties other than the account's owner, and agencies of people named in parts.
 
     Raises:
         ColumnsRefused: all names are other parties', or the payee's role names another party in a row.
     """
     if party is None:
-        return names
+        is_of_people = any(name.rank is Rank.PART for name in names)
+        return [name for name in names if not (is_of_people and name.meant.subject is Cue.AGENCY)]
     left = [name for name in names if party_of(name.headers[0]) in (None, party)]
     if names and not left:
         account = next(header for header in accounts if party_of(header) == party)
@@ -233,26 +230,6 @@ def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> l
     return [name for name in names if name.rank is not Rank.HOLDER or not name.meant.plain]
 
 
-def _without_firms(
-    names: list[Candidate],
-    cells: ColumnCells,
-    *,
-    party: str | None,
-    accounts: Sequence[str],
-    beside: Sequence[Candidate] = (),
-) -> list[Candidate]:
-    """Drop agencies, clients and companies whose people have accounts of their own: those are paid."""
-    if party is not None:
-        return names
-    people = [name for name in beside or names if name.rank in (Rank.PLAIN, Rank.PART)]
-    return [
-        name
-        for name in names
-        if (name.meant.subject not in (Cue.PARTY, Cue.CUSTOMER) and name.rank is not Rank.COMPANY)
-        or not any(unread_names.is_firm_of(name.headers, one.headers, accounts, cells) for one in people)
-    ]
-
-
 def _answers_in_some_rows(name: Candidate) -> bool:
     """True if rows where this name is empty use the next rank."""
     return name.rank is Rank.HOLDER or name.is_instead
@@ -305,7 +282,7 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
 
 def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
     """Refuse a plain name that is neither the agency's nor the tenant's: it may be the payee's."""
-    ranks = (Rank.PLAIN, Rank.PART) if names[0].meant.subject is Cue.PARTY else (Rank.PART,)
+    ranks = (Rank.PART,) if names[0].meant.subject is Cue.CUSTOMER else (Rank.PLAIN, Rank.PART)
     for other in (name for name in names if name.rank in ranks):
         is_party = other.rank is Rank.PART or are_parties(other.headers[0], cells)
         if (

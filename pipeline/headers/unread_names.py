@@ -15,12 +15,7 @@ from pipeline.headers.choice import PART_OF_THE_NAME, THE_PAYEE, ColumnChoice, e
 from pipeline.headers.codes import may_be_codes
 from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, PARENT, Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns
-from pipeline.headers.parties import (
-    is_of_unknown,
-    names_unknown_party,
-    names_unknown_payee,
-    without_name,
-)
+from pipeline.headers.parties import is_of_unknown, names_unknown_party, names_unknown_payee, without_name
 from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown
 from pipeline.headers.words import Cue
 
@@ -62,22 +57,9 @@ def refuse(
     _refuse_owner(chosen, accounts, cells, seen)
     _refuse_empty(chosen, cells)
     if not is_bound or chosen[0].rank is not Rank.HOLDER:
-        _refuse_unknown_name(chosen, accounts, cells, is_bound=is_bound)
+        _refuse_unknown_name(chosen, cells, is_bound=is_bound)
     _refuse_part(chosen, cells)
     _refuse_owner_of_repeated(chosen, accounts, cells)
-
-
-def is_firm_of(
-    firm: Sequence[str], people: Sequence[str], accounts: Sequence[str], cells: ColumnCells
-) -> bool:
-    """True if a value of one column has several accounts, and each account one of these people."""
-    rows = [comparable(cells.joined(headers)) for headers in (firm, people, accounts)]
-    whose = pl.DataFrame(dict(zip(("firm", "name", "account"), rows, strict=True))).unique()
-    return (
-        not any(row.has_nulls() for row in rows)
-        and whose.height == whose["name"].n_unique() == whose["account"].n_unique()
-        and 1 < whose["firm"].n_unique() < whose.height
-    )
 
 
 def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool) -> list[ColumnChoice]:
@@ -250,9 +232,7 @@ def _refuse_part(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
                 raise either("name", [first.headers, (header,)], cells, what=PART_OF_THE_NAME)
 
 
-def _refuse_unknown_name(
-    chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells, *, is_bound: bool
-) -> None:
+def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_bound: bool) -> None:
     """Refuse a name that no header links to the account, if names under an unknown header may be the payees'.
 
     An employee's name is not linked (`Employee` next to `Issuing authority`); a holder's or payee's name is.
@@ -270,8 +250,7 @@ def _refuse_unknown_name(
         other = Candidate((header,), Rank.PLAIN, meaning(header))
         for name in chosen:
             is_other_form = name.rank is Rank.HOLDER and cells.share_words(name.headers, other.headers)
-            is_firm = bool(accounts) and is_firm_of([header], name.headers, accounts, cells)
-            if cells.differ(name.headers, [header]) and not is_other_form and not is_firm:
+            if cells.differ(name.headers, [header]) and not is_other_form:
                 raise either("name", [name.headers, (header,)], cells, what=THE_PAYEE)
 
 

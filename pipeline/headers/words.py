@@ -25,6 +25,7 @@ class Cue(StrEnum):
     COMPANY = "a company"
     OTHER_PERSON = "a person who is not paid"
     PARENT = "a parent"
+    AGENCY = "an agency that engages the person"
     RELATIVE = "a relative who identifies the payee"
     EMPLOYER = "an employer"
     PERSON = "the person a list is about"
