@@ -92,12 +92,11 @@ def read_columns(
         decided: `decision` of an earlier reading of these columns, to repeat.
 
     Raises:
-        ColumnsError: a header is repeated, two columns that could be the payee or the account differ, the
+        ColumnsError: two columns that could be the payee or the account differ, the
         mapping names an unknown field or header, the account or payee has no column, or the file holds no
         payments to others.
     """
     headers = cells.columns
-    refuse_repeats(headers, where=where)
     seen = ColumnCells(cells)
     try:
         mapped = _mapped(mapping if decided is None else decided, headers)
@@ -126,23 +125,6 @@ def read_columns(
         notes.append(Sentence("headers.in_hundredths", column=quoted(in_hundredths)))
     sources = {field: choice.sources for field, choice in found.items()}
     return Columns(readings, sources, currency, tuple(notes), in_hundredths is not None)
-
-
-def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
-    """Refuse a header line that repeats a header.
-
-    Raises:
-        InputError: a header is repeated; the message gives its positions, never its text.
-    """
-    first_at: dict[str, int] = {}
-    for position, header in enumerate(headers, start=1):
-        if header in first_at:
-            raise InputError(
-                Sentence(
-                    "headers.columns_same_header", where=where, first_at=first_at[header], position=position
-                )
-            )
-        first_at[header] = position
 
 
 def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[str]:

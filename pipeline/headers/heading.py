@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.headers.account_patterns import holds_account
-from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised, refuse_repeats
+from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
 from pipeline.headers.meaning import Side, meaning
 from pipeline.headers.not_payments import names_debits
@@ -114,8 +114,8 @@ def header_line(
         f"{header} (column {number})" if named.count(header) > 1 else header
         for number, header in enumerate(named, start=1)
     )
-    refuse_repeats(headers, where=where)
-    return headers
+    is_clear = len(set(headers)) == len(headers)
+    return headers if is_clear else tuple(f"column_{number}" for number in range(1, len(headers) + 1))
 
 
 def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsError:

@@ -282,7 +282,8 @@ def _meaning(words: Words) -> HeaderMeaning:
     if line is None or line.what is None:
         return UNKNOWN
     plain, side = line.plain(words), _side(words.cues)
-    if side is Side.UNSAID and _is_the_holders(line, words.cues):
+    if side is Side.UNSAID and Cue.HOLDER in words.cues and line.what != "name":
+        # Something of the account holder's, other than a whole name, is the payee's.
         side = Side.PAYEE
     return HeaderMeaning(
         line.what,
@@ -302,11 +303,6 @@ def _side(cues: frozenset[Cue]) -> Side:
     if Cue.OURS in cues:
         return Side.OURS
     return Side.PAYEE if cues & _PAYEE else Side.UNSAID
-
-
-def _is_the_holders(line: _GrammarLine, cues: frozenset[Cue]) -> bool:
-    """True if something of the account holder's, other than a whole name, is the payee's."""
-    return Cue.HOLDER in cues and line.what != "name"
 
 
 _HEADER_LENGTH_MAX = 200

@@ -100,7 +100,7 @@ def found(cells: ColumnCells) -> NameColumns:
         if meant[header].rule != CANONICAL and _holds_codes(header, cells, says_name=meant[header].says_name)
     ]
     whole = [
-        Candidate((header,), _rank(meant[header]), meant[header])
+        Candidate((header,), meant[header].rank or Rank.PLAIN, meant[header])
         for header in of("name")
         if header not in codes
     ]
@@ -128,7 +128,6 @@ def found(cells: ColumnCells) -> NameColumns:
         has_person=any(
             meant[header].subject is Cue.PERSON and meant[header].what != PARENT for header in usable
         )
-        or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers)
         or (has_employer and any(name.rank in (Rank.PLAIN, Rank.PART) for name in whole)),
     )
 
@@ -144,17 +143,6 @@ def _holds_codes(header: str, cells: ColumnCells, *, says_name: bool) -> bool:
     """True if no cell could be a name: e-mail addresses, yes or no, account types, numbers, codes."""
     sample = cells.sample(header)
     return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
-
-
-def _rank(meant: HeaderMeaning) -> Rank:
-    assert meant.rank is not None
-    return meant.rank
-
-
-def _is_about_people(header: str) -> bool:
-    """True if a header such as `Employee No` shows that the list is about people."""
-    meant = meaning(header)
-    return meant.what == "payment_id" and meant.subject is Cue.PERSON
 
 
 # Names in parts.

@@ -77,7 +77,8 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     ):
         _refuse_plain_name(names, cells)
     chosen = _of_the_first_rank(names, cells)
-    if chosen and _answers_in_some_rows(chosen[0]) and _is_empty_in_a_row(chosen, cells):
+    is_partial = bool(chosen) and (chosen[0].rank is Rank.HOLDER or chosen[0].is_instead)
+    if is_partial and _is_empty_in_a_row(chosen, cells):
         chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
     chosen = _with_company(chosen, seen, cells, is_stated=bool(chosen) and _is_said(chosen[0], party))
     if sum(are_parties(header, cells) for header in cells.headers) == 1:
@@ -228,11 +229,6 @@ def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> l
     if not of_banks:
         return list(names)
     return [name for name in names if name.rank is not Rank.HOLDER or not name.meant.plain]
-
-
-def _answers_in_some_rows(name: Candidate) -> bool:
-    """True if rows where this name is empty use the next rank."""
-    return name.rank is Rank.HOLDER or name.is_instead
 
 
 def _refuse_plain_account_name(

@@ -67,7 +67,9 @@ def _fits(field: str, header: str, cells: ColumnCells) -> bool:
     if not len(sample):
         return True
     if field == "account_type" and header != field:  # elsewhere it is a word for ledger accounts
-        return "=" in header or any(_is_account_type(word) for word in sample)
+        return "=" in header or any(
+            account_type_in(word) is not None or tells_no_holder(word) for word in sample
+        )
     if meaning(header).rule == IN_HUNDREDTHS:
         return cells.are(header, _WHOLE_NUMBER)
     if meaning(header).explicit == 3:  # the header is the field's name
@@ -84,11 +86,6 @@ def _has_price(header: str, cells: ColumnCells) -> bool:
     known, _ = known_and_unknown(header)
     is_priced = meaning(known).what == "amount" or not CURRENCIES.keys().isdisjoint(tokens_of(header))
     return meaning(header).what is None and is_priced and are_amounts(cells.sample(header).to_list())
-
-
-def _is_account_type(word: str) -> bool:
-    """True if a cell names the holder or the kind of an account."""
-    return account_type_in(word) is not None or tells_no_holder(word)
 
 
 def _chosen_currency(cells: ColumnCells) -> list[str]:

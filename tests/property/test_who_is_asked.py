@@ -36,6 +36,7 @@ ACCOUNTS = [
 ]
 BESIDE = {
     "contact": ["Contact person", "Contact name", "Ansprechpartner", "Emergency contact"],
+    "relative": ["Father's name", "Husband name", "Guardian", "Nominee", "Mother's maiden name"],
     "company": ["Company", "Employer", "Firma", "Organisation name"],
     "our account": ["Debit account", "From IBAN", "Auftraggeber IBAN", "Originating account number"],
     "our name": ["Debtor name", "Auftraggeber", "Ordering party name"],
@@ -46,6 +47,7 @@ BESIDE = {
 }
 CELLS = {
     "contact": OTHERS,
+    "relative": OTHERS,
     "company": FIRMS,
     "our account": [OUR_IBAN] * 3,
     "our name": ["Our Own Works Ltd"] * 3,

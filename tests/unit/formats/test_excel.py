@@ -201,7 +201,6 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
         (sheets(Pay=[]), "Pay", "the sheet is empty"),
         (sheets(Pay=[HEADER]), None, "no payment rows"),
         (sheets(Pay=[PAYMENT, PAYMENT]), None, "looks like a payment, not like headers"),
-        (sheets(Pay=[("name", "name"), ("a", "b")]), None, "have the same header"),
         (sheets(Pay=[[f"c{number}" for number in range(1001)], PAYMENT]), None, "1,001 columns"),
         (b"", None, "the file is empty"),
         (b"name,iban\na,b\n", None, "not an Excel workbook"),

@@ -329,3 +329,10 @@ def test_a_code_is_a_sort_code_where_another_column_says_so_row_by_row():
     assert sources["sort_code"] == (("routing_code_value_1",),)
     others = pl.DataFrame(columns).with_columns(routing_code_type_1=pl.lit("bsb"))
     assert "sort_code" not in read_columns(others, {}, where="x.csv").sources
+
+
+def test_numbers_of_eight_digits_beside_sort_codes_are_account_numbers():
+    codes = {"Sort code": ["112233", "445566"]}
+    assert sources_of({**codes, "No.": ["12345678", "23456789"]})["account_number"] == (("No.",),)
+    with pytest.raises(InputError, match="no column for the account"):
+        sources_of({**codes, "No.": ["1", "2"]})

@@ -8,7 +8,7 @@ from refusals import refused
 
 from pipeline.errors import InputError
 from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
-from pipeline.headers.columns import ColumnsError, is_sufficient, read_columns, recognised, refuse_repeats
+from pipeline.headers.columns import ColumnsError, is_sufficient, read_columns, recognised
 from pipeline.wording import SurfaceKind
 from schemas.payments import FIELDS
 
@@ -143,12 +143,6 @@ def test_without_the_payee_or_the_account_nothing_is_read(ignored):
     [reading] = [one for one in error.value.readings if one.header == ignored]
     assert reading.field is None
     assert str(reading.how).startswith("ignored")
-
-
-def test_a_header_that_stands_twice_is_refused_without_quoting_it():
-    with pytest.raises(InputError, match=r"columns 2 and 3 have the same header") as error:
-        refuse_repeats(["iban", "Marrow", "Marrow"], where=WHERE)
-    assert "Marrow" not in str(error.value)
 
 
 def test_map_joins_two_headers_into_a_name_and_takes_the_first_that_is_filled():

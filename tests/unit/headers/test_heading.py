@@ -159,3 +159,10 @@ def test_no_payment_is_tried_as_a_header():
     before = meaning.cache_info().misses
     read(f"{HEADERS}\nBea Quillon,12-34-56,87654321,11.00\nCid Quillon,12-34-56,87654322,12.00\n")
     assert meaning.cache_info().misses == before
+
+
+def test_the_payers_own_line_with_headers_of_its_own_may_stand_above():
+    own = "Employer EID,Payer IBAN,Total\n1001,DE89370400440532013000,10.00\n"
+    assert read(f"{own}{HEADERS}\n{PAYMENT}\n").cells.columns == HEADERS.split(",")
+    with pytest.raises(InputError, match="an account above the header line"):
+        read(f"{own.replace('Payer IBAN', 'IBAN')}{HEADERS}\n{PAYMENT}\n")

@@ -619,3 +619,67 @@ def test_a_titular_goes_before_a_supplier(header):
 )
 def test_in_whose_favour_a_payment_is_says_who_is_paid(header):
     assert sources_of({"Name": ["Wexcombe Ltd", "Wexcombe Ltd"], header: [ADA, BO]}) == ((header,),)
+
+
+QM = ["Quillon", "Marrow"]
+PARTS = {"First name": ["Ada", "Bo"], "Last name": QM}
+
+
+@for_each(
+    ("columns", "name"),
+    [
+        # Parts of a name, abbreviated or with the letter of their part.
+        ({"VName": ["Ada", "Bo"], "NName": QM}, ["VName", "NName"]),
+        ({"Vorn.": ["Ada", "Bo"], "Name": QM}, ["Vorn.", "Name"]),
+        ({"F. Name": ["Ada", "Bo"], "S. Name": QM}, ["F. Name", "S. Name"]),
+        ({"EmpFName": ["Ada", "Bo"], "EmpLName": QM}, ["EmpFName", "EmpLName"]),
+        ({"Prén.": ["Ada", "Bo"], "Nom": QM}, ["Prén.", "Nom"]),
+        ({"First_Nm": ["Ada", "Bo"], "Last_Nm": QM}, ["First_Nm", "Last_Nm"]),
+        ({"A. Name": [ADA, BO]}, ["A. Name"]),
+        # A family or company name, completed by the given name.
+        (
+            {"Nom / Raison sociale": ["Quillon", ACME], "Prénom": ["Ada", None]},
+            ["Prénom", "Nom / Raison sociale"],
+        ),
+        ({"Nachname/Firma": [ACME, BRILL], "Vorname": [None, None]}, ["Nachname/Firma"]),
+        ({"Company name": [ACME, BRILL], "First name": ["Ada", "Bo"]}, ["Company name"]),
+        # A relative who identifies the payee, unless nobody else is named or the account is theirs.
+        ({"Name": [ADA, BO], "Father's Name": [ACME, BRILL]}, ["Name"]),
+        ({"Name": [ADA, BO], "Father/Husband Name": [ACME, BRILL]}, ["Name"]),
+        ({"Name": [ADA, BO], "Mother's maiden name": QM}, ["Name"]),
+        ({"Név": [ADA, BO], "Anyja neve": [ACME, BRILL]}, ["Név"]),
+        ({"Name": [ADA, BO], "Guardian": [ACME, BRILL]}, ["Name"]),
+        ({"Employee Name": [ADA, BO], "Nominee": [ACME, BRILL]}, ["Employee Name"]),
+        ({"Guardian": [ADA, BO]}, ["Guardian"]),
+        ({"Name": [ADA, BO], "Father": [ACME, BRILL], "Father's IBAN": IBANS}, ["Father"]),
+        # An agency or an employer of the people named.
+        ({**PARTS, "Agency": [ACME, BRILL]}, list(PARTS)),
+        ({**PARTS, "Arbeitgeber": [ACME, BRILL]}, list(PARTS)),
+        ({"Name": [ADA, BO], "Employer": [ACME, BRILL]}, ["Name"]),
+        ({**PARTS, "Agency": [ACME, BRILL], "Agency IBAN": IBANS}, ["Agency"]),
+        ({"Employer": [ACME, BRILL]}, ["Employer"]),
+        # Neither, so that somebody has to say.
+        ({"Student": [ADA, BO], "Father": [ACME, BRILL]}, None),
+        ({"Zorblex": [ADA, BO], "Father": [ACME, BRILL]}, None),
+        ({**PARTS, "Client": [ACME, BRILL]}, None),
+        ({"Claimant": [ADA, BO], "Employer": [ACME, BRILL]}, None),
+        ({"Name": QM, "Zorblex": ["Ada", "Bo"]}, None),
+        ({"Name (column 1)": [ADA, BO], "Name (column 2)": [ACME, BRILL]}, None),
+    ],
+)
+def test_whose_name_it_is_beside_parts_relatives_and_firms(columns, name):
+    has_account = any("IBAN" in header for header in columns)
+    cells = pl.DataFrame({**columns, **({} if has_account else {"IBAN": IBANS})}, strict=False)
+    if name is None:
+        with pytest.raises(InputError, match="either could be|no column for the payee"):
+            read_columns(cells, {}, where="x.csv")
+    else:
+        assert read_columns(cells, {}, where="x.csv").sources["name"] == (tuple(name),)
+
+
+def test_an_account_name_before_a_sort_code_is_a_bank_accounts_if_it_holds_names():
+    account = {"Sort code": ["123456", "234567"], "Account number": ["12345678", "23456789"]}
+    columns = {"Supplier": [ADA, BO], "Account name": [ACME, BRILL], **account}
+    assert read_columns(pl.DataFrame(columns), {}, where="x.csv").sources["name"] == (("Account name",),)
+    with pytest.raises(InputError, match="either could be the payee"):
+        read_columns(pl.DataFrame({**columns, "Account name": ["travel", "rent"]}), {}, where="x.csv")

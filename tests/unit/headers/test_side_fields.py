@@ -247,3 +247,16 @@ def test_more_words_for_who_is_paid(header):
         pl.DataFrame({header: PAYMENTS["Payee"], "IBAN": PAYMENTS["IBAN"]}), {}, where="x.csv"
     )
     assert read.sources["name"] == ((header,),)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Session fee (EUR)", "Auszahlung EUR", "Nettobezug", "Montant remboursé", "Net OMR", "Take-home pay"],
+)
+def test_an_amount_in_other_words_has_a_currency_or_a_word_for_amounts(header):
+    assert columns_of({header: ["412.50", "1020.00"]}).sources["amount"] == ((header,),)
+
+
+def test_of_two_amounts_in_other_words_none_is_read():
+    two = {"Session fee (EUR)": ["412.50", "1020.00"], "Travel (EUR)": ["12.50", "20.00"]}
+    assert "amount" not in columns_of(two).sources
