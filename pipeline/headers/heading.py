@@ -228,9 +228,7 @@ def refuse_accounts_above(
         InputError: a line contains an account that is not labelled as your own.
     """
     for above, cells, number in zip(((), *lines), lines, numbers, strict=False):
-        # The label of your own account may stand above it, as in a line of headers for the payer.
-        under = [f"{label}: {cell}" for label, cell in zip(above, cells, strict=False) if holds_account(cell)]
-        if holds_account(" ".join(cells)) and not (_is_of_ours(cells) or _is_of_ours(under)):
+        if holds_account(" ".join(cells)) and not _is_of_ours(cells, above):
             raise InputError(
                 Sentence("headers.account_above_header", where=where, unit=unit, number=number, header=header)
             )
@@ -239,8 +237,11 @@ def refuse_accounts_above(
 _LABEL = re.compile(r"[^:=0-9]*?(?=\s*(?:[:=0-9]|[A-Z]{2}[0-9]{2}|$))")
 
 
-def _is_of_ours(cells: Sequence[str]) -> bool:
-    """True if the labels of a line say that its account is your own: `Debit account: 12-34-56 12345678`."""
+def _is_of_ours(cells: Sequence[str], above: Sequence[str]) -> bool:
+    """True if the account in a line is your own: `Debit account: 12-34-56 12345678`, or below a label."""
+    under = [meaning(label) for label, cell in zip(above, cells, strict=False) if holds_account(cell)]
+    if under and all(label.side is Side.OURS for label in under):
+        return True
     labels = [meaning(found[0].strip()) for cell in cells if (found := _LABEL.match(cell)) is not None]
     accounts = [label.side for label in labels if label.what in ("iban", "account_number", "sort_code")]
     return bool(accounts) and all(side is Side.OURS for side in accounts)

@@ -671,7 +671,7 @@ def test_whose_name_it_is_beside_parts_relatives_and_firms(columns, name):
     has_account = any("IBAN" in header for header in columns)
     cells = pl.DataFrame({**columns, **({} if has_account else {"IBAN": IBANS})}, strict=False)
     if name is None:
-        with pytest.raises(InputError, match="either could be|no column for the payee"):
+        with pytest.raises(InputError, match=r"either could be|no column for the payee"):
             read_columns(cells, {}, where="x.csv")
     else:
         assert read_columns(cells, {}, where="x.csv").sources["name"] == (tuple(name),)
