@@ -118,17 +118,15 @@ def found(cells: ColumnCells) -> NameColumns:
         whole += [name._replace(rank=Rank.PLAIN) for name in companies if _is_either(name.headers[0])]
     whole = _with_parts(whole, parts, cells)
     read = {header for name in whole for header in name.headers}
-    has_employer = any(meant[header].subject is Cue.EMPLOYER for header in of(COMPANY))
+    subjects = {meant[header].subject for header in usable if meant[header].what != PARENT}
     return NameColumns(
         whole=whole,
         companies=[name for name in companies if read.isdisjoint(name.headers)],
         parents=_joined(parents, of_parents, cells),
         codes=codes,
         seconds=of(SECOND),
-        has_person=any(
-            meant[header].subject is Cue.PERSON and meant[header].what != PARENT for header in usable
-        )
-        or (has_employer and any(name.rank in (Rank.PLAIN, Rank.PART) for name in whole)),
+        has_person=Cue.PERSON in subjects
+        or (Cue.EMPLOYER in subjects and any(name.rank in (Rank.PLAIN, Rank.PART) for name in whole)),
     )
 
 

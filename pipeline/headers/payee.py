@@ -21,7 +21,7 @@ from pipeline.headers.choice import (
     rule_of,
 )
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
-from pipeline.headers.meaning import Rank, Side, meaning
+from pipeline.headers.meaning import NEVER, Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
 from pipeline.headers.parties import party_of
 from pipeline.headers.unread_names import are_parties
@@ -81,8 +81,8 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     if is_partial and _is_empty_in_a_row(chosen, cells):
         chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
     chosen = _with_company(chosen, seen, cells, is_stated=bool(chosen) and _is_said(chosen[0], party))
-    if sum(are_parties(header, cells) for header in cells.headers) == 1:
-        chosen = chosen or [name for name in seen.parents if name.meant.subject is Cue.RELATIVE]
+    if not chosen and sum(_may_be_people(header, cells) for header in cells.headers) == 1:
+        chosen = [name for name in seen.parents if name.meant.subject is Cue.RELATIVE]
     if not chosen:
         return unread_names.payee_in_other_words(cells) or _empty(cells)
     _refuse_banks(chosen, cells)
@@ -294,6 +294,11 @@ def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
     [first, *rest] = headers
     sample = cells.joined(headers).drop_nulls().head(SAMPLE_ROWS) if rest else cells.sample(first)
     return 2 * int(sample.str.contains(_BANK).sum()) > len(sample)
+
+
+def _may_be_people(header: str, cells: ColumnCells) -> bool:
+    is_named = meaning(header).what == NEVER or are_parties(header, cells)
+    return is_named and not _are_banks((header,), cells)
 
 
 def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:

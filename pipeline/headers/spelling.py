@@ -204,7 +204,7 @@ def _pieces(tokens: Sequence[str]) -> Iterator[tuple[Sequence[str], list[Found] 
                 break
         else:
             length = 1
-            yield tokens[index : index + 1], _segmented(tokens[index]) or _abbreviated(tokens[index])
+            yield [token := tokens[index]], _segmented(token) or _abbreviations().get(token)
         index += length
 
 
@@ -231,12 +231,13 @@ def _without_ending(token: str) -> Cue | None:
 
 
 @cache
-def _abbreviated(token: str) -> list[Found] | None:
-    """Return the part of a name that only the words of this part begin with, such as `Nachn` or `Prén`."""
-    is_long = len(token) >= _ABBREVIATION_LENGTH_MIN
-    words = ((words[0], cue) for words, cue in _lexicon().items() if is_long and len(words) == 1)
-    cues = {cue for word, cue in words if word.startswith(token)}
-    return list[Found](cues) if len(cues) == 1 and cues <= _PARTS else None
+def _abbreviations() -> dict[str, list[Found]]:
+    """Return beginnings that only the words for one part of a name have, such as `nachn` and `pren`."""
+    cues: dict[str, set[Cue]] = {}
+    for [word, *others], cue in _lexicon().items():
+        for length in () if others else range(_ABBREVIATION_LENGTH_MIN, len(word)):
+            cues.setdefault(word[:length], set()).add(cue)
+    return {text: [*its] for text, its in cues.items() if len(its) == 1 and its <= _PARTS}
 
 
 def _segmented(text: str) -> list[Found] | None:

@@ -224,12 +224,12 @@ def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
 
 
 def _refuse_part(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
-    """Refuse names of one word beside an unknown header with such words: both may be parts of one name."""
+    """Refuse people of one word beside an unknown header with such words: both may be parts of a name."""
     [first, *_] = chosen
-    if len(first.headers) == 1 and cells.are(first.headers[0], _ONE_WORD) and cells.varies(first.headers):
-        for header in filter(is_of_unknown, cells.headers):
-            if cells.are(header, _ONE_WORD) and cells.varies([header]):
-                raise either("name", [first.headers, (header,)], cells, what=PART_OF_THE_NAME)
+    is_one = first.rank is Rank.PLAIN or first.meant.subject is Cue.PERSON
+    for header in filter(is_of_unknown, cells.headers if is_one and len(first.headers) == 1 else ()):
+        if all(cells.are(one, _ONE_WORD) and cells.varies([one]) for one in (header, *first.headers)):
+            raise either("name", [first.headers, (header,)], cells, what=PART_OF_THE_NAME)
 
 
 def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_bound: bool) -> None:

@@ -661,6 +661,7 @@ PARTS = {"First name": ["Ada", "Bo"], "Last name": QM}
         # Neither, so that somebody has to say.
         ({"Student": [ADA, BO], "Father": [ACME, BRILL]}, None),
         ({"Zorblex": [ADA, BO], "Father": [ACME, BRILL]}, None),
+        ({"Child first name": ["Ada", "Bo"], "Guardian": [ACME, BRILL]}, None),
         ({**PARTS, "Client": [ACME, BRILL]}, None),
         ({"Claimant": [ADA, BO], "Employer": [ACME, BRILL]}, None),
         ({"Name": QM, "Zorblex": ["Ada", "Bo"]}, None),
