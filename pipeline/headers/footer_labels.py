@@ -40,7 +40,7 @@ def fold(text: str) -> str:
     >>> fold(" *** Total général: ")
     'total general:'
     """
-    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = unicodedata.normalize("NFKD", text.casefold().replace("ı", "i"))  # noqa: RUF001 (Turkish)
     without_marks = "".join(character for character in plain if not unicodedata.combining(character))
     return " ".join(without_marks.split()).strip("*=_#~- ")
 

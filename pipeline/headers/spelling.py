@@ -38,9 +38,7 @@ def fold(header: str) -> str:
     return "".join(filter(str.isalnum, _plain(header)))
 
 
-_SPELLINGS = str.maketrans(
-    {"ø": "o", "æ": "ae", "ł": "l", "đ": "d", "å": "a", "œ": "oe", "ς": "σ", "ß": "ss"}  # noqa: RUF001 (Greek on purpose)
-)
+_SPELLINGS = str.maketrans("øłđðåħıς", "olddahiσ", "") | str.maketrans({"æ": "ae", "œ": "oe", "ß": "ss"})  # noqa: RUF001
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
 _GENDERS = re.compile(r"(?<=\w)_id(?=/)|(?<=\w)[*:](?:innen|in|r)\b|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)")
