@@ -81,7 +81,7 @@ def test_the_corpus_holds_at_least_150_header_sets_each_once():
 
 @for_each("each", SETS)
 def test_a_set_of_the_corpus_is_whole(each):
-    assert len(each["rows"]) == 3
+    assert len(each["rows"]) in {3, 4}, "three payments, and perhaps their total"
     assert all(len(row) == len(each["headers"]) for row in each["rows"])
     assert len({"asked", "refused", "never"} & set(each)) == 1
     assert each.get("why") in (REASONS if "refused" in each else {None})
