@@ -37,7 +37,7 @@ class Acceptance(StrEnum):
 
 
 class ControlTotal(OwnDocument):
-    """Rows and money of a set of payments."""
+    """Rows and amounts of a set of payments."""
 
     row_count: int
     totals: list[Money]

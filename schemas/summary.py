@@ -40,7 +40,7 @@ class NotPayment(OwnDocument):
     currency: str | None = None
     payment_count: int | None = None
     agrees: bool | None = None
-    """True if its figure equals the payments'; None without a figure."""
+    """True if the stated figure agrees with the payments; None if none is stated."""
     sentence: LocalizedText
     """A sentence about the row."""
 

@@ -1,4 +1,4 @@
-"""Data sets on the command line: find out if FILE is one, and read its options."""
+"""Data sets on the command line: find out whether FILE is one, and read its options."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

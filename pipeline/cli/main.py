@@ -44,7 +44,7 @@ from pipeline.cli.worker import worker
 def main() -> None:
     """Check every payee name in a bulk payment file before the money leaves.
 
-    UK accounts are asked about by Confirmation of Payee, IBANs by Verification of Payee. Try it without
+    UK accounts are checked by Confirmation of Payee, IBANs by Verification of Payee. Try it without
     any account or configuration: `precheck run payments.csv` starts a sandbox with simulated answers.
     """
 

@@ -246,7 +246,7 @@ compare_option = click.option(
     multiple=True,
     type=PATH,
     metavar="DIR",
-    help="Warn of payees who are new or whose account changed since the run in DIR. Repeatable.",
+    help="Warn about payees who are new or whose account has changed since the run in DIR. Repeatable.",
 )
 edited_input_option = click.option(
     "--input",

@@ -301,7 +301,7 @@ def _recorded(current: FileStatus) -> dict[str, str]:
 
 
 def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
-    """Open a file for download, unless it was changed since it was made or approved.
+    """Open a file for download, unless it was changed after it was made or approved.
 
     The open file itself is hashed, so that it cannot be exchanged in the meantime.
 

@@ -92,7 +92,7 @@ class Review(NamedTuple):
         return self.listed.row(found[0], named=True) if found.len() else None
 
     def totals(self, rows: pl.DataFrame) -> list[tuple[str, ControlTotal]]:
-        """Rows and money by outcome, starting with the most rows, then the total."""
+        """Rows and amounts by outcome, starting with the most rows, then the total."""
         mine = self.judged[rows["row"] - 1]
         parts = sorted(mine.partition_by("check_outcome"), key=lambda part: -part.height)
         found = [(part["check_outcome"][0], total(part)) for part in parts]
@@ -140,7 +140,7 @@ class Review(NamedTuple):
         return sentences_of(reason, self.rows.reasons, self.summary.input.positions)
 
     def left(self, latest: Mapping[int, RowsDecided]) -> ControlTotal:
-        """The undecided rows to review, with their money."""
+        """The undecided rows to review, with their amounts."""
         rows = self.to_look_at["row"]
         return total(self.judged[rows.filter(~rows.is_in(list(latest))) - 1])
 

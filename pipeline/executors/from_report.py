@@ -175,7 +175,7 @@ def outcomes_again(
 def reported_outcomes(
     message: Message, payments: Payments, reports: Sequence[ReceivedReport]
 ) -> tuple[Outcomes, tuple[Sentence, ...]]:
-    """Return what reports alone say about every payment, regardless of local rules; also notes on them."""
+    """Return the outcome that reports give each payment, ignoring local rules, and notes on the reports."""
     api = pl.lit(ApiName.BANK_REPORT, API)
     checks = payments.select("row", "name", check="row", api=api)
     found = reported_answers(message, Checks(checks), payments["row"], reports)

@@ -55,7 +55,7 @@ def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int
 
 
 def _money(booked: pl.DataFrame) -> dict[Any, list[Money]]:
-    """Return the money of each batch by currency, added up as `totals` does for a file."""
+    """Return the amounts of each batch by currency, added up as `totals` does for a file."""
     sums = (
         booked.filter(pl.col("amount") >= 0)
         .group_by("key", "currency")

@@ -142,7 +142,7 @@ def split_obstacle(message: Message) -> Sentence | None:
 
 
 def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
-    """Warn of each name that fills its field completely, in order."""
+    """Warn about each name that fills its field completely, in order."""
     rows = pl.DataFrame({"name": names}).with_row_index("row", offset=1)
     return (
         rows.filter(pl.col("name").str.len_chars() >= length_max)

@@ -71,7 +71,7 @@ class OutcomeFormat(TabularFormat, Protocol):
 
     @property
     def BUCKET_BYTES(self) -> int:  # noqa: N802 - a constant of the module
-        """Size of one bucket of a data set in bytes: some 400,000 rows."""
+        """Size of one bucket of a data set in bytes: about 400,000 rows."""
 
     def write(self, table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
         """Write a table and read it back, one column cell by cell.

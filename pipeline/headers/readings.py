@@ -35,7 +35,7 @@ class ColumnReading(NamedTuple):
     is_disputed: bool = False
     """True if several columns compete for a field and none is read."""
     map: str | None = None
-    """The `--map` that would read the column, if only its cells show the field."""
+    """The `--map` that would read the column, if its cells alone suggest the field."""
 
 
 def readings_of(

@@ -133,7 +133,7 @@ def compare_with_earlier(
 
     Raises:
         UsageError: a folder contains no finished run, or is this run's own.
-        InputError: a folder was changed since its run, or has no data left to compare with.
+        InputError: a folder was changed after its run, or has no data left to compare with.
         LockedError: a run works in one of the folders.
         OutputError, DiskError: a folder cannot be read.
     """

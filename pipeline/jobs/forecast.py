@@ -72,7 +72,7 @@ def completed(  # noqa: PLR0913, PLR0917 (everything known before anything is se
     changed: Callable[[Changes], pl.DataFrame],
     found: dict[str, object],
 ) -> Forecast:
-    """Add other findings to a forecast; the most serious kind of change includes the payments' money."""
+    """Add other findings to a forecast; the most serious kind of change includes the payments' amounts."""
     found |= {"refusal": None if refusal is None else refusal.recorded(), "shared_ledger": ledger_url(chosen)}
     if compared is not None:
         changes = listed_changes(changed(compared.changes), compared.comparison)

@@ -87,7 +87,7 @@ def kept_run(
     """Open a finished run's payees; their keyed hashes are in the spool folder during the block.
 
     Raises:
-        InputError: the folder was changed since the run, or has no data left to compare with.
+        InputError: the folder was changed after the run, or has no data left to compare with.
     """
     folder, manifest = run.folder, run.manifest
     from pipeline.jobs.verify import VerifyJob, require_verified  # not needed without a comparison

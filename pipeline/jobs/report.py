@@ -47,7 +47,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
     Raises:
         UsageError: the folder holds no finished run, the payment file is missing or not a pain.001, or
         adopting lacks a key.
-        InputError: a source file of the reports was changed since the run; or the folder would be signed, but
+        InputError: a source file of the reports was changed after the run; or the folder would be signed, but
         is unsigned or fails `verify`.
         ConfigurationError: the private key cannot be read.
         LockedError: a run works in the folder.

@@ -124,7 +124,7 @@ def spared_checks(
 def _left(
     own: OwnFolder, now: datetime, stack: ExitStack
 ) -> tuple[Callable[[pl.DataFrame], pl.DataFrame], LocalizedText | None]:
-    """Return a function that keeps the unanswered checks; also why, if the folder cannot be read."""
+    """Return a function that keeps the unanswered checks, and why the folder cannot be read, if so."""
     folder, identity = own.folder, own.identity
     if not os.path.lexists(ledger_of(folder)):
         return _all, None

@@ -88,7 +88,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
 
     Raises:
         UsageError: the folder contains no finished run, or the row does not exist.
-        InputError: the outcome file was changed since the run.
+        InputError: the outcome file was changed after the run.
         LockedError: a run works in the folder.
         DiskError: a file cannot be read.
     """

@@ -154,7 +154,7 @@ def _looks_payable(path: Path, manifest: Manifest) -> bool:
 
 
 def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
-    """Refuse a folder that was changed since the run; `refusal` is the key of the sentence to use.
+    """Refuse a folder that was changed after the run; `refusal` is the key of the sentence to use.
 
     Raises:
         InputError: the folder was changed.

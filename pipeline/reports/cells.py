@@ -23,7 +23,7 @@ TEXT_CHARS_MAX = 16_000
 """A spreadsheet cell holds 32,767 UTF-16 units, and a character can take two."""
 LINE_POINTS = 15
 _ROWS_AT_ONCE = 5_000
-"""Some 10 MB of XML. A thousand rows at a time cost twice as much: each expression takes time to start."""
+"""About 10 MB of XML. A thousand rows at a time cost twice as much: each expression takes time to start."""
 # The format's own escapes, such as _x0041_ for an A, are escaped in texts that contain them literally.
 _ESCAPES = {
     "&": "&amp;",
@@ -35,8 +35,8 @@ _ESCAPES = {
 }
 _ACTED_ON = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]"
 _TO_LOOK_AT = "[^ -%'-;=?-~]|_x|^ | $"
-"""Finds all active or escapable text, and outer spaces. Few columns have any, and testing each takes a third
-of the time of treating them all.
+"""Finds active or escapable text, and spaces at the ends. Few columns have any, so testing first takes a
+third of the time of escaping them all.
 """
 
 
@@ -121,7 +121,7 @@ def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: 
 
 
 def _text(value: pl.Expr, style: int, *, is_spaced: bool) -> list[pl.Expr]:
-    """Escape texts; outer spaces are kept."""
+    """Escape texts; spaces at the ends are kept."""
     space = ' xml:space="preserve"' if is_spaced else ""
     opening = pl.lit(f'" s="{style}" t="inlineStr"><is><t{space}>')
     return [opening, value, pl.lit("</t></is></c>")]

@@ -28,7 +28,7 @@ WORDS: Mapping[WarningCode, Sentence] = {
 
 
 def gravest(changes: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
-    """Add the payments' money to changes, then `gravest_first`; `payments` are consecutive rows."""
+    """Add the payments' amounts to changes, then `gravest_first`; `payments` are consecutive rows."""
     assert changes.schema == CHANGES
     assert payments.schema == PAYMENTS
     money, currency = money_of(payments[changes["row"] - (payments["row"].min() or 1)])

@@ -62,7 +62,7 @@ class PartReport(NamedTuple):
     shown: pl.DataFrame
     """Payments that may be on the page and in the workbook."""
     sums: pl.DataFrame
-    """Rows and money by next step, as from `groups.sums_of`."""
+    """Rows and amounts by next step, as from `groups.sums_of`."""
     changed: pl.DataFrame
     """The gravest changes, as from `changes.gravest`."""
 

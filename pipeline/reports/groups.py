@@ -168,7 +168,7 @@ def pending(
 
 
 def groups_of(rows: pl.DataFrame) -> tuple[ActionGroup, ...]:
-    """Return the groups of rows in the order of `in_line`, with counts and money, without listed rows."""
+    """Return the groups of rows in the order of `in_line`, with counts and amounts but no rows."""
     return _groups(_sums(rows), lambda _: ())
 
 
@@ -187,7 +187,7 @@ def _groups(sums: pl.DataFrame, rows_of: Callable[[str], tuple[Row, ...]]) -> tu
 
 
 def sums_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """Sum rows and money of non-matches for `pending`, by next step and currency."""
+    """Sum rows and amounts of non-matches for `pending`, by next step and currency."""
     open_rows = rows.lazy().filter(pl.col("check_outcome") != Outcome.MATCH).with_columns(group=_GROUP)
     return _sums(_with_money(open_rows.select("group", "check_action", *MONEY_FIELDS).collect()))
 
@@ -251,7 +251,7 @@ def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_order(sums: pl.DataFrame) -> pl.DataFrame:
-    """Count the rows of each next step: most money first, rows that only time can change last."""
+    """Count the rows of each next step: largest totals first, rows that only time can change last."""
     return (
         sums.group_by("group", "check_action")
         .agg(pl.col("row_count").sum(), money=pl.col("decimal").sum())

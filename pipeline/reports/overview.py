@@ -1,4 +1,4 @@
-"""Rows and money by outcome, for the chart at the top of the report page."""
+"""Rows and amounts by outcome, for the chart at the top of the report page."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -22,7 +22,7 @@ class Bar(NamedTuple):
     text: str
     """The number as text; empty if zero."""
     share: int
-    """Percentage of the file's rows, or of its money in this currency; at least 1 unless zero."""
+    """Percentage of the file's rows, or of its amounts in this currency; at least 1 unless zero."""
 
 
 class OutcomeLine(NamedTuple):

@@ -24,7 +24,7 @@ class SheetColumn(NamedTuple):
     wraps: bool = False
     is_printed: bool = True
     is_input: bool = False
-    """True if people write into it; it is then there even if no row has a value."""
+    """True if people fill it in; the column then exists even if no row has a value."""
 
 
 class ReportSheet(NamedTuple):

@@ -240,7 +240,7 @@ def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
 
 
 def difference_sentences(controls: Sequence[StatedControl]) -> list[str]:
-    """Warn of each control total that differs from the payments; only of the first if there are many."""
+    """Warn about each control total that differs from the payments; only the first if there are many."""
     sentences = [control.difference for control in controls if control.difference]
     lines = [_warning(sentence) for sentence in sentences[:CONTROLS_SHOWN_MAX]]
     more_count = len(sentences) - len(lines)

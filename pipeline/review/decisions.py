@@ -58,7 +58,7 @@ class ReviewJob:
     input_file: Path | None = None
     """The current path of a payment file whose bytes are edited; None to search for it."""
     by: str | None = None
-    """The approver of the files, and the author of decisions other than recorded ones."""
+    """The approver of the files, who also counts as the author of decisions in a workbook."""
     is_identified: bool = False
     """See `Approver.is_identified`."""
     allow_simulated: bool = False

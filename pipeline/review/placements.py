@@ -145,5 +145,5 @@ def _with(rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int,
 
 
 def total(mine: pl.DataFrame) -> ControlTotal:
-    """Return the number and money of rows from `judged`."""
+    """Return the number and amounts of rows from `judged`."""
     return ControlTotal(row_count=mine.height, totals=totals(mine))

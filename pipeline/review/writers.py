@@ -94,7 +94,7 @@ _STANDS_THERE = f"As far as the file has room for it, this name stands there alr
 
 
 class _Text(NamedTuple):
-    """A text for a field of a payment; also why, if it does not fit."""
+    """A text for a field of a payment, or why it does not fit."""
 
     to: str | None
     obstacle: str | None

@@ -1,6 +1,6 @@
-"""Find the currency of each amount, how it is known, and codes that no payment can have.
+"""Find the currency of each amount and its source, and codes that no payment can have.
 
-Source: ISO 4217; the codes are from pycountry, the decimals are here, because none of our libraries has them.
+Source: ISO 4217; pycountry has the codes. The decimals are listed here: none of our libraries has them.
 A UK account without a stated currency is in pounds.
 """
 

@@ -96,7 +96,7 @@ def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None 
 
 
 def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: Answers) -> Warnings:
-    """Warn of payments to unknown UK accounts with consecutive numbers.
+    """Warn about payments to unknown UK accounts with consecutive numbers.
 
     Args:
         asked: `check` and `account` of the questions about UK accounts.

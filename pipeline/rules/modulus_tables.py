@@ -29,7 +29,7 @@ _LATEST = Sentence("rules.take_latest_table")
 
 
 class TableLine(NamedTuple):
-    """A line of a table, not blank."""
+    """A line of a table that is not blank."""
 
     where: str
     fields: list[str]

@@ -21,7 +21,7 @@ _HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
 _AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
 _MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
 _COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}]|[\s{_DIRECTIONAL}]$|^$"
-"""Names with marks, wrappers, only blanks or outer blanks."""
+"""Names with marks, wrappers, only blanks, or blanks at the ends."""
 _WRAPPED = r'^[=\x{FF1D}]\s*"((?:[^"]|"")*)"$'
 
 _JOINER = r"[\x{200C}\x{200D}]"
@@ -79,7 +79,7 @@ class CleanNames(NamedTuple):
 
 
 def clean_names(written: pl.Series) -> CleanNames:
-    """Normalise names (NFC) and remove outer blanks and meaningless characters."""
+    """Normalise names (NFC) and remove blanks at the ends and meaningless characters."""
     # As many bytes as characters of the stripped text: ASCII only, without surrounding white space.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
     is_odd = ~is_tidy | written.str.starts_with("=")

@@ -1,4 +1,4 @@
-"""Control totals: number of payments and money by currency, per outcome and overall."""
+"""Control totals: number and amount of payments by currency, per outcome and overall."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -47,7 +47,7 @@ def totals(rows: pl.DataFrame) -> list[Money]:
 
 
 def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
-    """Count rows and money of every outcome, even 0, in documented order, from `outcomes_with_money`."""
+    """Count rows and amounts of every outcome, even 0, in documented order, from `outcomes_with_money`."""
     row_counts = dict(rows["check_outcome"].value_counts().iter_rows())
     money: dict[str, list[Money]] = {}
     for outcome, *sums in _sums(rows, "check_outcome", "currency").iter_rows():
@@ -92,7 +92,7 @@ def added(parts: list[list[Money]]) -> list[Money]:
 
 
 def added_outcomes(parts: Iterable[list[OutcomeTotal]]) -> list[OutcomeTotal]:
-    """Combine the rows and money of every outcome of several sets of payments."""
+    """Combine the rows and amounts of every outcome of several sets of payments."""
     every = [total for part in parts for total in part]
     return [
         OutcomeTotal(

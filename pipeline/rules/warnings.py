@@ -55,7 +55,7 @@ def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
 
 
 def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
-    """Warn of every payment to an account with too many names."""
+    """Warn about every payment to an account with too many names."""
     warnings = many_payees(accepted).select(
         "row",
         field=pl.lit("name"),
@@ -70,7 +70,7 @@ _TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\
 
 
 def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
-    """Warn of every name with a letter from another alphabet within a word."""
+    """Warn about every name with a letter from another alphabet within a word."""
     names = accepted.select("row", "name").filter(beyond_ascii(accepted["name"]))
     warnings = names.filter(pl.col("name").str.contains(_TWO_SCRIPTS)).select(
         "row",
@@ -113,7 +113,7 @@ def earlier_row(message: str) -> int | None:
 def _repeated_payments(
     accepted: pl.DataFrame, references_of: ReferencesOf, positions: RowPositions | None
 ) -> pl.DataFrame:
-    """Warn of every payment that repeats an earlier one: payee, account, amount, reference."""
+    """Warn about every payment that repeats an earlier one: payee, account, amount, reference."""
     # Few accounts are paid the same amount again.
     paid = accepted.filter(pl.col("amount").is_not_null())
     alike = paid.filter(recurring(paid.select(pl.struct("account", "amount").hash()).to_series()))

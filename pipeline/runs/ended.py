@@ -116,7 +116,7 @@ class EndedRun:
         return recorded_bytes(self.folder / name, self.sha256_of(name))
 
     def require_unchanged(self, name: str) -> None:
-        """Refuse a file beside the outcome file that was changed since the run (InputError)."""
+        """Refuse a file beside the outcome file that was changed after the run (InputError)."""
         path = self.folder / name
         with suppress(OSError):
             if identity_of(path)[0] == self.sha256_of(name):

@@ -72,7 +72,7 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
 
     Raises:
         UsageError: the folder contains no run, or a run without an outcome file.
-        InputError: a file in it is missing, or was changed since the run.
+        InputError: a file in it is missing, or was changed after the run.
         LockedError: a run, or another command that uses its files, works in the folder.
         OutputError, DiskError: see `opened_to_read`.
     """

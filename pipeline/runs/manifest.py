@@ -210,7 +210,7 @@ def refresh_manifest(  # noqa: PLR0913 (everything that may change)
 
 
 def keep_changed_workbook(folder: Path) -> str | None:
-    """Rename the workbook if it was changed since it was written: it may contain decisions.
+    """Rename the workbook if it was changed after it was written: it may contain decisions.
 
     Returns the new name; None if it is unchanged, or there is no manifest to compare with.
 

@@ -37,7 +37,7 @@ def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | No
     If the manifest was already read, pass it as `manifest`.
 
     Raises:
-        InputError: the manifest cannot be read, was changed since it was signed, or has another signer.
+        InputError: the manifest cannot be read, was changed after it was signed, or has another signer.
     """
     proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
     try:
@@ -189,7 +189,7 @@ def signer_again(
 
     Raises:
         ConfigurationError: the key cannot be read, or its password does not open it.
-        InputError: the folder is not signed with this key, or was changed since.
+        InputError: the folder is not signed with this key, or was changed later.
     """
     signer = named_signer(key, manifest.profile.name, config)
     if signer is not None:

@@ -65,7 +65,7 @@ class PayeeDifferences(NamedTuple):
 
 
 def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
-    """Find what changed since earlier runs, given latest first; names are shown masked.
+    """Find what has changed since earlier runs, given latest first; names are shown masked.
 
     Payees are matched by ID if both files have one, else by name. An account has changed if the earlier run
     paid this payee only to others. The name of an account has changed if the earlier run paid it only under

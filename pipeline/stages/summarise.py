@@ -73,7 +73,7 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
     *,
     banks: pl.DataFrame | None = None,
 ) -> Summary:
-    """Count rows and money of `Payments` by outcome and by bank; totals add up to the file's."""
+    """Count rows and amounts of `Payments` by outcome and by bank; totals add up to the file's."""
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 RETRY_SHARE = 0.1
 OUTAGES_MAX = 10
-"""How many outages of a run cost its questions no attempt. Later ones do, so that every run ends."""
+"""Up to this many outages of a run do not count as attempts. Later ones do, so that every run ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ IS_ACROSS = pl.col("code").is_in([code.value for code in ACROSS_ROWS])
 
 
 def plan_bucket(task: BucketTask) -> BucketPlanned:
-    """Find the distinct questions about a bucket's accounts, and warn of findings across parts."""
+    """Find the distinct questions about a bucket's accounts, and warn about findings across parts."""
     shared, bucket, rows = task
     shared.require_alike()
     files, done = shared.files, shared.files.done("planned", bucket)

@@ -50,7 +50,7 @@ class SetQuestions:
             self.frame()
 
     def frame(self) -> pl.DataFrame:
-        """Write the answers in memory to the files of their buckets."""
+        """Write the answers held in memory to the files of their buckets."""
         self._spill_count += 1
         coming, self._coming = self._coming.frame(), AnswerBuffer()
         bucket = ((pl.col("check") - 1) % self.part_count).alias("bucket")

@@ -24,17 +24,17 @@ SKEW_MAX_S = 30.0
 DAY_WRONG_S = 12 * 3600.0
 """Clocks that differ by more are mostly on different days."""
 ODD_S = 24 * 3600.0
-"""A single stamp that differs by more, or is not a date, is not evidence about any clock."""
+"""A single timestamp that differs by more, or is not a date, is not evidence about any clock."""
 AGREEING_COUNT = 3
 """Consecutive replies that must agree before a server's time is believed."""
 _AGREEMENT_S = 60.0
 _YEARS = range(2000, 2100)
-"""A stamp of an impossible year is ignored: it would overflow the comparison."""
+"""A timestamp of an impossible year is ignored: it would overflow the comparison."""
 _ADVICE = Sentence("stages.set_clock")
 
 _STAMP_CODE = "TIMESTAMP_INVALID"
 _STAMP_HEADER = re.compile(r"x-request-timestamp|timestamp_invalid", re.IGNORECASE)
-"""A complaint about our stamp in a detail. The bare word is not enough: it may be part of a payee's name."""
+"""A complaint about our timestamp in a detail. The bare word may be part of a payee's name."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -47,7 +47,7 @@ class ClockComparison:
         self._last: dict[ApiName, deque[float]] = {}
 
     def compare(self, api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime) -> None:
-        """Compare the stamp of one response."""
+        """Compare the timestamp of one response with our clock."""
         time = server_time(response)
         skew_s = _ahead_s(time, sent, received)
         if time is not None:
@@ -75,7 +75,7 @@ class ClockComparison:
 def server_ahead_s(response: httpx.Response, *, sent: datetime, received: datetime) -> float:
     """Return how far the server's clock is at least ahead of ours, in seconds; negative if it is behind.
 
-    0 if the stamp lies between sending and receiving, or is missing or unreadable: it is not part of the
+    0 if the timestamp is between sending and receiving, or is missing or unreadable: it is not part of the
     answer and does not affect it.
 
     >>> from datetime import UTC, timedelta
@@ -94,7 +94,7 @@ def _ahead_s(time: datetime | None, sent: datetime, received: datetime) -> float
 
 
 def server_time(response: httpx.Response) -> datetime | None:
-    """Return the stamp of a response; None if it is not in the reference's form."""
+    """Return the timestamp of a response; None if it is not in the reference's form."""
     try:
         time = datetime.fromisoformat(response.headers.get("x-response-timestamp", ""))
     except ValueError:

@@ -25,7 +25,7 @@ PAUSE_MAX_S = 60.0
 PAUSE_FIRST_S = 0.5
 """The shortest pause after a reply that requests one; it doubles until another kind of reply."""
 PAUSES_MAX = 5
-"""Number of consecutive pauses, without another kind of reply between them, that a run waits."""
+"""How many consecutive pauses a run waits out, without another kind of reply between them."""
 PLACE_INTERVAL_S = 0.1
 """How often a question for a slow responder checks for a free place, in seconds."""
 RETRIES_FREE = 20

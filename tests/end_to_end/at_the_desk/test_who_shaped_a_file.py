@@ -201,4 +201,4 @@ def test_a_manifest_by_which_one_who_shaped_the_file_approved_it_is_found(team_d
     found = team_desk.desk("verify", path.parent)
     assert found.status == 65
     assert ANNA in found.out + found.err
-    assert "as another person" in found.out + found.err
+    assert "as an independent approver" in found.out + found.err

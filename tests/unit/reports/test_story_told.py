@@ -86,7 +86,7 @@ def test_everything_is_told_in_order(told, width):
 
 def test_a_request_in_doubt_is_said_to_be(told):
     text = told(attempts=[attempt(ended="in doubt", code=None, ended_at=None)])
-    assert "in doubt: the run was killed before the end was on disk" in text
+    assert "in doubt: the run was killed before the result was on disk" in text
 
 
 def test_no_requests_are_explained(told):
