@@ -45,7 +45,7 @@ class HelpWanted(NamedTuple):
     until_idle: bool  # True to end when no question is left, False to end only on request
 
     def includes(self, record: WorkRecord) -> bool:
-        """True if a run is asked with this profile."""
+        """True if the questions of a run are asked with this profile."""
         return (record.profile_sha256, record.environment) == (self.fingerprint, self.environment)
 
 

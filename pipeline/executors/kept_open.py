@@ -42,7 +42,7 @@ class KeptOpen:
         self.configuration = cache(ConfigurationFile)
         """Configurations, each read once."""
         self.meanwhile: Callable[[], object] = lambda: None
-        """The waits of this thread while a file is asked."""
+        """What this thread does while the questions of a file are asked."""
 
     def __enter__(self) -> Self:
         return self

@@ -154,7 +154,7 @@ def _read_fast(body: Body, layout: Layout) -> _Rows | None:
 
 
 def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
-    """Read the rows with the csv module: short ones are padded, long ones go on in extra columns."""
+    """Read the rows with the csv module: short ones are padded, long ones continue in extra columns."""
     text = io.TextIOWrapper(io.BytesIO(body.copy()), encoding="utf-8", newline="")
     reader = csv.reader(text, delimiter=layout.delimiter, strict=True)
     batches: list[pl.DataFrame] = []
