@@ -68,7 +68,7 @@ def test_facts_are_words(told, shown):
     [
         ([control(1)], "1 control total: agrees with the payments."),
         ([control(1), control(2)], "2 control totals: all agree with the payments."),
-        ([control(1, agrees=False)], "1 control total: it does not agree with the payments."),
+        ([control(1, agrees=False)], "1 control total does not agree with the payments."),
         ([control(1, agrees=False), control(2)], "1 of 2 control totals does not agree with the payments."),
     ],
 )
