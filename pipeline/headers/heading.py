@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
-from pipeline.headers.meaning import Side, meaning
+from pipeline.headers.meaning import HeaderMeaning, Side, meaning
 from pipeline.headers.not_payments import names_debits
 from pipeline.headers.readings import readings_by_look
 from pipeline.wording import PLACE, ColumnPair, Sentence
@@ -227,8 +227,10 @@ def refuse_accounts_above(
     Raises:
         InputError: a line contains an account that is not labelled as your own.
     """
+    is_ours_above = False
     for above, cells, number in zip(((), *lines), lines, numbers, strict=False):
-        if holds_account(" ".join(cells)) and not _is_of_ours(cells, above):
+        is_ours_above |= any(label.side is Side.OURS and label.what == "name" for label in _labels_in(cells))
+        if holds_account(" ".join(cells)) and not _is_of_ours(cells, above, is_ours_above=is_ours_above):
             raise InputError(
                 Sentence("headers.account_above_header", where=where, unit=unit, number=number, header=header)
             )
@@ -237,11 +239,19 @@ def refuse_accounts_above(
 _LABEL = re.compile(r"[^:=0-9]*?(?=\s*(?:[:=0-9]|[A-Z]{2}[0-9]{2}|$))")
 
 
-def _is_of_ours(cells: Sequence[str], above: Sequence[str]) -> bool:
-    """True if the account in a line is your own: `Debit account: 12-34-56 12345678`, or below a label."""
+def _labels_in(cells: Sequence[str]) -> list[HeaderMeaning]:
+    return [meaning(found[0].strip()) for cell in cells if (found := _LABEL.match(cell)) is not None]
+
+
+def _is_of_ours(cells: Sequence[str], above: Sequence[str], *, is_ours_above: bool) -> bool:
+    """True if the account in a line is your own: `Debit account: 12-34-56 12345678`, or below a label.
+
+    Below a line such as `Paying company: Harrow Ltd`, the label may be `IBAN` alone.
+    """
     under = [meaning(label) for label, cell in zip(above, cells, strict=False) if holds_account(cell)]
     if under and all(label.side is Side.OURS for label in under):
         return True
-    labels = [meaning(found[0].strip()) for cell in cells if (found := _LABEL.match(cell)) is not None]
-    accounts = [label.side for label in labels if label.what in ("iban", "account_number", "sort_code")]
-    return bool(accounts) and all(side is Side.OURS for side in accounts)
+    of_accounts = ("iban", "account_number", "sort_code")
+    accounts = [label.side for label in _labels_in(cells) if label.what in of_accounts]
+    ours = (Side.OURS, Side.UNSAID) if is_ours_above else (Side.OURS,)
+    return bool(accounts) and all(side in ours for side in accounts)

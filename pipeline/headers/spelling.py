@@ -7,6 +7,7 @@ Case, accents, width and punctuation are ignored, and words are also found in co
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -60,16 +61,23 @@ def _plain(text: str) -> str:
     """Return the text in lower case, without full-width forms and accents."""
     if text.isascii():
         return text.lower()
-    folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLINGS)
+    folded = _undamaged(text).casefold().translate(_SPELLINGS)
     return "".join(
         letter for letter in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(letter)
     )
 
 
+def _undamaged(text: str) -> str:
+    """Return the text in one form of Unicode, with UTF-8 that was read as cp1252, as `RazÃ³n`, undone."""
+    with suppress(UnicodeError):
+        text = text.encode("cp1252").decode()
+    return unicodedata.normalize("NFKC", text)
+
+
 def tokens_of(text: str) -> list[str]:
     """Return the words and numbers of a text, normalised for comparison."""
     # Apostrophes join words: `payee's` and `d'ordre` are looked up in both spellings.
-    words = _GENDERS.sub("", unicodedata.normalize("NFKC", text))
+    words = _GENDERS.sub("", _undamaged(text))
     return [_plain(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]
 
 
