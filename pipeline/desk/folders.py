@@ -31,7 +31,7 @@ from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError, PrecheckError
 from pipeline.files.atomic import write_atomically
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import writing
 from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.files.private import locked
@@ -198,12 +198,8 @@ class DeskHome:
     def make(self) -> None:
         """Create the folders, readable by their owner only; errors as in `refuse_open` and `not_writable`."""
         refuse_open(self.path, advice=())
-        try:
+        with writing(self.path, otherwise=Sentence("config.check_path_permissions")):
             self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise not_writable(
-                self.path, error, otherwise=Sentence("config.check_path_permissions")
-            ) from error
 
     def correction_of(self, file_id: str) -> FileFolder | None:
         """The newest corrected version of this file; None if there is none."""

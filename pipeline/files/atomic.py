@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 
-from pipeline.files.disk_errors import not_writable, refuse_non_file
+from pipeline.files.disk_errors import refuse_non_file, writing
 
 _MODE = 0o600
 _MODE_FOR_ALL = 0o644
@@ -27,7 +27,7 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
         DiskError: the disk is full or failed.
     """
     part = partial_name(path)
-    try:
+    with writing(path):
         refuse_non_file(path)
         part.unlink(missing_ok=True)
         try:
@@ -41,15 +41,13 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
             sync_folder(path.parent)
         finally:
             part.unlink(missing_ok=True)
-    except OSError as error:
-        raise not_writable(path, error) from error
 
 
 @contextmanager
 def write_folder_atomically(path: Path) -> Iterator[Path]:
     """Write the files of a folder, which gets its name when the block ends; else like `write_atomically`."""
     part = partial_name(path)
-    try:
+    with writing(path):
         delete(part)
         part.mkdir(mode=0o700)
         try:
@@ -59,8 +57,6 @@ def write_folder_atomically(path: Path) -> Iterator[Path]:
             sync_folder(path.parent)
         finally:
             delete(part)
-    except OSError as error:
-        raise not_writable(path, error) from error
 
 
 def delete(path: Path) -> None:

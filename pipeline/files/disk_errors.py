@@ -8,6 +8,8 @@ import errno
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
@@ -66,6 +68,15 @@ def not_writable(
     if is_full_or_failed(error):
         return write_failed(path, error)
     return OutputError(Sentence("files.cannot_written", path=path, reason=_reason(error)), advice=otherwise)
+
+
+@contextmanager
+def writing(path: Path, *, otherwise: Sentence = OTHER_FOLDER) -> Iterator[None]:
+    """Turn an OSError of the block into the error for a file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise not_writable(path, error, otherwise=otherwise) from error
 
 
 def refuse_non_file(path: Path) -> None:

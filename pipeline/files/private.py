@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pipeline.errors import ConfigurationError
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import writing
 from pipeline.wording import Sentence
 
 
@@ -30,10 +30,8 @@ def make_folder(folder: Path) -> None:
     Raises:
         OutputError, DiskError: it cannot be created.
     """
-    try:
+    with writing(folder, otherwise=Sentence("advice.other_path")):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise not_writable(folder, error, otherwise=Sentence("advice.other_path")) from error
 
 
 def is_private(found: os.stat_result) -> bool:
@@ -73,10 +71,8 @@ def write_private(path: Path, content: bytes) -> None:
         OutputError, DiskError: it cannot be written.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with writing(path, otherwise=Sentence("advice.other_path")):
         draft.unlink(missing_ok=True)
         with opened(draft, os.O_EXCL) as file:
             file.write(content)
         draft.replace(path)
-    except OSError as error:
-        raise not_writable(path, error, otherwise=Sentence("advice.other_path")) from error

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, DiskError
 from pipeline.files.atomic import write_atomically
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import writing
 from pipeline.files.plain import plain_bytes
 from pipeline.files.private import is_private
 from pipeline.wording import Sentence
@@ -160,10 +160,8 @@ def remove_signature(folder: Path) -> None:
         OutputError, DiskError: it cannot be removed.
     """
     path = folder / SIGNATURE
-    try:
+    with writing(path, otherwise=Sentence("advice.delete_it")):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise not_writable(path, error, otherwise=Sentence("advice.delete_it")) from error
 
 
 def is_signed(folder: Path) -> bool:

@@ -4,8 +4,7 @@ The outcomes of the check stay. A payment about which the bank disagrees gets th
 the review, the policy and every report treat like any other warning.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,7 @@ import polars as pl
 from pipeline.config.profiles import policy_today
 from pipeline.executors.from_report import ReceivedReport, kept_reports, reported_outcomes
 from pipeline.files.atomic import write_atomically
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import writing
 from pipeline.formats.message import Message
 from pipeline.frames import CHANGES, Changes, Outcomes, Payments
 from pipeline.reports.changes import changes_of
@@ -154,7 +153,7 @@ def _copies(folder: Path) -> list[Path]:
 
 def _drop_copies(folder: Path) -> None:
     for copy in _copies(folder):
-        with _writing(copy):
+        with writing(copy):
             copy.unlink(missing_ok=True)
 
 
@@ -171,23 +170,14 @@ def _restore(run: EndedRun) -> None:
     """Undo a comparison that was killed before its manifest was written."""
     for name, copy in zip(_REWRITTEN, _copies(run.folder), strict=True):
         path = run.folder / name
-        with _writing(path):
+        with writing(path):
             if copy.exists() and evidence(copy).sha256 == run.sha256_of(name):
                 copy.replace(path)
     changes = run.folder / CHANGES_NAME
     if not run.sha256_of(CHANGES_NAME):
-        with _writing(changes):
+        with writing(changes):
             changes.unlink(missing_ok=True)  # the first comparison was killed
     _drop_copies(run.folder)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Turn errors of the disk into those of a file that cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise not_writable(path, error) from error
 
 
 def _with_comparison(

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.files.atomic import delete, partial_name
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import writing
 from pipeline.files.signatures import is_signed
 from pipeline.runs.approvals import decider
 from pipeline.runs.data_set import read_record
@@ -199,10 +199,8 @@ def _there(files: Iterable[Path]) -> list[str]:
 
 def _delete(files: Iterable[Path]) -> None:
     for file in files:
-        try:
+        with writing(file, otherwise=Sentence("advice.delete_it")):
             delete(file)
-        except OSError as error:
-            raise not_writable(file, error, otherwise=Sentence("advice.delete_it")) from error
 
 
 def _not_ours(folder: Path) -> list[str]:

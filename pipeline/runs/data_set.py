@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
-from pipeline.files.disk_errors import OTHER_WORK_FOLDER, not_writable
+from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
 from pipeline.files.dividing import divide_parquet
 from pipeline.files.plain import plain_bytes, real_path
 from pipeline.formats import PART_NAMES, format_named, parquet
@@ -100,13 +100,11 @@ def _divided(path: Path, work: Path) -> DataSet:
         raise InputError(Sentence("runs.cannot_read_check", path=path))
     folder = real_path(work) / f"parts-{sha256[:32]}"
     whole = folder / "whole"
-    try:
+    with writing(folder, otherwise=OTHER_WORK_FOLDER):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not whole.exists():
             divide_parquet(path, folder, rows_max=PART_ROWS)
             whole.touch()
-    except OSError as error:
-        raise not_writable(folder, error, otherwise=OTHER_WORK_FOLDER) from error
     files = sorted(folder.glob("part-*.parquet"))
     if not files:
         raise InputError(Sentence("runs.no_payment_rows", path=path))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError, OtherRunError, OutputError, PrecheckError, UsageError
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import writing
 from pipeline.files.folder_lock import locked
 from pipeline.files.plain import real_path
 from pipeline.runs.folder import has_begun, ledger_of
@@ -74,10 +74,8 @@ class PriorRun(NamedTuple):
             stamp = now[:19].replace(":", "")
             names = (f"{here.name}.{stamp}{'' if number == 1 else f'-{number}'}" for number in range(1, 1000))
             aside = next(path for path in map(here.with_name, names) if not path.exists())
-            try:
+            with writing(self.folder):
                 here.rename(aside)
-            except OSError as error:
-                raise not_writable(self.folder, error) from error
         return self.folder.with_name(aside.name) if self.folder.name else aside
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import BaseModel
 
 from pipeline.errors import DiskError
-from pipeline.files.disk_errors import OTHER_WORK_FOLDER, not_writable
+from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import Schema
 from pipeline.wording import Sentence
@@ -116,12 +116,10 @@ def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFram
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
+    with writing(path, otherwise=OTHER_WORK_FOLDER):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             yield partial
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise not_writable(path, error, otherwise=OTHER_WORK_FOLDER) from error

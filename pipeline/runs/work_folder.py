@@ -18,7 +18,7 @@ import polars as pl
 
 from pipeline.errors import DiskError, InputError, OutputError
 from pipeline.files.atomic import write_atomically
-from pipeline.files.disk_errors import OTHER_WORK_FOLDER, not_writable
+from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
 from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import CHECKS
@@ -61,11 +61,9 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
     folder = work_of(root, record.run)
     if (folder / WORK).exists():
         return folder
-    try:
+    with writing(folder, otherwise=OTHER_WORK_FOLDER):
         root.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
-    except OSError as error:
-        raise not_writable(folder, error, otherwise=OTHER_WORK_FOLDER) from error
     for number, part in enumerate(parts):
         assert part.schema == CHECKS
         with write_atomically(questions_file(folder, number)) as file:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import writing
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
@@ -97,10 +97,8 @@ class CallLog:
 
     def __init__(self, path: Path) -> None:
         """Open the log, mode 0600, for appending (OutputError, DiskError: it cannot be opened)."""
-        try:
+        with writing(path, otherwise=Sentence("advice.other_file")):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise not_writable(path, error, otherwise=Sentence("advice.other_file")) from error
         self._descriptor = descriptor
 
     def __enter__(self) -> Self:

@@ -19,7 +19,7 @@ from zlib import crc32
 import anyio
 
 from pipeline.errors import PrecheckError
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import not_writable, writing
 from pipeline.stores.sharing import Division
 from pipeline.wording import Sentence
 
@@ -80,11 +80,9 @@ def opened(path: Path) -> int:
         OutputError: the file cannot be created.
         DiskError: the disk is full.
     """
-    try:
+    with writing(path, otherwise=ELSEWHERE):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise not_writable(path, error, otherwise=ELSEWHERE) from error
 
 
 def _written(division: Division) -> bytes:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import writing
 from pipeline.stores.leased_shares import Waiting
 from pipeline.stores.sqlite.division_file import ELSEWHERE, opened
 from pipeline.stores.values import LeaseHolder
@@ -95,8 +95,6 @@ def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
 
 def write_record(lock: int, folder: Path, ending: bytes) -> None:
     """Overwrite the lock's record; one left incomplete by a crash means that the run did not finish."""
-    try:
+    with writing(folder, otherwise=ELSEWHERE):
         os.pwrite(lock, ending, 0)
         os.truncate(lock, len(ending))
-    except OSError as error:
-        raise not_writable(folder, error, otherwise=ELSEWHERE) from error
