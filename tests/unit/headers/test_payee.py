@@ -643,7 +643,7 @@ PARTS = {"First name": ["Ada", "Bo"], "Last name": QM}
         ),
         ({"Nachname/Firma": [ACME, BRILL], "Vorname": [None, None]}, ["Nachname/Firma"]),
         ({"Company name": [ACME, BRILL], "First name": ["Ada", "Bo"]}, ["Company name"]),
-        # A relative who identifies the payee, unless nobody else is named or the account is theirs.
+        # A relative who identifies the payee, unless no other name is there or the account is theirs.
         ({"Name": [ADA, BO], "Father's Name": [ACME, BRILL]}, ["Name"]),
         ({"Name": [ADA, BO], "Father/Husband Name": [ACME, BRILL]}, ["Name"]),
         ({"Name": [ADA, BO], "Mother's maiden name": QM}, ["Name"]),
