@@ -160,6 +160,8 @@ class InputFile(OwnDocument):
     """Notes for people on how columns were chosen."""
     header_line: bool = True
     """True if the file has a header line; otherwise its columns are named by position."""
+    header_cells: tuple[str, ...] = ()
+    """The header line as it is in the file, if blank or repeated headers gave columns other names."""
     delimiter: str | None = None
     """The separator between the cells of a line; None if the format has none."""
     line_end: str | None = None

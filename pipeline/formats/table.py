@@ -41,6 +41,8 @@ class Dialect(NamedTuple):
     """True if the text starts with a byte order mark."""
     header_line: bool = True
     """True if the file names its columns; otherwise they are named by position."""
+    header_cells: tuple[str, ...] = ()
+    """The header line as it is in the file, if blank or repeated headers gave columns other names."""
     sheet_name: str | None = None
     """The sheet with the payments, in a workbook."""
     numbers: tuple[str, ...] = ()

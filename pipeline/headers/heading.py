@@ -46,6 +46,11 @@ class Heading(NamedTuple):
     end: int  # the first line below all headers; equal to `start` without headers
     repeated: tuple[int, ...]  # header lines repeated below, which are not payments
 
+    def stated(self, names: Sequence[str]) -> tuple[bool, tuple[str, ...]]:
+        """Return `header_line` and `header_cells` of a `Dialect` whose columns have these names."""
+        has_line = self.end > self.start
+        return has_line, self.cells if has_line and self.cells != names else ()
+
 
 def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading:
     """Find the header line among the first lines.
@@ -85,7 +90,7 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     return _heading(lines, index, mapping)
 
 
-def header_line(
+def header_names(
     cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, position: str
 ) -> tuple[str, ...]:
     """Return the headers; blank and repeated ones are named by their positions.

@@ -62,7 +62,12 @@ def test_files_for_one_api_after_files_for_another(desk, sandbox, files, before)
     assert desk.outcomes("out/europe")[0]["check_id"]
 
 
-def test_a_signal_in_the_second_file_leaves_both_with_their_outcomes(desk, sandbox, files, before):
+def test_a_signal_in_the_second_file_leaves_both_with_their_outcomes(
+    desk, sandbox, files, before, network_payments
+):
+    # Long enough for the signal to arrive before the last answer.
+    more = network_payments(10 * ROW_COUNT)[4 * ROW_COUNT :]
+    files[1] = desk.payments(more, files[1].name)
     words = desk.using(cop=sandbox.section(rate_per_s=4, in_flight_max=2))
     with desk.start("run", *files, *words, "--out", "out") as process:
         sandbox.wait_for_calls(ROW_COUNT + 3, since=before)
@@ -72,7 +77,7 @@ def test_a_signal_in_the_second_file_leaves_both_with_their_outcomes(desk, sandb
     assert finished.status == 143
     outcomes = [Counter(row["check_code"] for row in desk.outcomes(f"out/{file.stem}")) for file in files[:2]]
     assert outcomes[0]["RUN_ENDED"] == 0
-    assert 0 < outcomes[1]["RUN_ENDED"] < ROW_COUNT
+    assert 0 < outcomes[1]["RUN_ENDED"] < len(more)
     assert not (desk.folder / "out" / files[2].stem / "outcomes.csv").exists()
     assert desk("run", *files, *desk.using(cop=sandbox.section()), "--out", "out").status == 0
     assert set(Counter(call["question"] for call in sandbox.questions(before)).values()) == {1}

@@ -1,6 +1,7 @@
-"""A file without a header line, read by the places of its columns: from the run to the released file."""
+"""Files without a header line, or with blank and repeated headers: from the run to the released file."""
 
 import re
+from pathlib import Path
 
 import openpyxl
 import pytest
@@ -38,6 +39,54 @@ def test_a_file_without_headers_is_asked_corrected_and_released_without_headers(
     assert (folder / "hold.simulated.csv").read_text() == "".join(ROWS.splitlines(keepends=True)[1:])
     assert desk("verify", folder).status == 0
     assert "Finished already" in desk("run", "payments.csv", *MAPS, *sandbox.using("sandbox")).out
+
+
+STATED = ["", "Name", "Sort code", "", "Account number", "Note", "Amount", "Note", ""]
+
+
+def rows_below_stated():
+    payments = [line.split(",") for line in ROWS.splitlines()]
+    cells = [["", name, code, "", number, "", amount, "INV 7", ""] for code, number, name, amount in payments]
+    cells[2][0], cells[2][-1] = "z", "q"  # in the file to hold alone
+    return cells
+
+
+def test_blank_and_repeated_headers_are_written_as_they_were(desk, sandbox):
+    lines = [";".join(cells) + "\r\n" for cells in (STATED, *rows_below_stated())]
+    (desk.folder / "payments.csv").write_text("".join(lines), newline="")
+    folder = checked_corrected_and_divided(desk, sandbox, "payments.csv")
+    assert ";Note (column 8);column_9;" in (folder / "outcomes.csv").read_text()
+    written = [(folder / f"{name}.simulated.csv").read_bytes().decode() for name in ("release", "hold")]
+    assert written == ["".join(lines[:2]), "".join([lines[0], *lines[2:]])]
+    corrected = (folder / "corrected.simulated.csv").read_bytes().decode()
+    assert corrected == "".join(lines).replace("Averi", "Avery")
+
+
+def test_blank_and_repeated_headers_of_a_workbook_are_written_as_they_were(desk, sandbox):
+    book = openpyxl.Workbook()
+    for cells in (STATED, *rows_below_stated()):
+        book.active.append([cell or None for cell in cells])
+    book.save(desk.folder / "payments.xlsx")
+    folder = checked_corrected_and_divided(desk, sandbox, "payments.xlsx")
+    headers = [
+        [cell.value or "" for cell in openpyxl.load_workbook(folder / f"{name}.simulated.xlsx").active[1]]
+        for name in ("corrected", "hold", "release")
+    ]
+    # Readers skip an empty column at either side of a sheet unless it has a header.
+    assert headers == [STATED, STATED, ["column_1", *STATED[1:-1], "column_9"]]
+
+
+def checked_corrected_and_divided(desk, sandbox, name):
+    """Run, fix and split a file; the folder."""
+    done = desk("run", name, *sandbox.using("sandbox"))
+    assert done.status == 0, done.err
+    folder = desk.folder / "payments.precheck"
+    words = "--accept", "close_match", "--reason", "the bank says so", "--allow-simulated"
+    assert desk("fix", folder, *words).status == 0
+    assert desk("split", folder, "--allow-simulated", *sandbox.using("sandbox")[:2]).status == 0
+    assert desk("verify", folder).status == 0
+    assert desk("columns", folder / f"corrected.simulated{Path(name).suffix}").status == 0
+    return folder
 
 
 def test_a_file_without_headers_says_how_to_name_its_columns(desk):

@@ -23,7 +23,7 @@ from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import (
     LINES_LOOKED_AT,
     Heading,
-    header_line,
+    header_names,
     heading_of,
     refuse_accounts_above,
 )
@@ -102,7 +102,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
         refuse_accounts_above(
             [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
         )
-    headers = header_line(
+    headers = header_names(
         heading.cells,
         [line.cells for line in lines[heading.start :]],
         sufficient=best.sufficient,
@@ -113,11 +113,9 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
         (lines[heading.end - 1].end, lines[heading.end - 1].next_number) if heading.end else (0, 1)
     )
     repeated = tuple(lines[index].number for index in heading.repeated)
-    dialect = Dialect(
-        best.delimiter,
-        line_end=_line_end(text[: lines[heading.start].end]),
-        header_line=heading.end > heading.start,
-    )
+    has_line, cells = heading.stated(headers)
+    line_end = _line_end(text[: lines[heading.start].end])
+    dialect = Dialect(best.delimiter, line_end=line_end, header_line=has_line, header_cells=cells)
     return Layout(dialect, headers, body_at, line_first, repeated)
 
 

@@ -39,6 +39,11 @@ _MARKS = {
 
 def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quotes_all: bool = False) -> None:
     """Write the rows of a table as UTF-8 without a mark, ignoring the dialect's encoding and mark."""
+    if dialect.header_line and dialect.header_cells:
+        cells = [cell or None for cell in dialect.header_cells]
+        names = pl.DataFrame([[*cells, *table.columns[len(cells) :]]], schema=table.columns, orient="row")
+        write_lines(names, file, dialect._replace(header_line=False), quotes_all=quotes_all)
+        dialect = dialect._replace(header_line=False)
     table.write_csv(
         file,
         separator=dialect.delimiter or _DELIMITER,

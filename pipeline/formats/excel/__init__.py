@@ -20,7 +20,7 @@ from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, as_text
 from pipeline.formats.table import load as load
 from pipeline.headers.columns import is_sufficient, recognised
-from pipeline.headers.heading import LINES_LOOKED_AT, Heading, header_line, heading_of, refuse_accounts_above
+from pipeline.headers.heading import LINES_LOOKED_AT, Heading, header_names, heading_of, refuse_accounts_above
 from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
@@ -92,7 +92,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     if sufficient:
         above = slice(heading.start)
         refuse_accounts_above(first_rows[above], numbers[above], header, where=where, unit="sheet row")
-    headers = header_line(
+    headers = header_names(
         heading.cells,
         first_rows[heading.start :],
         sufficient=sufficient,
@@ -103,11 +103,13 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     if body.height == 0:
         raise InputError(Sentence("excel.no_payment_rows", where=where))
     body.columns = list(headers)
+    has_line, header_cells = heading.stated(headers)
     return Table(
         body,
         defects.slice(heading.end),
         Dialect(
-            header_line=heading.end > heading.start,
+            header_line=has_line,
+            header_cells=header_cells,
             sheet_name=grid[SHEET_NAME][0],
             numbers=tuple(headers[position - 1] for position in grid[NUMBERS][0]),
         ),
@@ -126,7 +128,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
         AssertionError: the file does not hold the table.
     """
     table = as_text(table)
-    data = rewrite(table, file, dialect._replace(header_line=True), where="the outcome file")
+    data = rewrite(table, file, dialect._replace(header_line=True, header_cells=()), where="the outcome file")
     cells = read(data, ReadingOptions(None), where="the written file").cells
     if not cells.equals(table.with_columns(pl.when(pl.all() != "").then(pl.all()))):
         raise AssertionError("the written file does not hold the cells that it was given")

@@ -6,7 +6,9 @@ only if the amount column had numbers and no digit is lost.
 
 import io
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 
 import polars as pl
 import xlsxwriter
@@ -46,8 +48,8 @@ def workbook(table: pl.DataFrame, dialect: Dialect, *, where: str) -> bytes:
         amounts = {index for index, header in enumerate(texts.columns) if header in dialect.numbers}
         first = int(dialect.header_line)
         if dialect.header_line:
-            for index, header in enumerate(texts.columns):
-                sheet.write_string(0, index, header, as_text_cell)
+            for index, header in enumerate(_header_row(texts, dialect.header_cells)):
+                sheet.write(0, index, header, as_text_cell)
         for row, cells in enumerate(texts.iter_rows(), start=first):
             for index, cell in enumerate(cells):
                 if cell is not None and index in amounts and _is_number(cell):
@@ -55,6 +57,17 @@ def workbook(table: pl.DataFrame, dialect: Dialect, *, where: str) -> bytes:
                 elif cell is not None:
                     sheet.write_string(row, index, cell, as_text_cell)
     return made.getvalue()
+
+
+def _header_row(texts: pl.DataFrame, stated: Sequence[str]) -> list[str]:
+    """Return the header row; readers skip empty columns at either side, so these get their names."""
+    header_row = [*stated, *texts.columns[len(stated) :]]
+    for side in (range(texts.width), range(texts.width - 1, -1, -1)):
+        for index in takewhile(lambda index: not header_row[index], side):
+            if texts[:, index].null_count() < texts.height:
+                break
+            header_row[index] = texts.columns[index]
+    return header_row
 
 
 def _is_number(cell: str) -> bool:

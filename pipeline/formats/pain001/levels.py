@@ -37,7 +37,7 @@ _OF_SIGNATURES = frozenset({"SignedInfo", "SignatureValue", "DigestValue"})
 _SEALS = ("signature", "sgntr", "digest", "hash")
 
 
-class StatedControls(NamedTuple):
+class StatedText(NamedTuple):
     """A text that a level states, and its position in the file."""
 
     text: str
@@ -52,7 +52,7 @@ class Levels:
         self.batch_count = 0
         self.facts: dict[str, str] = {}
         self._declared: dict[str, str] = {}
-        self._header: dict[str, StatedControls] = {}
+        self._header: dict[str, StatedText] = {}
         self._stated = self._header
         self._batches: list[tuple[object, ...]] = []
         self._frames: list[pl.DataFrame] = []
@@ -99,7 +99,7 @@ class Levels:
         else:
             self._stated = self._header
 
-    def states(self, what: str, control: StatedControls, *, line: int) -> None:
+    def states(self, what: str, control: StatedText, *, line: int) -> None:
         """Record a text of a level."""
         if what in _LENIENT and (before := self._stated.get(what)) is not None:
             control = before._replace(text=f"{before.text}\n{control.text}")
@@ -130,7 +130,7 @@ def _namespaces(attributes: Sequence[str]) -> dict[str, str]:
     return {name.partition(":")[2]: value for name, value in pairs if name.partition(":")[0] == "xmlns"}
 
 
-def _row(start: int, end: int, stated: dict[str, StatedControls]) -> tuple[object, ...]:
+def _row(start: int, end: int, stated: dict[str, StatedText]) -> tuple[object, ...]:
     texts = (stated[what].text or None if what in stated else None for what in STATED)
     spans = (
         getattr(stated.get(column.rpartition("_")[0]), column.rpartition("_")[2], None) for column in _SPANS

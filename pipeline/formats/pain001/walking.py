@@ -15,7 +15,7 @@ from pipeline.formats.pain001.elements import (
     Kind,
     tree,
 )
-from pipeline.formats.pain001.levels import Levels, StatedControls, tag_end
+from pipeline.formats.pain001.levels import Levels, StatedText, tag_end
 from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_deep, too_long
 from pipeline.wording import Sentence
 from schemas.vop import SchemeCode
@@ -186,9 +186,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     def stated(what: str, tag: str) -> None:
         nonlocal payments_from
         parser.CharacterDataHandler = None
-        control = StatedControls(
-            found.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex
-        )
+        control = StatedText(found.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex)
         levels.states(what, control, line=parser.CurrentLineNumber)
         payments_from = found.after(tag)
 
