@@ -30,11 +30,12 @@ _REVERSED = rf"^\s*([0-9]{{8}})[\s{HYPHENS}/]+([0-9]{{2}}[{HYPHENS}]?[0-9]{{2}}[
 _IRISH_CODE = r"^9[0-9]{5}"
 _SHAPES = {
     "PL": r"^[0-9]{26}$",
-    "HU": r"^[0-9]{16}([0-9]{8})?$",
     "CZ": r"^([0-9]{1,6})?[0-9]{2,10}/[0-9]{4}$",
     "NO": r"^[0-9]{11}$",
 }
 """Country -> pattern of its domestic accounts, if no other country's accounts look similar."""
+_HUNGARIAN = rf"^\s*([0-9]{{8}}[\s{HYPHENS}]?[0-9]{{8}}[\s{HYPHENS}]?[0-9]{{8}}|[0-9]{{8}}[\s{HYPHENS}][0-9]{{8}})\s*$"
+"""As written in Hungary: sixteen digits in any other form, such as New Zealand's, may be of many countries."""
 _NUMBER_LENGTHS = (6, 7, 8, 10, 12, 13, 14)
 """Number of digits in UK account numbers, with or without sort code, even if leading zeros are lost."""
 
@@ -151,6 +152,7 @@ def _country() -> pl.Expr:
     is_irish = (pl.col("currency") == "EUR") & code.str.contains(_IRISH_CODE)
     may_be_uk = pl.col("is_both") | pl.col("code").is_not_null()
     is_like = {country: digits.str.contains(shape) for country, shape in _SHAPES.items()}
+    is_like["HU"] = pl.col("written").str.contains(_HUNGARIAN)
     is_longer = digits.str.contains("^[0-9/]+$") & ~digits.str.len_chars().is_in(_NUMBER_LENGTHS)
     known: list[tuple[pl.Expr, pl.Expr]] = [
         (says_uk & ~pl.col("bic_country").is_in(UK), pl.lit(ACCOUNT_SIGNS_DIFFER)),
