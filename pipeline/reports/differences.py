@@ -79,7 +79,7 @@ _SameLetters = Callable[[_Letters, _Letters], Sequence[Match]]
 def difference(supplied: str, matched: str) -> Difference:
     """Compare two names word by word, then letter by letter.
 
-    >>> [str(sentence) for sentence in difference("Averi Thornwood", "Mr Avery Thornwood").sentence]
+    >>> [str(sentence) for sentence in difference("Averi Thornwood", "Mr Avery Thornwood").sentences]
     ['The bank has “Avery” for “Averi”.', 'The title “Mr” is missing.']
     """
     theirs, ours = _words(matched), _words(supplied)

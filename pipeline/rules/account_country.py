@@ -34,8 +34,8 @@ _SHAPES = {
     "NO": r"^[0-9]{11}$",
 }
 """Country -> pattern of its domestic accounts, if no other country's accounts look similar."""
-_HUNGARIAN = rf"^\s*([0-9]{{8}}[\s{HYPHENS}]?[0-9]{{8}}[\s{HYPHENS}]?[0-9]{{8}}|[0-9]{{8}}[\s{HYPHENS}][0-9]{{8}})\s*$"
-"""As written in Hungary: sixteen digits in any other form, such as New Zealand's, may be of many countries."""
+_HUNGARIAN = rf"^\s*[0-9]{{8}}([\s{HYPHENS}]?[0-9]{{8}}[\s{HYPHENS}]?|[\s{HYPHENS}])[0-9]{{8}}\s*$"
+"""As written in Hungary; sixteen digits in any other form, such as New Zealand's, are of many countries."""
 _NUMBER_LENGTHS = (6, 7, 8, 10, 12, 13, 14)
 """Number of digits in UK account numbers, with or without sort code, even if leading zeros are lost."""
 

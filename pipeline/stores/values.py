@@ -232,7 +232,7 @@ class LeaseHolder(NamedTuple):
         """A sentence to say that this process is waiting for that run.
 
         >>> str(LeaseHolder("cop.example:443", 42, "2030-01-02T03:04:05Z").waited_for)
-        'waiting for process 42, which has been asking cop.example:443 since 2030-01-02 03:04:05 UTC'
+        'waiting for process 42, which has been using cop.example:443 since 2030-01-02 03:04:05 UTC'
         """
         if self.since is None:
             return Sentence("stores.waiting_for", holder=self.name, server=self.server)

@@ -44,7 +44,8 @@ def figures(folder, options):
             server_us.append((server.cpu_s() - before) / count * 1e6)
             walls.append(count / cost.wall_s)
             real_us.append(_each_us(cost.cpu_s, starts_s[-1], count))
-            reports_us.append(_reports_cpu_s(folder / "checks.out") / count * 1e6)
+            documents_s = [_reports_cpu_s(folder / out) for out in ("checks.out", "one.out")]
+            reports_us.append(_each_us(*documents_s, count))
             for peer in GOALS:
                 rows, row_count = (some, ROWS_HTTPX) if peer == "csv_httpx" else (file, count)
                 each_us = _each_us(peer_cpu_s(peer, rows), peer_cpu_s(peer, one), row_count)

@@ -1,4 +1,4 @@
-"""The processor seconds that the reports of a finished run take, printed: page, workbook, attention file."""
+"""The processor seconds that the page, workbook and attention file of a run take, with imports, printed."""
 
 import sys
 import time

@@ -1,5 +1,7 @@
 """The documentation says what the program does: commands, exit statuses, files, configuration."""
 
+import doctest
+import importlib
 import itertools
 import os
 import re
@@ -142,6 +144,18 @@ def test_every_code_is_in_a_table_of_the_page_on_outcomes():
     page = (DOCS / "outcomes.md").read_text("utf-8")
     listed = re.findall(r"^\|(?: `[a-z_]+` \|)? `([A-Z0-9_]+)` \|", page, re.MULTILINE)
     assert {*listed, "HTTP_STATUS"} == {*explanations()}  # any status without a line of its own
+
+
+def test_examples_in_docstrings_print_what_they_say():
+    files = [path for part in ("pipeline", "schemas") for path in (ROOT / part).rglob("*.py")]
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in files
+        if ">>> " in path.read_text("utf-8")
+    ]
+    ran = {module: doctest.testmod(importlib.import_module(module)) for module in modules}
+    assert sum(result.attempted for result in ran.values()) > 100
+    assert not [module for module, result in ran.items() if result.failed]
 
 
 def test_readme_names_both_commands():
