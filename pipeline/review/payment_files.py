@@ -1,7 +1,7 @@
 """Write the files of a review: payments, in the input's format and compression, and lists for people."""
 
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from fnmatch import fnmatch
@@ -204,11 +204,25 @@ def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO
     pack(unpacked.getvalue(), Compression(source.compression), file, member=PurePath(name).stem)
 
 
-def notes_on(run: FinishedRun, files: Sequence[PaymentFile]) -> list[LocalizedText]:
-    """Return a bank's possible objections to the written files, and what they lack of the input."""
-    if run.summary.input.format == excel.NAME:
-        return [Sentence("review.one_sheet").recorded()]
-    if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:
-        return []
-    single = [Path(file.path) for file in files if file.row_count == 1]
-    return [Sentence("review.single_payment", file=path.name).recorded() for path in single]
+def row_counts(files: Iterable[PaymentFile]) -> dict[str, int]:
+    """Return the number of payments in each file, by its name."""
+    return {Path(file.path).name: file.row_count for file in files}
+
+
+def notes_on(source: InputFile, row_counts: Mapping[str, int]) -> list[LocalizedText]:
+    """Return a bank's possible objections to written files, and what they lack of the input.
+
+    Args:
+        source: the input.
+        row_counts: the number of payments in each written file, by its name.
+    """
+    if not isinstance(entry_before(source), MessageEntry):
+        notes = [Sentence("review.one_sheet")] if source.format == excel.NAME else []
+        first = 1 if source.positions is None else source.positions.of(1)
+        if first > 1 + source.header_line:
+            notes.append(Sentence("review.lines_above"))
+    else:
+        is_mentioned = source.format == pain001.NAME and source.row_count > 1
+        single = [name for name, count in row_counts.items() if count == 1 and is_mentioned]
+        notes = [Sentence("review.single_payment", file=name) for name in single]
+    return [note.recorded() for note in notes]

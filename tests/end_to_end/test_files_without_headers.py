@@ -1,5 +1,6 @@
 """Files without a header line, or with blank and repeated headers: from the run to the released file."""
 
+import json
 import re
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def rows_below_stated():
 
 def test_blank_and_repeated_headers_are_written_as_they_were(desk, sandbox):
     lines = [";".join(cells) + "\r\n" for cells in (STATED, *rows_below_stated())]
-    (desk.folder / "payments.csv").write_text("".join(lines), newline="")
+    (desk.folder / "payments.csv").write_text("".join(["Wages\r\n", *lines]), newline="")
     folder = checked_corrected_and_divided(desk, sandbox, "payments.csv")
     assert ";Note (column 8);column_9;" in (folder / "outcomes.csv").read_text()
     written = [(folder / f"{name}.simulated.csv").read_bytes().decode() for name in ("release", "hold")]
@@ -83,7 +84,10 @@ def checked_corrected_and_divided(desk, sandbox, name):
     folder = desk.folder / "payments.precheck"
     words = "--accept", "close_match", "--reason", "the bank says so", "--allow-simulated"
     assert desk("fix", folder, *words).status == 0
-    assert desk("split", folder, "--allow-simulated", *sandbox.using("sandbox")[:2]).status == 0
+    split = desk("split", folder, "--allow-simulated", "--json", *sandbox.using("sandbox")[:2])
+    assert split.status == 0, split.err
+    [note] = json.loads(split.out)["notes"]
+    assert note.startswith("Lines above" if name.endswith(".csv") else "Only the payment sheet")
     assert desk("verify", folder).status == 0
     assert desk("columns", folder / f"corrected.simulated{Path(name).suffix}").status == 0
     return folder

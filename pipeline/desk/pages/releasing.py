@@ -47,10 +47,12 @@ from pipeline.desk.uploads import made_here
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.changes import comparisons_in_words
+from pipeline.review.payment_files import notes_on
 from pipeline.runs.evidence import Finding
 from pipeline.runs.manifest import read_manifest
 from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.desk import AuditEntry, Deed, RowsDecided, SentBack
+from schemas.localized import LocalizedText
 from schemas.manifest import SplitMade
 from schemas.review import Act, Decision, PaymentFile, Shaped
 from schemas.strict import timestamp
@@ -107,6 +109,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         same=await asyncio.to_thread(same_files, context, current.folder),
         voided_by=await asyncio.to_thread(voided_by, current),
         split=split,
+        notes=_notes(current, split),
         files=offered(current),
         findings=findings,
         why_not=_why_not(person, shaped),
@@ -136,6 +139,14 @@ def _split(current: FileStatus) -> SplitMade | None:
         return None
     splits = read_manifest(current.folder.run).splits
     return splits[-1] if splits else None
+
+
+def _notes(current: FileStatus, split: SplitMade | None) -> list[LocalizedText]:
+    """What a bank may object to in the files offered for download, and what these lack of the upload."""
+    if split is None or current.summary is None:
+        return []
+    made = [file for file in (split.release, split.hold) if file is not None]
+    return notes_on(current.summary.input, {file.name: file.row_count for file in made})
 
 
 def _why_not(person: Person, shaped: list[Shaped]) -> str:

@@ -129,6 +129,8 @@ def test_the_way_of_a_file_by_desk_and_by_workbook(desk_here, rita, tmp_path, na
     assert rita.post(f"/files/{at}/hand-over").status == 303
     assert rita.approve(at).status == 303
     page = rita.get(f"/files/{at}/release").text
+    lacking = {"excel as people keep it": ["Only", "Lines"], "excel": ["Only"]}
+    assert re.findall(r"Note: (\w+)", page) == lacking.get(name, [])
     offered = re.findall(r"/download/([a-z0-9_.]+)", page)
     by_desk = {one: rita.get(f"/files/{at}/download/{one}").body for one in offered}
     wanted = {"release", "hold", "corrected", "hold_reasons", "corrections", "manifest", "approvals"}
