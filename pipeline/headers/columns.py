@@ -18,7 +18,17 @@ from pipeline.headers.account_signs import is_code_elsewhere
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
 from pipeline.headers.guesses import Guess, guesses_of, pairs_of
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, IN_HUNDREDTHS, INITIALS, PARENT, Side, meaning
+from pipeline.headers.meaning import (
+    COMPANY,
+    FAMILY,
+    GIVEN,
+    IN_HUNDREDTHS,
+    INITIALS,
+    PARENT,
+    PREFERRED,
+    Side,
+    meaning,
+)
 from pipeline.headers.not_payments import INSIST, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
@@ -100,11 +110,7 @@ def read_columns(
     seen = ColumnCells(cells)
     try:
         mapped = _mapped(mapping if decided is None else decided, headers)
-        insisted = any(
-            field in mapping and not isinstance(mapping[field], ConfiguredHeader)
-            for field in ("name", *ACCOUNT_FIELDS)
-        )
-        choices = [] if decided is not None else _choices(seen, mapped, insisted=insisted)
+        choices = [] if decided is not None else _choices(seen, mapped, insisted=insists(mapping))
         ignored = mapped.get(IGNORE, ())
         found = {choice.field: choice for choice in _by_mapping(mapped)}
         found |= {choice.field: choice for choice in choices if choice.sources and choice.field not in found}
@@ -127,6 +133,12 @@ def read_columns(
     return Columns(readings, sources, currency, tuple(notes), in_hundredths is not None)
 
 
+def insists(mapping: Mapping[str, str]) -> bool:
+    """True if the user's own `--map` names the payee or the account, so that any file is read."""
+    own = (field for field, header in mapping.items() if not isinstance(header, ConfiguredHeader))
+    return any(field in ("name", *ACCOUNT_FIELDS) for field in own)
+
+
 def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[str]:
     """Return the fields and parts of a name that these cells would name as a header line."""
     mapped = {
@@ -142,14 +154,14 @@ def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[
     )
 
 
-_OF_A_HEADER_LINE = frozenset({*FIELDS, GIVEN, INITIALS, FAMILY, COMPANY})
+_OF_A_HEADER_LINE = frozenset({*FIELDS, GIVEN, PREFERRED, INITIALS, FAMILY, COMPANY})
 
 
-def is_sufficient(fields: Collection[str]) -> bool:
+def is_sufficient(fields: frozenset[str]) -> bool:
     """True if these fields hold an account and a payee."""
     named = any(field in fields for field in (*PAYEE_FIELDS, COMPANY))
     return any(field in fields for field in ACCOUNT_FIELDS) and (
-        named or (FAMILY in fields and (GIVEN in fields or INITIALS in fields))
+        named or (FAMILY in fields and not fields.isdisjoint((GIVEN, PREFERRED, INITIALS)))
     )
 
 

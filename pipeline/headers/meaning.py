@@ -66,8 +66,9 @@ class HeaderMeaning(NamedTuple):
     """True if the header says that it is a name; `Supplier` may be a number."""
 
 
-GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY, COMPANY, SECOND = (
+GIVEN, PREFERRED, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY, COMPANY, SECOND = (
     "given name",
+    "preferred given name",
     "initials",
     "middle name",
     "family name",
@@ -75,7 +76,7 @@ GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY, COMPANY, SECOND = (
     "company name",
     "second line of a name",
 )
-BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, NEVER = (
+BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, USER, NEVER = (
     "balance",
     "booking date",
     "direction",
@@ -85,6 +86,7 @@ BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, 
     "creditor identifier",
     "choice of currency",
     "parent",
+    "user",
     "never the payee",
 )
 
@@ -185,7 +187,7 @@ _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER,
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
 _SUBJECTS_IN_ORDER = [
     *(Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY, Cue.AGENCY),
-    *(Cue.PARENT, Cue.RELATIVE, Cue.EMPLOYER),
+    *(Cue.PARENT, Cue.RELATIVE, Cue.EMPLOYER, Cue.USER),
 ]
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
 _NOTHING = frozenset({Cue.FILLER, Cue.AND})

@@ -16,6 +16,7 @@ from pipeline.headers.meaning import (
     INITIALS,
     MIDDLE,
     PARENT,
+    PREFERRED,
     SECOND,
     SECOND_FAMILY,
     HeaderMeaning,
@@ -28,7 +29,7 @@ from pipeline.headers.spelling import fold, tokens_of, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ColumnPair, Sentence
 
-_PARTS = (GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY)
+_PARTS = (GIVEN, PREFERRED, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
 """Headers in languages that put the family name first."""
 _NO_NAME = (
@@ -112,16 +113,21 @@ def found(cells: ColumnCells) -> NameColumns:
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
     of_parents = [header for header in parts if meant[header].subject in (Cue.PARENT, Cue.RELATIVE)]
-    parts = [header for header in parts if header not in of_parents]
+    kinds = {meant[header].what for header in parts if header not in of_parents}
+    unread = {PREFERRED} & kinds if GIVEN in kinds else set()  # the legal given name counts
+    parts = [header for header in parts if header not in of_parents and meant[header].what not in unread]
     parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)]
     companies = [
         Candidate((header,), Rank.COMPANY, meant[header])
         for header in of(COMPANY)
         if not _holds_codes(header, cells, says_name=False)
     ]
-    kinds = {meant[header].what for header in parts}
-    if GIVEN in kinds and FAMILY not in kinds:  # the family name may be in `Name/Company`
-        whole += [name._replace(rank=Rank.PLAIN) for name in companies if _is_either(name.headers[0])]
+    if FAMILY not in kinds:  # the family name may be in `Name/Company` or, next to `Nome`, in `Cognome/Ditta`
+        eithers = [name for name in companies if _is_either(name.headers[0])]
+        if kinds & {GIVEN, PREFERRED}:
+            whole += [name._replace(rank=Rank.PLAIN) for name in eithers]
+        elif any(name.rank is Rank.PLAIN for name in whole):
+            parts += [name.headers[0] for name in eithers if _is_family(name.headers[0])]
     whole = _with_parts(whole, parts, cells)
     read = {header for name in whole for header in name.headers}
     subjects = {meant[header].subject for header in usable if meant[header].what != PARENT}
@@ -138,9 +144,12 @@ def found(cells: ColumnCells) -> NameColumns:
 
 def _is_either(header: str) -> bool:
     """True if a header is for names of people or companies, such as `Nom ou raison sociale`."""
+    return _is_family(header) or (meaning(header).says_name and bool({*header, *tokens_of(header)} & _OR))
+
+
+def _is_family(header: str) -> bool:
     words = words_of(header)
-    is_family = words is not None and Cue.FAMILY in words.cues
-    return is_family or (meaning(header).says_name and bool({*header, *tokens_of(header)} & _OR))
+    return words is not None and Cue.FAMILY in words.cues
 
 
 def _holds_codes(header: str, cells: ColumnCells, *, says_name: bool) -> bool:
@@ -173,7 +182,9 @@ _Owner = tuple[Side, str | None]
 def _joined(
     whole: list[Candidate], parts: Sequence[str], cells: ColumnCells, owner: _Owner = _NOBODYS
 ) -> list[Candidate]:
-    by_part = {part: [header for header in parts if meaning(header).what == part] for part in _PARTS}
+    # A company in a part is `Cognome/Ragione sociale`.
+    whats = {header: FAMILY if meaning(header).what == COMPANY else meaning(header).what for header in parts}
+    by_part = {part: [header for header in parts if whats[header] == part] for part in _PARTS}
     is_named = any(_is_sure(name, cells) for name in whole)
     for headers in by_part.values():
         for other in () if is_named else headers[1:]:
@@ -182,7 +193,7 @@ def _joined(
                     "name", [(headers[0],), (other,)], cells, what=PART_OF_THE_NAME, pairs=[_PARTS_TOGETHER]
                 )
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
-    given, family = first[GIVEN] or first[INITIALS], first[FAMILY]
+    given, family = first[GIVEN] or first[PREFERRED] or first[INITIALS], first[FAMILY]
     middle, second_family = first[MIDDLE], first[SECOND_FAMILY]
     # `Volunteer name` next to `Volunteer first name` is the rest of the name, like `Name`.
     plain = [
@@ -231,8 +242,8 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
     """
     if not part:
         return False
-    if meaning(part[0]).what == INITIALS:
-        # A single letter may occur anywhere: a whole name has several words, the first capitalised.
+    if meaning(part[0]).what in (INITIALS, PREFERRED):
+        # Initials occur anywhere, nicknames nowhere: a whole name has several words, the first capitalised.
         holds = cells.text(plain.headers[0]).drop_nulls().str.contains(_SEVERAL_WORDS)
     else:
         name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))

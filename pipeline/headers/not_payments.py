@@ -3,7 +3,9 @@
 A check of a bank statement would check the user; one of direct debits, the debtors.
 """
 
+import re
 from collections.abc import Sequence
+from functools import cache
 
 import polars as pl
 
@@ -23,7 +25,16 @@ from pipeline.headers.meaning import (
     meaning,
 )
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_of
-from pipeline.headers.words import DEBIT_CELLS, DEBIT_HEADERS, WAYS_IN, WAYS_OUT, Cue
+from pipeline.headers.words import (
+    DEBIT_CELLS,
+    DEBIT_HEADERS,
+    DEBIT_TITLES,
+    NO_DEBIT_TITLES,
+    NOT_BEFORE_DEBITS,
+    WAYS_IN,
+    WAYS_OUT,
+    Cue,
+)
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
@@ -71,6 +82,25 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
 def names_debits(header: str) -> bool:
     """True if a header alone shows direct debits, as `Mandat vom` and `directDebitDate` do."""
     return any(words in fold(header) for words in _DEBIT_HEADERS)
+
+
+def titles_debits(title: str) -> bool:
+    """True if a title says direct debits, not refunds of them or payments without them.
+
+    >>> [titles_debits(title) for title in ("SEPA-Lastschriften", "Direct Credit", "Direct debit refunds")]
+    [True, False, False]
+    """
+    return _debit_titles().search(" ".join(tokens_of(title))) is not None
+
+
+@cache
+def _debit_titles() -> re.Pattern[str]:
+    titles, others, before = (
+        "|".join(" ".join(tokens_of(phrase)) for phrase in phrases)
+        for phrases in (DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS)
+    )
+    negated = rf"(?:{before}) (?:(?:by|on|via|per|par|por|the|les|de|sepa) )*(?:{titles})"
+    return re.compile(rf"^(?!.*\b(?:{others})\b)(?!.*\b{negated}).*(?:{titles})")
 
 
 def _is_of_debits(header: str, cells: ColumnCells) -> bool:

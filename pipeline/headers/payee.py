@@ -21,9 +21,10 @@ from pipeline.headers.choice import (
     rule_of,
 )
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
-from pipeline.headers.meaning import NEVER, Rank, Side, meaning
+from pipeline.headers.meaning import NEVER, USER, Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
 from pipeline.headers.parties import party_of
+from pipeline.headers.spelling import tokens_of, words_with
 from pipeline.headers.unread_names import are_parties
 from pipeline.headers.words import Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
@@ -70,19 +71,16 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     names.sort(key=lambda name: name.rank)
     if names and names[0].rank is Rank.PLAIN:
         _refuse_other_parts(names, cells)
-    if (
-        names
-        and names[0].meant.subject in (Cue.PARTY, Cue.AGENCY, Cue.CUSTOMER)
-        and not _is_of(names[0], party)
-    ):
+    if not any(_is_of(name, party) for name in names[:1]):
         _refuse_plain_name(names, cells)
     chosen = _of_the_first_rank(names, cells)
     is_partial = bool(chosen) and (chosen[0].rank is Rank.HOLDER or chosen[0].is_instead)
     if is_partial and _is_empty_in_a_row(chosen, cells):
-        chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
+        others = [name for name in names if name.rank > chosen[0].rank]
+        _refuse_plain_name(others, cells)
+        chosen += _of_the_first_rank(others, cells)
     chosen = _with_company(chosen, seen, cells, is_stated=bool(chosen) and _is_said(chosen[0], party))
-    if not chosen and sum(_may_be_people(header, cells) for header in cells.headers) == 1:
-        chosen = [name for name in seen.parents if name.meant.subject is Cue.RELATIVE]
+    chosen = chosen or _only_person(seen, cells)
     if not chosen:
         return unread_names.payee_in_other_words(cells) or _empty(cells)
     _refuse_banks(chosen, cells)
@@ -93,7 +91,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     unread_names.refuse(chosen, accounts, cells, seen, is_bound=is_bound)
     if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
         _refuse_second_line(chosen, seen.seconds, cells)
-    others = tuple(
+    candidates = tuple(
         header for candidate in (*seen.whole, *seen.companies, *seen.parents) for header in candidate.headers
     )
     return [
@@ -101,7 +99,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
             "name",
             tuple(candidate.headers for candidate in chosen),
             chosen[0].meant.rule,
-            others,
+            candidates,
             notes=doubts(chosen, cells),
             rules={header: candidate.meant.rule for candidate in chosen for header in candidate.headers},
             why_not={**why_not, **_companies_not_read(seen, chosen, cells)},
@@ -166,13 +164,13 @@ def _or_parents(
 def _of_party(
     names: list[Candidate], cells: ColumnCells, *, party: str | None, accounts: Sequence[str]
 ) -> list[Candidate]:
-    """Drop the names of parties other than the account's owner, and agencies of people named in parts.
+    """Drop the names of parties other than the account's owner, and agencies of the people named.
 
     Raises:
         ColumnsRefused: all names are other parties', or the payee's role names another party in a row.
     """
     if party is None:
-        is_of_people = any(name.rank is Rank.PART for name in names)
+        is_of_people = any(_are_people(name, cells) for name in names)
         return [name for name in names if not (is_of_people and name.meant.subject is Cue.AGENCY)]
     left = [name for name in names if party_of(name.headers[0]) in (None, party)]
     if names and not left:
@@ -193,6 +191,13 @@ def _of_party(
             if cells.differ(payee.headers, name.headers):
                 raise either("name", [payee.headers, name.headers], cells, what=THE_PAYEE)
     return left
+
+
+def _are_people(name: Candidate, cells: ColumnCells) -> bool:
+    """True for names in parts, and for people of an unstated party or employees."""
+    is_theirs = name.rank in (Rank.SUBJECT, Rank.PLAIN) and name.meant.subject in (None, Cue.PERSON)
+    is_one = is_theirs and name.meant.side is not Side.OURS and cells.varies(name.headers)
+    return name.rank is Rank.PART or (is_one and are_parties(name.headers[0], cells))
 
 
 # Names that are never the payee, and undecidable cases.
@@ -278,6 +283,8 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
 
 def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
     """Refuse a plain name that is neither the agency's nor the tenant's: it may be the payee's."""
+    if not names or names[0].meant.subject not in (Cue.PARTY, Cue.AGENCY, Cue.CUSTOMER):
+        return
     ranks = (Rank.PART,) if names[0].meant.subject is Cue.CUSTOMER else (Rank.PLAIN, Rank.PART)
     for other in (name for name in names if name.rank in ranks):
         is_party = other.rank is Rank.PART or are_parties(other.headers[0], cells)
@@ -296,9 +303,26 @@ def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
     return 2 * int(sample.str.contains(_BANK).sum()) > len(sample)
 
 
+def _only_person(seen: NameColumns, cells: ColumnCells) -> list[Candidate]:
+    """Return a parent, relative or user if no other column may name people."""
+    people = {header for header in cells.headers if _may_be_people(header, cells)}
+    users = [
+        Candidate((header,), Rank.SUBJECT, meaning(header))
+        for header in people
+        if meaning(header).what == USER and cells.varies([header])
+    ]
+    only = [
+        name
+        for name in (*seen.parents, *users)
+        if people == {*name.headers} or (not people and len(name.headers) > 1)
+    ]
+    return only if len(only) == 1 else []
+
+
 def _may_be_people(header: str, cells: ColumnCells) -> bool:
+    is_bank = not words_with(Cue.BANK).isdisjoint(tokens_of(header)) or _are_banks((header,), cells)
     is_named = meaning(header).what == NEVER or are_parties(header, cells)
-    return is_named and not _are_banks((header,), cells)
+    return is_named and not is_bank and meaning(header).side is not Side.OURS
 
 
 def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
@@ -351,7 +375,7 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[C
         return []
     first, *rest = [name for name in names if name.rank is names[0].rank]
     marked = [name for name in (first, *rest) if name.meant.side is Side.PAYEE]
-    if marked and len(marked) < len(rest) + 1:
+    if marked and len(marked) < len(rest) + 1 and not any(name.is_instead for name in marked):
         first, *rest = marked
     for other in rest:
         if cells.differ(first.headers, other.headers):

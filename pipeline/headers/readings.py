@@ -12,6 +12,7 @@ from pipeline.headers.meaning import (
     GIVEN,
     MIDDLE,
     NEVER,
+    PREFERRED,
     SECOND,
     HeaderMeaning,
     Side,
@@ -153,7 +154,7 @@ _KEPT = {NEVER: rule_of("never the payee"), SECOND: rule_of("a second line of a 
 
 def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Sentence:
     """Return why a possible column is not read: another one is, or its content does not fit."""
-    field = "name" if meant.what in (COMPANY, GIVEN, MIDDLE, FAMILY) else str(meant.what)
+    field = "name" if meant.what in (COMPANY, GIVEN, PREFERRED, MIDDLE, FAMILY) else str(meant.what)
     if field not in FIELDS:
         return rule_of(meant.rule)
     first = _read_first(field, choices)

@@ -50,6 +50,8 @@ _PIECE_LENGTH_MIN = 3
 _ABBREVIATION_LENGTH_MIN = 4
 _PARTS = {Cue.GIVEN, Cue.MIDDLE, Cue.FAMILY, Cue.INITIALS}
 _COMPOUND_LENGTH_MAX = 100
+_CLIPPED = re.compile("[a-z](?:name?|naam|navn|namn)")
+"""Clipped words such as `nname`, not found in compounds: `Kundenname` has `Kunden` and `name`."""
 _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
 _ENDINGS = ("s", "ns", "ens", "es", "n", "a", "in")
@@ -83,7 +85,7 @@ def tokens_of(text: str) -> list[str]:
 
 def _humps_apart(token: str) -> Sequence[str]:
     """Split `camelCase` and `IBANNumber` into words; other tokens stay one word."""
-    if token[1:] == token[1:].lower() or token.isupper():
+    if token[1:] == token[1:].lower() or token.removesuffix("s").isupper():
         return (token,)
     begins = [
         index
@@ -266,7 +268,7 @@ def _piece(text: str, start: int, end: int) -> Found | None:
     """Return a word in a compound if it is too long for chance, or a short word that may end one."""
     piece = text[start:end]
     is_suffix = start > 0 and end == len(text) and (piece in _SUFFIXES or piece.isdecimal())
-    if len(piece) < _PIECE_LENGTH_MIN and not is_suffix:
+    if (len(piece) < _PIECE_LENGTH_MIN and not is_suffix) or (start > 0 and _CLIPPED.fullmatch(piece)):
         return None
     is_whole = start == 0 and end == len(text)
     found = _compounds().get(piece) or (None if is_whole else _found([piece]))

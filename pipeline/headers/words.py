@@ -18,12 +18,14 @@ class Cue(StrEnum):
     NAME = "a name"
     FULL = "whole"
     GIVEN = "given name"
+    PREFERRED = "the given name that a person uses"
     MIDDLE = "middle name"
     FAMILY = "family name"
     SECOND_FAMILY = "second family name"
     INITIALS = "initials"
     COMPANY = "a company"
     OTHER_PERSON = "a person who is not paid"
+    USER = "a person who is paid if no one else is named"
     PARENT = "a parent"
     AGENCY = "an agency that engages the person"
     RELATIVE = "a relative who identifies the payee"
@@ -82,7 +84,9 @@ _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
 THINGS = listed(_FILE["things"]["words"])
 """Things that have names but are neither people nor companies."""
-DEBIT_HEADERS, DEBIT_CELLS = (listed(_FILE["direct_debits"][name]) for name in ("headers", "cells"))
+DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS = (
+    listed(_FILE["direct_debits"][name]) for name in ("headers", "cells", "titles", "no_titles", "not_before")
+)
 WAYS_IN, WAYS_OUT = (listed(_FILE["ways"][name]) for name in ("in", "out"))
 KEY_OWNERS, KEY_WORDS, KEYS = (listed(_FILE["keys"][name]) for name in ("owners", "words", "whole"))
 BANK_CODES: Sequence[tuple[str, str, str]] = _FILE["bank_codes"]["codes"]

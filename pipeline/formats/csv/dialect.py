@@ -26,6 +26,7 @@ from pipeline.headers.heading import (
     header_names,
     heading_of,
     refuse_accounts_above,
+    refuse_debit_titles,
 )
 from pipeline.wording import Sentence
 
@@ -102,6 +103,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
         refuse_accounts_above(
             [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
         )
+        refuse_debit_titles((line.cells for line in above), mapping or {}, where=where)
     headers = header_names(
         heading.cells,
         [line.cells for line in lines[heading.start :]],

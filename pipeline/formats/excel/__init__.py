@@ -20,7 +20,14 @@ from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, as_text
 from pipeline.formats.table import load as load
 from pipeline.headers.columns import is_sufficient, recognised
-from pipeline.headers.heading import LINES_LOOKED_AT, Heading, header_names, heading_of, refuse_accounts_above
+from pipeline.headers.heading import (
+    LINES_LOOKED_AT,
+    Heading,
+    header_names,
+    heading_of,
+    refuse_accounts_above,
+    refuse_debit_titles,
+)
 from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
@@ -92,6 +99,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     if sufficient:
         above = slice(heading.start)
         refuse_accounts_above(first_rows[above], numbers[above], header, where=where, unit="sheet row")
+        refuse_debit_titles([[grid[SHEET_NAME][0]], *first_rows[above]], mapping or {}, where=where)
     headers = header_names(
         heading.cells,
         first_rows[heading.start :],

@@ -18,8 +18,10 @@ from pipeline.headers.meaning import (
     MIDDLE,
     NEVER,
     PARENT,
+    PREFERRED,
     SECOND,
     SEQUENCE,
+    USER,
     Rank,
     Side,
     meaning,
@@ -112,7 +114,7 @@ FIELDS_BY_HEADER = {
     SECOND: "Name 2; NAME2; Beneficiary name 2",
     NEVER: """
         Contact Name; contactName; Emergency contact; Approver; Bank name; Next of kin;
-        Username; Ansprechpartner
+        Ansprechpartner
     """,
     PARENT: "Parent name; Parent",
     BALANCE: "Balance; Saldo; Solde; Saldo nach Buchung; Kontostand",
@@ -255,7 +257,8 @@ SIDES_BY_HEADER = {
         Jméno majitele účtu; Numele titularului contului; Name Shown on the Account; Příjmení a jméno
     """,
     (FAMILY, Side.UNSAID): "Släktnamn; Családi név",
-    (GIVEN, Side.UNSAID): "Tilltalsnamn; Kutsumanimi",
+    (PREFERRED, Side.UNSAID): "Tilltalsnamn; Kutsumanimi; Rufname; Preferred name",
+    (USER, Side.UNSAID): "Username; accountant_name; Käyttäjä",
     ("account_number", Side.UNSAID): "Pankkitilitieto; Tilinro; Bankovní spojení",
     ("iban", Side.UNSAID): "ΙΒΑΝ",  # noqa: RUF001 (Greek on purpose)
     (MANDATE, Side.UNSAID): "Machtigingsnummer; Ondertekendatum",

@@ -235,7 +235,6 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
         {"Issuing authority": [ACME, BRILL], "Employee name": [ADA, BO]},
         {"Zorblex name": [ACME, BRILL], "Supplier": [ADA, BO]},
         {"Trading as": [ACME, BRILL], "Subcontractor": [ADA, BO]},
-        {"Agency": [ACME, BRILL], "Name": [ADA, BO]},
         # Who is named in some rows only may be paid there instead.
         {"Zorblex": [ACME, None], "Payee": [ADA, BO]},
         # Capitals may be codes, and may be names.
@@ -261,7 +260,9 @@ def test_two_that_could_be_paid_and_differ_are_refused_with_the_way_out(columns)
     [
         {"Contact name": [ADA, BO]},
         {"First name": ["Ada", "Bo"]},
-        {"Parent name": [ADA, BO]},
+        {"Parent": ["P70001", "P70002"]},
+        {"User": [ADA, BO], "Approved by": ["Cy Dee", "Al Moss"]},
+        {"User": [ADA, ADA]},
         {"Debtor name": [ADA, BO]},
         {"Vendor": ["70001", "70002"]},
         {"Initials": ["A", "B"]},
@@ -652,7 +653,23 @@ PARTS = {"First name": ["Ada", "Bo"], "Last name": QM}
         ({"Employee Name": [ADA, BO], "Nominee": [ACME, BRILL]}, ["Employee Name"]),
         ({"Guardian": [ADA, BO]}, ["Guardian"]),
         ({"Name": [ADA, BO], "Father": [ACME, BRILL], "Father's IBAN": IBANS}, ["Father"]),
+        # A parent or user, if no other column may name people.
+        ({"Parent name": [ADA, BO]}, ["Parent name"]),
+        ({"User name": [ADA, BO], "Bank name": ["Ostra Bank", "Vale Bank"]}, ["User name"]),
+        ({"User": [ADA, BO], "Name": [ACME, BRILL]}, ["Name"]),
+        # The given name that a person uses counts if no other is there.
+        ({"Preferred name": ["Ada", "Bo"], "Surname": QM}, ["Preferred name", "Surname"]),
+        ({"Nom": QM, "Prénom usuel": ["Ada", "Bo"]}, ["Prénom usuel", "Nom"]),
+        ({"Name": ["Adele Quillon", "Robert Marrow"], "Known as": ["Ada", "Bo"]}, ["Name"]),
+        ({"Vorname": ["Adele", "Robert"], "Rufname": ["Ada", "Bo"], "Nachname": QM}, ["Vorname", "Nachname"]),
+        (
+            {"Cognome/Ragione sociale": ["Quillon", ACME], "Nome": ["Ada", None]},
+            ["Nome", "Cognome/Ragione sociale"],
+        ),
         # An agency or an employer of the people named.
+        ({"Agency": [ACME, BRILL], "Name": [ADA, BO]}, ["Name"]),
+        ({"Worker": [ADA, BO], "Agency": [ACME, BRILL]}, ["Worker"]),
+        ({"Worker": [ADA, BO], "Umbrella company": [ACME, BRILL]}, None),
         ({**PARTS, "Agency": [ACME, BRILL]}, list(PARTS)),
         ({**PARTS, "Arbeitgeber": [ACME, BRILL]}, list(PARTS)),
         ({"Name": [ADA, BO], "Employer": [ACME, BRILL]}, ["Name"]),
