@@ -47,6 +47,9 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     }
     if "sort_code" in _whats(candidates) and "account_number" not in _whats(candidates):
         candidates |= {header: _NUMBER for header in cells.headers if _is_number(header, cells)}
+    # An employer's account is the payer's, unless it is the only one.
+    payees = {header: meant for header, meant in candidates.items() if meant.subject is not Cue.EMPLOYER}
+    candidates = payees if {"iban", "account_number"} & _whats(payees) else candidates
     theirs = {header: meant for header, meant in candidates.items() if meant.side is not Side.OURS}
     theirs = _without_bare(theirs, cells)
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}

@@ -94,14 +94,15 @@ class ColumnCells:
                 return True
         return False
 
-    def share_words(self, one: Sequence[str], other: Sequence[str]) -> bool:
-        """True if both share a word in every row, as two forms of a name do."""
+    def share_words(self, one: Sequence[str], other: Sequence[str], *, share: float = 1) -> bool:
+        """True if both share a word in this share of the rows, as two forms of a name do."""
         words = [
             self.joined(headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
             for side, headers in (("one", one), ("other", other))
         ]
         common = pl.col("one").list.set_intersection("other").list.len()
-        return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
+        shared = pl.DataFrame(words).drop_nulls().select(common > 0).to_series()
+        return int(shared.sum()) >= share * len(shared)
 
     def is_constant(self, headers: Sequence[str]) -> bool:
         """True if all rows, at least two, have the same values in these columns."""

@@ -93,6 +93,9 @@ BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, 
 BARE_ACCOUNT = "an account without an owner in its header"
 """Rule for a header such as `Konto`."""
 
+USERS = "a user or place, read if no other column names a payee"
+"""Rule for a header such as `User` or `School`."""
+
 COUNTER = "counter account"
 """`what` of a header such as `Gegenkonto`, which only its cells decide."""
 

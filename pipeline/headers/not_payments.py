@@ -81,7 +81,8 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
 
 def names_debits(header: str) -> bool:
     """True if a header alone shows direct debits, as `Mandat vom` and `directDebitDate` do."""
-    return any(words in fold(header) for words in _DEBIT_HEADERS)
+    is_mandate = _MANDATE.search(header) is not None
+    return is_mandate or any(words in fold(header) for words in _DEBIT_HEADERS)
 
 
 def titles_debits(title: str) -> bool:
@@ -110,6 +111,8 @@ def _is_of_debits(header: str, cells: ColumnCells) -> bool:
     return names_debits(header) or all(fold(word) in _DEBIT_CELLS for word in cells.first_values(header))
 
 
+_MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
+"""A unique mandate reference, in capitals: `rum` is a room in Swedish."""
 _DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
 _DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
 

@@ -21,12 +21,12 @@ from pipeline.headers.choice import (
     rule_of,
 )
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
-from pipeline.headers.meaning import NEVER, USER, Rank, Side, meaning
+from pipeline.headers.meaning import NEVER, USER, USERS, Rank, Side, is_column_of, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
-from pipeline.headers.parties import party_of
-from pipeline.headers.spelling import tokens_of, words_with
+from pipeline.headers.parties import party_of, payee_id_header
+from pipeline.headers.spelling import cue_of, fold, tokens_of, words_with
 from pipeline.headers.unread_names import are_parties
-from pipeline.headers.words import Cue
+from pipeline.headers.words import PLACES, Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _BANK = (
@@ -50,7 +50,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     """
     seen = found(cells)
     party = _party_of(accounts)
-    names = [_beside_sort_code(name, cells) for name in seen.whole]
+    names = [_of_bank_account(name, seen, cells) for name in seen.whole]
     why_not = dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
         (partial(_or_parents, seen=seen, party=party), rule_of("of a party other than the account holder")),
@@ -132,14 +132,28 @@ def _is_said(name: Candidate, party: str | None) -> bool:
 # The owner of the account.
 
 
-def _beside_sort_code(name: Candidate, cells: ColumnCells) -> Candidate:
-    """Take `Account name` for a bank account's if a sort code and an account number follow it."""
-    [header, *_] = name.headers
-    place = cells.headers.index(header)
-    following = {meaning(one).what for one in cells.headers[place + 1 : place + 3]}
-    of_bank = following == {"sort_code", "account_number"}
-    is_of_bank = name.rank is Rank.HOLDER and name.meant.plain and of_bank and are_parties(header, cells)
+def _of_bank_account(name: Candidate, seen: NameColumns, cells: ColumnCells) -> Candidate:
+    """Take `Account name` for a bank account's if a sort code and an account number are next to it.
+
+    Behind them, it also shares words with another name, as an account of a ledger does not.
+    """
+    if name.rank is not Rank.HOLDER or not name.meant.plain:
+        return name
+    [header] = name.headers
+    whats = {one: meaning(one).what for one in cells.headers}
+    block = [one for one, what in whats.items() if one == header or what not in _BESIDE_ACCOUNTS]
+    place = block.index(header)
+    before, after = ({whats[one] for one in block[max(0, at) : at + 2]} for at in (place - 2, place + 1))
+    is_of_bank = after == _UK_ACCOUNT and are_parties(header, cells)
+    others = seen.whole if before == _UK_ACCOUNT and is_column_of(Cue.ACCOUNT, header) else []
+    is_of_bank |= any(
+        other is not name and cells.share_words(name.headers, other.headers, share=0.5) for other in others
+    )
     return name._replace(meant=name.meant._replace(plain=False)) if is_of_bank else name
+
+
+_BESIDE_ACCOUNTS = ("account_type", "secondary_reference", "bic")
+_UK_ACCOUNT = {"sort_code", "account_number"}
 
 
 def _party_of(accounts: Sequence[str]) -> str | None:
@@ -307,9 +321,9 @@ def _only_person(seen: NameColumns, cells: ColumnCells) -> list[Candidate]:
     """Return a parent, relative or user if no other column may name people."""
     people = {header for header in cells.headers if _may_be_people(header, cells)}
     users = [
-        Candidate((header,), Rank.SUBJECT, meaning(header))
+        Candidate((header,), Rank.SUBJECT, meant._replace(rule=USERS))
         for header in people
-        if meaning(header).what == USER and cells.varies([header])
+        if ((meant := meaning(header)).what == USER or _is_place(header, cells)) and cells.varies([header])
     ]
     only = [
         name
@@ -317,6 +331,18 @@ def _only_person(seen: NameColumns, cells: ColumnCells) -> list[Candidate]:
         if people == {*name.headers} or (not people and len(name.headers) > 1)
     ]
     return only if len(only) == 1 else []
+
+
+def _is_place(header: str, cells: ColumnCells) -> bool:
+    """True if a header says just `School` or `Club name`, and none names or numbers people."""
+    words = [word for word in tokens_of(header) if word not in words_with(Cue.NAME)]
+    is_place = len(words) == 1 and words[0] in _PLACES
+    people = {Cue.PERSON, Cue.PARTY, Cue.CUSTOMER, Cue.GIVEN, Cue.FAMILY, Cue.INITIALS, Cue.OTHER_PERSON}
+    is_of_people = any(people & {*map(cue_of, tokens_of(one))} for one in cells.headers)
+    return is_place and not is_of_people and payee_id_header(cells.headers) is None
+
+
+_PLACES = frozenset(map(fold, PLACES))
 
 
 def _may_be_people(header: str, cells: ColumnCells) -> bool:

@@ -82,6 +82,8 @@ def listed(text: str) -> tuple[str, ...]:
 
 _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
+PLACES = listed(_FILE["places"]["words"])
+"""Institutions, paid if no other column names people or firms."""
 THINGS = listed(_FILE["things"]["words"])
 """Things that have names but are neither people nor companies."""
 DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS = (

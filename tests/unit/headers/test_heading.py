@@ -32,6 +32,22 @@ def test_a_header_line_further_down_is_none():
     assert table.cells.columns != HEADERS.split(",")
 
 
+def test_a_title_that_says_direct_debits_refuses_the_file_unless_the_user_insists():
+    text = f"SEPA-Lastschriften Juni,,,\n{HEADERS}\n{PAYMENT}\n"
+    with pytest.raises(InputError, match='looks like direct debits \\("SEPA-Lastschriften Juni"\\)'):
+        read(text)
+    insisting = ReadingOptions({"name": "Name"})
+    assert delimited.read(text.encode(), insisting, where="pay.csv").cells.columns == HEADERS.split(",")
+    assert read(text.replace("Lastschriften", "Überweisungen")).cells.columns == HEADERS.split(",")
+
+
+def test_a_sheet_whose_name_says_direct_debits_is_refused_as_with_such_a_title():
+    sheet = [HEADERS.split(","), PAYMENT.split(",")]
+    assert excel.read(workbook({"Payments": sheet}), ReadingOptions({}), where="pay.xlsx").cells.height == 1
+    with pytest.raises(InputError, match='looks like direct debits \\("Direct Debits"\\)'):
+        excel.read(workbook({"Direct Debits": sheet}), ReadingOptions({}), where="pay.xlsx")
+
+
 def test_a_line_of_groups_above_the_headers_is_not_the_header_line():
     found = heading("Payee,,,Bank,", f"{HEADERS},Currency", f"{PAYMENT},GBP")
     assert (found.start, found.end) == (1, 2)
