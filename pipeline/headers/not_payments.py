@@ -101,7 +101,8 @@ def _debit_titles() -> re.Pattern[str]:
         for phrases in (DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS)
     )
     negated = rf"(?:{before}) (?:(?:by|on|via|per|par|por|the|les|de|sepa) )*(?:{titles})"
-    return re.compile(rf"^(?!.*\b(?:{others})\b)(?!.*\b{negated}).*(?:{titles})")
+    short = r"\bdd\b(?<!mm dd)(?! mm)|^collections?\b"  # not a date's day
+    return re.compile(rf"^(?!.*\b(?:{others})\b)(?!.*\b{negated}).*?(?:{titles}|{short})")
 
 
 def _is_of_debits(header: str, cells: ColumnCells) -> bool:

@@ -1,9 +1,13 @@
 """Where the headers of a table stand, and what may stand above them."""
 
+from io import BytesIO
+
 import pytest
+import xlsxwriter
 
 from pipeline.errors import InputError
 from pipeline.formats import csv as delimited
+from pipeline.formats import excel
 from pipeline.formats.table import ReadingOptions
 from pipeline.headers.heading import LINES_BEFORE_HEADER_MAX, heading_of
 from pipeline.headers.meaning import meaning
@@ -42,10 +46,16 @@ def test_a_title_that_says_direct_debits_refuses_the_file_unless_the_user_insist
 
 
 def test_a_sheet_whose_name_says_direct_debits_is_refused_as_with_such_a_title():
-    sheet = [HEADERS.split(","), PAYMENT.split(",")]
-    assert excel.read(workbook({"Payments": sheet}), ReadingOptions({}), where="pay.xlsx").cells.height == 1
+    def cells_of(name):
+        with xlsxwriter.Workbook(file := BytesIO(), {"in_memory": True}) as book:
+            sheet = book.add_worksheet(name)
+            for row, line in enumerate((HEADERS, PAYMENT)):
+                sheet.write_row(row, 0, line.split(","))
+        return excel.read(file.getvalue(), ReadingOptions({}), where="pay.xlsx").cells
+
+    assert cells_of("Payments").height == 1
     with pytest.raises(InputError, match='looks like direct debits \\("Direct Debits"\\)'):
-        excel.read(workbook({"Direct Debits": sheet}), ReadingOptions({}), where="pay.xlsx")
+        cells_of("Direct Debits")
 
 
 def test_a_line_of_groups_above_the_headers_is_not_the_header_line():
