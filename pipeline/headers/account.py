@@ -76,9 +76,9 @@ _NUMBER = HeaderMeaning("account_number", "the header says account")
 
 
 def _is_number(header: str, cells: ColumnCells) -> bool:
-    """True if `Number` next to a sort code has account numbers."""
+    """True if `Number` or `Account code` next to a sort code has account numbers."""
     words = words_of(header)
-    is_bare = words is not None and {Cue.NUMBER} <= words.cues <= {Cue.NUMBER, Cue.FILLER}
+    is_bare = words is not None and words.cues - {Cue.FILLER} in ({Cue.NUMBER}, {Cue.ACCOUNT, Cue.CODE})
     return is_bare and cells.are(header, _EIGHT_DIGITS, without=PUNCTUATION)
 
 

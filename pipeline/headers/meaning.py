@@ -258,7 +258,7 @@ _CONDITIONS: Mapping[str, Callable[[Words], bool]] = {
     "numbered": lambda words: words.number > 1,
     "ours_or_numbered": lambda words: _side(words.cues) is Side.OURS or words.number > 1,
     "for_payee": lambda words: bool(words.cues & (_PAYEE | {Cue.MESSAGE})),
-    "of_one_party": lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
+    "of_one_party": lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS - {Cue.AGENCY},
     "without_account": lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
 }
 

@@ -122,12 +122,12 @@ def found(cells: ColumnCells) -> NameColumns:
         for header in of(COMPANY)
         if not _holds_codes(header, cells, says_name=False)
     ]
-    if FAMILY not in kinds:  # the family name may be in `Name/Company` or, next to `Nome`, in `Cognome/Ditta`
-        eithers = [name for name in companies if _is_either(name.headers[0])]
-        if kinds & {GIVEN, PREFERRED}:
-            whole += [name._replace(rank=Rank.PLAIN) for name in eithers]
-        elif any(name.rank is Rank.PLAIN for name in whole):
-            parts += [name.headers[0] for name in eithers if _is_family(name.headers[0])]
+    # A part may be in `Name/Company` or, next to `Nome`, in `Cognome/Ditta`.
+    eithers = [name for name in companies if _is_either(name.headers[0])]
+    if (FAMILY in kinds) != bool(kinds & {GIVEN, PREFERRED, INITIALS}):
+        whole += [name._replace(rank=Rank.PLAIN) for name in eithers]
+    elif FAMILY not in kinds and any(name.rank is Rank.PLAIN for name in whole):
+        parts += [name.headers[0] for name in eithers if _is_family(name.headers[0])]
     whole = _with_parts(whole, parts, cells)
     read = {header for name in whole for header in name.headers}
     subjects = {meant[header].subject for header in usable if meant[header].what != PARENT}
@@ -193,14 +193,15 @@ def _joined(
                     "name", [(headers[0],), (other,)], cells, what=PART_OF_THE_NAME, pairs=[_PARTS_TOGETHER]
                 )
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
-    given, family = first[GIVEN] or first[PREFERRED] or first[INITIALS], first[FAMILY]
-    middle, second_family = first[MIDDLE], first[SECOND_FAMILY]
+    middle, family, second_family = first[MIDDLE], first[FAMILY], first[SECOND_FAMILY]
     # `Volunteer name` next to `Volunteer first name` is the rest of the name, like `Name`.
     plain = [
         candidate
         for candidate in whole
         if candidate.rank is Rank.PLAIN or (candidate.meant.says_name and _owner(candidate) == owner)
     ]
+    preferred = () if plain and family else first[PREFERRED]  # `Nombre` is then the legal given name
+    given = first[GIVEN] or preferred or first[INITIALS]
     if plain and not (given and family):
         [rest, *_] = plain
         if not _completes(rest, (*given, *family), cells):
@@ -244,7 +245,8 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
         return False
     if meaning(part[0]).what in (INITIALS, PREFERRED):
         # Initials occur anywhere, nicknames nowhere: a whole name has several words, the first capitalised.
-        holds = cells.text(plain.headers[0]).drop_nulls().str.contains(_SEVERAL_WORDS)
+        filled = cells.joined(part).is_not_null()
+        holds = cells.text(plain.headers[0]).filter(filled).drop_nulls().str.contains(_SEVERAL_WORDS)
     else:
         name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))
         holds = pl.select(pl.lit(name).str.contains(pl.lit(piece), literal=True)).to_series().drop_nulls()

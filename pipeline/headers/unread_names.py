@@ -20,10 +20,11 @@ from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown
 from pipeline.headers.words import Cue
 
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
-_WORD = r"\p{Lu}[\p{L}\p{N}'\u2019./-]*,?"
+_WORD = r"\(?\p{Lu}[\p{L}\p{N}'\u2019./-]*\)?,?"
 _LIKE_A_PARTY = (
     rf"^{_WORD}(?: (?:{_WORD}|[&+]|d[aeiou]s?|del|della|der|den|di|du|la|le|of|and|und|et|og|och|van|von|vom"
-    r"|zu|zum|ten|ter|y|e|i|a\.?s\.?|s\.?r\.?o\.?|z|o\.?o\.?|s\.?p\.?a?\.?))+$"
+    r"|zu|zum|ten|ter|y|e|i|a\.?s\.?|s\.?r\.?o\.?|z|o\.?o\.?|s\.?p\.?a?\.?|sp\.|spol\.|j?\.?d\.?o\.?o\.?|d\.?d\.?"
+    r"|e\.?[VKU]\.?|[ks]\.?s\.?|s\.?(?:n\.?c|a\.?s|r\.?l)\.?|plc|ltd|llc|inc|gGmbH|ry|rf))+$"
 )
 """At least two words, capitalised except for particles and legal forms, unlike a payment text."""
 _MOSTLY = 0.75

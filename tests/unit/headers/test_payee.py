@@ -666,7 +666,23 @@ PARTS = {"First name": ["Ada", "Bo"], "Last name": QM}
             {"Cognome/Ragione sociale": ["Quillon", ACME], "Nome": ["Ada", None]},
             ["Nome", "Cognome/Ragione sociale"],
         ),
+        (
+            {"Nome/Ragione sociale": ["Ada", ACME], "Cognome": ["Quillon", None]},
+            ["Nome/Ragione sociale", "Cognome"],
+        ),
+        (
+            {"Achternaam of bedrijfsnaam": ["Quillon", ACME], "Voorletters": ["A.", None]},
+            ["Voorletters", "Achternaam of bedrijfsnaam"],
+        ),
+        (
+            {"Nombre": ["Adele", "Robert"], "Nombre preferido": ["Ada", "Bo"], "Apellidos": QM},
+            ["Nombre", "Apellidos"],
+        ),
+        # An institution, if no other column names or numbers people.
+        ({"School": [ACME, BRILL]}, ["School"]),
+        ({"School": [ACME, BRILL], "Student ID": ["70001", "70002"]}, None),
         # An agency or an employer of the people named.
+        ({"Agency worker name": [ADA, BO], "Agency name": [ACME, BRILL]}, ["Agency worker name"]),
         ({"Agency": [ACME, BRILL], "Name": [ADA, BO]}, ["Name"]),
         ({"Worker": [ADA, BO], "Agency": [ACME, BRILL]}, ["Worker"]),
         ({"Worker": [ADA, BO], "Umbrella company": [ACME, BRILL]}, None),
