@@ -28,6 +28,7 @@ from pipeline.headers.spelling import cue_of, fold, tokens_of, words_with
 from pipeline.headers.unread_names import are_parties
 from pipeline.headers.words import PLACES, Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
+from schemas.payments import FIELDS
 
 _BANK = (
     r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
@@ -339,7 +340,19 @@ def _is_place(header: str, cells: ColumnCells) -> bool:
     is_place = len(words) == 1 and words[0] in _PLACES
     people = {Cue.PERSON, Cue.PARTY, Cue.CUSTOMER, Cue.GIVEN, Cue.FAMILY, Cue.INITIALS, Cue.OTHER_PERSON}
     is_of_people = any(people & {*map(cue_of, tokens_of(one))} for one in cells.headers)
-    return is_place and not is_of_people and payee_id_header(cells.headers) is None
+    is_of_keys = any(_may_number_people(one) for one in cells.headers) or payee_id_header(cells.headers)
+    return is_place and not is_of_people and not is_of_keys
+
+
+def _may_number_people(header: str) -> bool:
+    """True if a header is for the numbers of anything but places and payments, such as `Claim ref`."""
+    cues = {word: cue_of(word) for word in tokens_of(header) if word not in _PLACES}
+    numbers = {Cue.NUMBER, Cue.ID, Cue.REFERENCE}
+    return (
+        meaning(header).what not in FIELDS
+        and not numbers.isdisjoint(cues.values())
+        and not {*cues.values()} <= numbers
+    )
 
 
 _PLACES = frozenset(map(fold, PLACES))

@@ -680,7 +680,9 @@ PARTS = {"First name": ["Ada", "Bo"], "Last name": QM}
         ),
         # An institution, if no other column names or numbers people.
         ({"School": [ACME, BRILL]}, ["School"]),
+        ({"School": [ACME, BRILL], "School ID": ["70001", "70002"]}, ["School"]),
         ({"School": [ACME, BRILL], "Student ID": ["70001", "70002"]}, None),
+        ({"School": [ACME, BRILL], "Claim ref": ["70001", "70002"]}, None),
         # An agency or an employer of the people named.
         ({"Agency worker name": [ADA, BO], "Agency name": [ACME, BRILL]}, ["Agency worker name"]),
         ({"Agency": [ACME, BRILL], "Name": [ADA, BO]}, ["Name"]),
