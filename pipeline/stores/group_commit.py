@@ -4,8 +4,9 @@ There is no separate writer task. The task that adds the first line to a batch c
 earlier batches are done.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -27,7 +28,8 @@ class Batch(Generic[Line]):
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
-        self.ended = anyio.Event()
+        self.waiting: list[asyncio.Future[None]] | None = []
+        """Tasks that wait until the first one has committed it or gives up; an Event costs twice as much."""
         self.is_written = False
         self.failure: BaseException | None = None
 
@@ -35,6 +37,18 @@ class Batch(Generic[Line]):
     def is_over(self) -> bool:
         """True if it is committed, or has failed."""
         return self.is_written or self.failure is not None
+
+    def end(self) -> None:
+        """Wake the tasks that wait."""
+        waiting, self.waiting = self.waiting, None
+        for each in waiting or ():
+            if not each.done():  # not cancelled
+                each.set_result(None)
+
+    def require(self, lines: Sequence[Line]) -> None:  # noqa: ARG002
+        """Raise an error if these lines of the batch were not written."""
+        if self.failure is not None:
+            raise self.failure
 
 
 B = TypeVar("B", bound=Batch[Any])
@@ -85,8 +99,12 @@ class GroupCommit(ABC, Generic[Line, B]):
                         pass
             self._joining = None
 
-    async def _written(self, *lines: Line) -> B:
-        """Add lines to a batch and wait for its commit, unless an earlier write failed; return the batch."""
+    async def write(self, *lines: Line) -> None:
+        """Write one or more lines in one transaction; they are durable when this returns.
+
+        Raises:
+            PrecheckError: this or an earlier write failed; see `_commit` and `Batch.require`.
+        """
         assert self._joining is not None, "written to outside of writing()"
         if self.refusal is not None:
             raise self.refusal
@@ -95,11 +113,12 @@ class GroupCommit(ABC, Generic[Line, B]):
         batch.lines += lines
         if len(batch.lines) >= BATCH_MAX:
             self._joining = self._new_batch()
-        if not is_first:
-            await batch.ended.wait()
+        if not is_first and batch.waiting is not None:
+            batch.waiting.append(ended := asyncio.get_running_loop().create_future())
+            await ended
         if not batch.is_over:  # the first task of the batch commits, or the next one if that was cancelled
             await self._commit_in_turn(batch)
-        return batch
+        batch.require(lines)
 
     async def _commit_in_turn(self, batch: B) -> None:
         """Commit a batch after earlier ones, on behalf of all tasks that joined it."""
@@ -117,4 +136,4 @@ class GroupCommit(ABC, Generic[Line, B]):
         except PrecheckError as error:
             batch.failure = self.refusal = error
         finally:
-            batch.ended.set()
+            batch.end()

@@ -46,20 +46,20 @@ class CommittingRun(SharedRunOfProcess):
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
         """Record that a request is about to leave."""
         hold = self._hold_of[question]
-        await self._commits.record(IntentLine(hold, question, attempt, request_id, time, b"", ""))
+        await self._commits.write(IntentLine(hold, question, attempt, request_id, time, b"", ""))
         self._hold_of_attempt[question, attempt] = hold
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
         """Record that an attempt gave nothing usable."""
         hidden = detail.encode() or None
         line = FailureLine(self.hold_of(question, attempt), question, attempt, 1, code, time, hidden, b"")
-        await self._commits.record(line)
+        await self._commits.write(line)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer."""
         _, state, code, name, _, time, attempt = answer
         said = attempt, state, code, time or "", name and name.encode(), detail.encode() or None, b""
-        await self._commits.record(AnswerLine(self.hold_of(question, attempt), question, *said))
+        await self._commits.write(AnswerLine(self.hold_of(question, attempt), question, *said))
 
 
 class _Database:

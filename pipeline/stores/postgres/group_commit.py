@@ -1,6 +1,7 @@
 """Group commit to PostgreSQL: few statements for many tasks, each line guarded by its chunk's fence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import psycopg
 
@@ -31,16 +32,31 @@ class _FencedBatch(Batch[Line]):
     @property
     def as_lines(self) -> WrittenLines:
         """The lines, sorted by kind."""
-        lines = self.lines
-        return WrittenLines(
-            [line for line in lines if isinstance(line, IntentLine)],
-            [line for line in lines if isinstance(line, FailureLine)],
-            [line for line in lines if isinstance(line, AnswerLine)],
-        )
+        kinds: dict[type[Line], list[Any]] = {IntentLine: [], FailureLine: [], AnswerLine: []}
+        for line in self.lines:
+            kinds[type(line)].append(line)
+        return WrittenLines(*kinds.values())
+
+    def require(self, lines: Sequence[Line]) -> None:
+        """Raise an error if a line was not written.
+
+        Raises:
+            LeaseLostError: another process holds its chunk.
+            CapSpentError: its account has no unit left.
+        """
+        lost, spent = self.refused
+        if lost and any(line.lease in lost for line in lines):
+            raise LeaseLostError
+        super().require(lines)
+        if spent and any(isinstance(line, IntentLine) and line[1:3] in spent for line in lines):
+            raise CapSpentError
 
 
 class FencedCommit(GroupCommit[Line, _FencedBatch]):
-    """Commits one process's lines for one run. A cancelled task stops waiting for the database."""
+    """Commits one process's lines for one run. A cancelled task stops waiting for the database.
+
+    `write` raises IncompleteError and ConfigurationError like `Database.run`, and then accepts nothing more.
+    """
 
     is_shielded = False
 
@@ -50,22 +66,6 @@ class FencedCommit(GroupCommit[Line, _FencedBatch]):
         self._database = database
         self._writer = writer
         self._lost = lost
-
-    async def record(self, line: Line) -> None:
-        """Write a line; it is durable when this returns.
-
-        Raises:
-            LeaseLostError: another process holds its chunk; nothing was written.
-            CapSpentError: its account has no unit left; nothing was written.
-            IncompleteError, ConfigurationError: see `Database.run`; nothing more is accepted.
-        """
-        batch = await self._written(line)
-        if line.lease in batch.refused.lost:
-            raise LeaseLostError
-        if batch.failure is not None:
-            raise batch.failure
-        if isinstance(line, IntentLine) and (line.question, line.attempt) in batch.refused.spent:
-            raise CapSpentError
 
     def _new_batch(self) -> _FencedBatch:
         return _FencedBatch()

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import NamedTuple, Self
+from typing import Self
 from uuid import UUID
 
 import anyio
@@ -24,7 +24,7 @@ from pipeline.stores.postgres.leases import ClaimedChunk
 from pipeline.stores.postgres.lines import RunLines, damaged
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.postgres.recorded import recorded
-from pipeline.stores.postgres.recording import LineWriter
+from pipeline.stores.postgres.recording import IntentLine, LineWriter
 from pipeline.stores.shared import QuestionParts, RequestCopy, StoredRun
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
@@ -50,21 +50,14 @@ _NOTHING = QuestionHistory(None, 0, None)
 
 
 @dataclass(slots=True)
-class _HeldChunk:
-    """A chunk held by this process."""
+class HeldChunk:
+    """A chunk that this process holds, or held."""
 
+    hold: ChunkLease
     api: ApiName
+    round: int
     until: float  # the earliest possible end of its lease, by this process's clock
     questions: dict[bytes, Check] = field(default_factory=dict)
-
-
-class _SentRequest(NamedTuple):
-    """A request that was sent, as recorded at that time."""
-
-    lease: ChunkLease
-    check: Check | None  # None if its chunk had just been taken over
-    request_id: str
-    time: str
 
 
 class PostgresRun:
@@ -99,14 +92,12 @@ class PostgresRun:
         self._questions = questions
         self._lease_s = lease_s
         self._commits = FencedCommit(self._database, LineWriter(run.number, caps), self._forget)
-        self._held: dict[ChunkLease, _HeldChunk] = {}
+        self._held: dict[ChunkLease, HeldChunk] = {}
         self._claims: dict[object, ApiName] = {}  # in progress, or cancelled
-        self._lease_of: dict[bytes, ChunkLease] = {}
-        self._in_flight: dict[tuple[bytes, int], _SentRequest] = {}
+        self._by_question: dict[bytes, HeldChunk] = {}
+        self._in_flight: dict[tuple[bytes, int], tuple[HeldChunk, IntentLine]] = {}
         self._copy: RequestCopy | None = None
-        self._taken_over: set[int] = set()
-        self._rounds: dict[int, int] = {}  # round of each claimed chunk
-        self._apis: dict[int, ApiName] = {}
+        self._taken_over: dict[int, ApiName] = {}
         self._ended = threading.Event()
         self._beating: threading.Thread | None = None
 
@@ -162,27 +153,24 @@ class PostgresRun:
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
         """See `Ledger.intend`; after its chunk is released, a question no longer belongs to this process."""
-        lease = self.lease_of(question)
-        held = self._held.get(lease)
-        check = None if held is None else held.questions.get(question)
-        api = self._apis[lease.chunk]
-        await self._commits.record(self._lines.intent(lease, question, attempt, request_id, time, api))
-        self._in_flight[question, attempt] = _SentRequest(lease, check, request_id, time)
+        chunk = self.chunk_of(question)
+        line = self._lines.intent(chunk.hold, question, attempt, request_id, time, chunk.api)
+        await self._commits.write(line)
+        self._in_flight[question, attempt] = chunk, line
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
         """See `Ledger.fail`."""
-        lease = self._lease_of_attempt(question, attempt)
-        round_ = self._rounds[lease.chunk]
-        await self._commits.record(self._lines.failure(lease, question, attempt, round_, code, time, detail))
+        chunk = self._chunk_of_attempt(question, attempt)
+        line = self._lines.failure(chunk.hold, question, attempt, chunk.round, code, time, detail)
+        await self._commits.write(line)
         await self._pass_on(question, attempt, failed_with=code, failed_at=time, detail=detail)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """See `Ledger.settle`."""
         assert answer.state in FINAL, f"{answer.state} is not a final answer"
-        lease = self._lease_of_attempt(question, answer.attempts)
-        await self._commits.record(self._lines.answer(lease, question, answer, detail))
-        final = FinalAnswer(question, *answer[1:])
-        await self._pass_on(question, answer.attempts, answer=final, detail=detail)
+        chunk = self._chunk_of_attempt(question, answer.attempts)
+        await self._commits.write(self._lines.answer(chunk.hold, question, answer, detail))
+        await self._pass_on(question, answer.attempts, answer=answer, detail=detail)
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record answers of earlier runs, keeping what other processes have recorded."""
@@ -221,8 +209,7 @@ class PostgresRun:
         self._claims.pop(this, None)
         if found is None:
             return None
-        self._rounds[found.hold.chunk], self._apis[found.hold.chunk] = found.round, api
-        self._held[found.hold] = held = _HeldChunk(api, until)
+        self._held[found.hold] = held = HeldChunk(found.hold, api, found.round, until)
         checks = await anyio.to_thread.run_sync(self._members, found, api)
         keys = [self.question_key(check) for check in checks]
         history_of = await self._known(keys)
@@ -230,9 +217,11 @@ class PostgresRun:
         for check, key in zip(checks, keys, strict=True):
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
-                if (earlier := self._lease_of.get(key, found.hold)) != found.hold:
-                    self._forget(earlier)  # a question is in one chunk at a time: the store lost that one
-                self._lease_of[key] = found.hold
+                if (earlier := self._by_question.get(key, held)).hold != found.hold:
+                    self._forget(
+                        earlier.hold
+                    )  # a question is in one chunk at a time: the store lost that one
+                self._by_question[key] = held
                 held.questions[key] = check
                 is_suspect = before.code in ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
@@ -267,8 +256,8 @@ class PostgresRun:
         Cancelled claims are released too. If the database is unavailable, the chunks become free when their
         leases end. Chunks of the API that other processes took over may then be claimed again.
         """
-        for chunk in [chunk for chunk in list(self._taken_over) if self._apis[chunk] == api]:
-            self._taken_over.discard(chunk)
+        for chunk in [chunk for chunk, of in list(self._taken_over.items()) if of == api]:
+            self._taken_over.pop(chunk, None)
         held = [hold for hold, chunk in list(self._held.items()) if api in {None, chunk.api}]
         claims = [claim for claim, of in self._claims.items() if api in {None, of}]
         for hold in held:
@@ -300,17 +289,17 @@ class PostgresRun:
             lambda db: leases.end_round(db, self.run.number, number, all_done=not is_over)
         )
 
-    def lease_of(self, question: bytes) -> ChunkLease:
-        """Return the lease of a question's chunk; a LeaseLostError if this process no longer holds it."""
+    def chunk_of(self, question: bytes) -> HeldChunk:
+        """Return a question's chunk; a LeaseLostError if this process no longer holds it."""
         try:
-            return self._lease_of[question]
+            return self._by_question[question]
         except KeyError:
             raise LeaseLostError from None
 
-    def _lease_of_attempt(self, question: bytes, attempt: int) -> ChunkLease:
-        """Like `lease_of`, but at the time of the request: the chunk may have been released since."""
+    def _chunk_of_attempt(self, question: bytes, attempt: int) -> HeldChunk:
+        """Like `chunk_of`, but at the time of the request: the chunk may have been released since."""
         sent = self._in_flight.get((question, attempt))
-        return self.lease_of(question) if sent is None else sent.lease
+        return self.chunk_of(question) if sent is None else sent[0]
 
     async def _pass_on(  # noqa: PLR0913
         self,
@@ -319,15 +308,17 @@ class PostgresRun:
         *,
         failed_with: str | None = None,
         failed_at: str | None = None,
-        answer: FinalAnswer | None = None,
+        answer: Answer | None = None,
         detail: str = "",
     ) -> None:
         """Copy a request that has ended or is left in doubt."""
         sent = self._in_flight.pop((question, attempt), None)
-        if sent is None or sent.check is None or self._copy is None:
+        if sent is None or self._copy is None:
             return
-        fields = (question, attempt, sent.request_id, sent.time)
-        await self._copy(sent.check, RecordedRequest(*fields, failed_with, failed_at, answer, detail))
+        chunk, line = sent
+        final = None if answer is None else FinalAnswer(question, *answer[1:])
+        fields = (question, attempt, line.request_id, line.time, failed_with, failed_at, final, detail)
+        await self._copy(chunk.questions[question], RecordedRequest(*fields))
 
     async def _known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
         return await self._database.run_in_thread(
@@ -352,13 +343,13 @@ class PostgresRun:
     def _release(self, hold: ChunkLease) -> None:
         chunk = self._held.pop(hold, None)  # the lease thread may have removed it
         for key in () if chunk is None else chunk.questions:
-            if self._lease_of.get(key) == hold:
-                del self._lease_of[key]
+            if self._by_question.get(key) is chunk:
+                del self._by_question[key]
 
     def _forget(self, hold: ChunkLease) -> None:
         """Drop a chunk that another process took over, and do not claim it while requests are in flight."""
-        if hold in self._held:
-            self._taken_over.add(hold.chunk)
+        if (chunk := self._held.get(hold)) is not None:
+            self._taken_over[hold.chunk] = chunk.api
             self._release(hold)
 
     def _keep_leases(self) -> None:

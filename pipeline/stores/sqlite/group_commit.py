@@ -17,7 +17,10 @@ Insert = tuple[str, Row]
 
 
 class FileCommit(GroupCommit[Insert, Batch[Insert]]):
-    """Commits through one SQLite connection. Lines that joined a batch are written even if the run stops."""
+    """Commits through one SQLite connection. Lines that joined a batch are written even if the run stops.
+
+    `write` raises DiskError if this or an earlier write did not reach the disk; no more writes are accepted.
+    """
 
     is_shielded = True
 
@@ -25,16 +28,6 @@ class FileCommit(GroupCommit[Insert, Batch[Insert]]):
         super().__init__()
         self._path = path
         self._db = connection
-
-    async def write(self, *inserts: Insert) -> None:
-        """Run one or more INSERTs in one transaction; they are on disk when this returns.
-
-        Raises:
-            DiskError: this or an earlier write did not reach the disk; no more writes are accepted.
-        """
-        batch = await self._written(*inserts)
-        if batch.failure is not None:
-            raise batch.failure
 
     def _new_batch(self) -> Batch[Insert]:
         return Batch()

@@ -133,8 +133,8 @@ class SqliteStore:
 class HoldingRun(PostgresRun):
     """A shared run whose questions are all in one chunk, which it holds: so a test may name any it likes."""
 
-    def lease_of(self, _question):
-        return self.one_hold
+    def chunk_of(self, _question):
+        return self.one_chunk
 
 
 class IntentsQuota(PostgresCap):
@@ -185,6 +185,7 @@ class DatabaseStore:
         if not latest.is_open:
             assert await self.ledger.open_round([PlannedChunk("cop", 0, [0])], after=latest.number)
         self.ledger.one_hold = (await self.ledger.claim(ApiName.COP)).hold
+        self.ledger.one_chunk = self.ledger._held[self.ledger.one_hold]
 
     async def end_of_a_run(self, ended):  # noqa: ARG002
         await self.ledger.done(self.ledger.one_hold)
