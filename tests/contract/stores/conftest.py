@@ -21,7 +21,7 @@ from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
-from pipeline.stores.postgres.shared_run import PostgresRun
+from pipeline.stores.postgres.shared_run import HeldChunk, PostgresRun
 from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.shared import AccountCap, AskingProcess, QuestionPlan
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -134,7 +134,7 @@ class HoldingRun(PostgresRun):
     """A shared run whose questions are all in one chunk, which it holds: so a test may name any it likes."""
 
     def chunk_of(self, _question):
-        return self.one_chunk
+        return self._held.get(self.one_hold) or HeldChunk(self.one_hold, ApiName.COP, 1, 0.0)
 
 
 class IntentsQuota(PostgresCap):
@@ -185,7 +185,6 @@ class DatabaseStore:
         if not latest.is_open:
             assert await self.ledger.open_round([PlannedChunk("cop", 0, [0])], after=latest.number)
         self.ledger.one_hold = (await self.ledger.claim(ApiName.COP)).hold
-        self.ledger.one_chunk = self.ledger._held[self.ledger.one_hold]
 
     async def end_of_a_run(self, ended):  # noqa: ARG002
         await self.ledger.done(self.ledger.one_hold)
