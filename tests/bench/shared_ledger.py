@@ -1,7 +1,9 @@
 """The ledger in PostgreSQL alone: what the intent and the answer of a check cost client and server."""
 
+import gc
 import os
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from uuid import uuid4
@@ -11,6 +13,7 @@ import polars as pl
 from postgres import LEDGER_KEY, OWNER, RUNNER, PostgresServer, clocks, programs
 from table import Figure
 
+from payee_precheck import _COLLECTED_AFTER
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.administration import PostgresCare
@@ -71,8 +74,21 @@ def _costs(store, server, number):
         orient="row",
     )
     run = store.join(IDENTITY._replace(input_sha256=str(number)), QuestionPlan(b"plan", 1), new_id=uuid4())
-    with store.shared_run(run, lambda _: checks) as shared:
+    with store.shared_run(run, lambda _: checks) as shared, collected_as_in_a_run():
         return anyio.run(_record, shared, server.folder, backend_options={"use_uvloop": True})
+
+
+@contextmanager
+def collected_as_in_a_run():
+    """Collect garbage as the command does while it asks (docs/adr/0012)."""
+    before = gc.get_threshold()
+    gc.set_threshold(_COLLECTED_AFTER)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
 
 
 async def _record(shared, folder):
