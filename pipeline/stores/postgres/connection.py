@@ -18,7 +18,6 @@ from psycopg import errors
 
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.stores.postgres.address import LedgerAddress
-from pipeline.stores.postgres.arrays import Array, ArrayDumper
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import StoreClocks
 from pipeline.wording import Sentence
@@ -200,7 +199,6 @@ class Database:
                         message = Sentence("stores.refused", place=self.address.place, why=why)
                         raise ConfigurationError(message) from None
                 raise
-            self._connection.adapters.register_dumper(Array, ArrayDumper)
             self._connection.execute(_SETTINGS)
         return self._connection
 

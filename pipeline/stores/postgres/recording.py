@@ -4,14 +4,11 @@ The statement locks the chunks that the process still holds, and writes only the
 and one round trip. If the reply was lost, `missing` finds the lines that were not written.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from operator import itemgetter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 
-from pipeline.stores.postgres.arrays import Array, bigints, blobs, blobs_or_none, ints, texts
 from pipeline.stores.postgres.daily_caps import DailyCaps
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.values import ChunkLease
@@ -84,11 +81,6 @@ _HELD = STATEMENTS["recording.held"]
 _RECORD = STATEMENTS["recording.record"]
 _FAILURES = STATEMENTS["recording.failures"]
 _THERE = STATEMENTS["recording.there"]
-_LEASE = itemgetter(0)
-# How the columns of lines are passed; the first is the number of the lease.
-_OF_INTENT = ints, blobs, ints, texts, texts, blobs
-_OF_FAILURE = ints, blobs, ints, ints, texts, texts, blobs_or_none, blobs
-_OF_ANSWER = ints, blobs, ints, texts, texts, texts, blobs_or_none, blobs_or_none, blobs
 
 
 class LineWriter:
@@ -122,10 +114,14 @@ class LineWriter:
     def missing(self, db: psycopg.Connection, lines: WrittenLines) -> WrittenLines:
         """Return the lines that an earlier attempt, whose reply was lost, did not write."""
         intents, failures, answers = lines
-        values: list[Any] = []
-        for some, field, of in ((intents, 3, texts), (failures, 7, blobs), (answers, 8, blobs)):
-            _, questions, attempts, *rest = zip(*some, strict=True) if some else [()] * (field + 1)
-            values += [blobs(questions), ints(attempts), of(rest[field - 3]), self._run]
+        values: list[Any] = [
+            *([line[field] for line in intents] for field in (1, 2, 3)),
+            self._run,
+            *([line[field] for line in failures] for field in (1, 2, 7)),
+            self._run,
+            *([line[field] for line in answers] for field in (1, 2, 8)),
+            self._run,
+        ]
         there = {(kind, place - 1) for kind, place in db.cursor(binary=True).execute(_THERE, values)}
         return WrittenLines(
             [line for place, line in enumerate(intents) if (0, place) not in there],
@@ -155,9 +151,9 @@ class LineWriter:
     def _record(
         self, db: psycopg.Connection, intents: Sequence[IntentLine], answers: Sequence[AnswerLine]
     ) -> set[ChunkLease]:
-        leases, run = _numbered(chain(intents, answers)), self._run
-        values = [*_chunks(leases), run, run, *_columns(leases, intents, _OF_INTENT), run, run]
-        values += [*_columns(leases, answers, _OF_ANSWER), run]
+        leases, run = _numbered([*intents, *answers]), self._run
+        values = [*_chunks(leases), run, run, *_columns(leases, intents, 1, 6), run, run]
+        values += [*_columns(leases, answers, 1, 9), run]
         held, *counts = _row(db, _RECORD, values)
         lost = _lost(leases, held)
         _require_counts(lost, counts, intents, answers)
@@ -165,7 +161,7 @@ class LineWriter:
 
     def _fail(self, db: psycopg.Connection, failures: Sequence[FailureLine]) -> set[ChunkLease]:
         leases, run = _numbered(failures), self._run
-        values = [*_chunks(leases), run, *_columns(leases, failures, _OF_FAILURE), run, run]
+        values = [*_chunks(leases), run, *_columns(leases, failures, 1, 8), run, run]
         held, count = _row(db, _FAILURES, values)
         lost = _lost(leases, held)
         _require_counts(lost, [count], failures)
@@ -178,23 +174,26 @@ def _row(db: psycopg.Connection, query: LiteralString, values: Sequence[Any]) ->
     return row
 
 
-def _numbered(lines: Iterable[Line]) -> dict[ChunkLease, int]:
+def _numbered(lines: Sequence[Line]) -> dict[ChunkLease, int]:
     """Number the distinct leases of these lines, from 1."""
-    return {lease: number for number, lease in enumerate(dict.fromkeys(map(_LEASE, lines)), start=1)}
+    return {lease: number for number, lease in enumerate(dict.fromkeys(line[0] for line in lines), start=1)}
 
 
-def _chunks(leases: Iterable[ChunkLease]) -> tuple[Array, Array]:
+def _chunks(leases: Iterable[ChunkLease]) -> tuple[list[int], list[int]]:
     """Return the chunks and fences of leases, as columns."""
-    return ints([lease.chunk for lease in leases]), bigints([lease.fence for lease in leases])
+    return [lease.chunk for lease in leases], [lease.fence for lease in leases]
 
 
 def _columns(
-    leases: Mapping[ChunkLease, int], lines: Sequence[Line], kinds: Sequence[Callable[..., Array]]
-) -> Iterator[Array]:
-    """Yield the lease number of each line, then its fields, as columns."""
-    lease_of, *columns = zip(*lines, strict=True) if lines else [()] * len(kinds)
-    numbers = [*map(leases.__getitem__, lease_of)]
-    return (kind(column) for kind, column in zip(kinds, [numbers, *columns], strict=False))
+    leases: Mapping[ChunkLease, int], lines: Sequence[Line], start: int, end: int
+) -> Iterator[Sequence[Any]]:
+    """Yield the lease number of each line, then some of its fields, as columns."""
+    if lines:
+        lease_of, *columns = zip(*lines, strict=True)
+        yield [leases[lease] for lease in lease_of]
+        yield from map(list, columns[start - 1 : end - 1])
+    else:
+        yield from ([] for _ in range(end - start + 1))
 
 
 def _lost(leases: Mapping[ChunkLease, int], held: Sequence[int]) -> set[ChunkLease]:
