@@ -217,10 +217,9 @@ class PostgresRun:
         for check, key in zip(checks, keys, strict=True):
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
+                # A question is in one chunk at a time: the store lost an earlier one.
                 if (earlier := self._by_question.get(key, held)).hold != found.hold:
-                    self._forget(
-                        earlier.hold
-                    )  # a question is in one chunk at a time: the store lost that one
+                    self._forget(earlier.hold)
                 self._by_question[key] = held
                 held.questions[key] = check
                 is_suspect = before.code in ABOUT_THE_QUESTION
