@@ -20,7 +20,6 @@ from schemas.outcomes import Action, Outcome
 from schemas.review import ControlTotal, Decision, Verdict
 
 ROWS_ON_PAGE = 50
-SEARCHED = ("name", "payment_id", "account_number", "iban", "reference", "check_matched_name")
 _FIXES: Mapping[str, str] = {
     Action.FIX_NAME: gettext_noop("Use the bank's name"),
     Action.FIX_ACCOUNT_TYPE: gettext_noop("Use the other account type"),
@@ -126,17 +125,16 @@ class Listing(NamedTuple):
     @property
     def currencies(self) -> list[str]:
         """The currency codes of the rows."""
-        return sorted(code for code in self.run.listed["currency"].drop_nulls().unique() if len(code) == 3)
+        return sorted(code for code in self.run.currencies if code is not None and len(code) == 3)
 
     def compares_money(self, asked: Asked) -> bool:
         """True if the requested rows share one currency, so that amounts can be compared."""
-        return bool(asked.currency) or self.run.listed["currency"].n_unique() == 1
+        return bool(asked.currency) or len(self.run.currencies) == 1
 
-    def page(self, asked: Asked) -> ReviewPage:
-        """The requested rows."""
-        found = self._chosen(asked)
+    def page(self, found: pl.DataFrame, page: int = 1) -> ReviewPage:
+        """One page of the `chosen` rows."""
         page_count = max(1, -(-found.height // ROWS_ON_PAGE))
-        page = min(max(asked.page, 1), page_count)
+        page = min(max(page, 1), page_count)
         some = found.slice((page - 1) * ROWS_ON_PAGE, ROWS_ON_PAGE)
         return ReviewPage(self._shown(some), found.height, page, page_count)
 
@@ -152,16 +150,15 @@ class Listing(NamedTuple):
         found = found.filter(pl.int_range(pl.len()).over("currency") < max(1, each_max))
         return Overrides(self._shown(found), total(self.run.judged[overridden - 1]))
 
-    def undecided(self, asked: Asked, decision: Decision, ticked: Collection[int] = ()) -> pl.DataFrame:
-        """The requested or ticked undecided rows that allow this decision."""
-        mine = self._chosen(asked).filter(_AT_ONCE[decision], ~self._is_decided)
-        return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
+    def undecided(self, found: pl.DataFrame, decision: Decision) -> pl.DataFrame:
+        """Those of the `chosen` rows that are undecided and allow this decision."""
+        return found.filter(_AT_ONCE[decision], ~self._is_decided)
 
-    def choice(self, asked: Asked, ticked: Collection[int] = ()) -> BulkChoice | None:
-        """The bulk decisions for the filtered rows; None if no filter is set."""
+    def choice(self, asked: Asked, found: pl.DataFrame | None = None) -> BulkChoice | None:
+        """The bulk decisions for the `chosen` rows, if they are known; None if no filter is set."""
         if not asked.is_filtered:
             return None
-        every = self.undecided(asked, Decision.HOLD, ticked)
+        every = self.undecided(self.chosen(asked) if found is None else found, Decision.HOLD)
         fix = every.filter(_AT_ONCE[Decision.FIX])
         actions = fix["check_action"].unique()
         return BulkChoice(
@@ -176,7 +173,8 @@ class Listing(NamedTuple):
     def _is_decided(self) -> pl.Expr:
         return pl.col("row").is_in(pl.Series("row", [*self.latest], pl.UInt32).implode())
 
-    def _chosen(self, asked: Asked) -> pl.DataFrame:
+    def chosen(self, asked: Asked, ticked: Collection[int] = ()) -> pl.DataFrame:
+        """The requested rows, or those of them that are ticked."""
         run = self.run
         found = run.listed if asked.rows == "all" or not run.groups else run.to_look_at
         equal = {"group": asked.group, "check_outcome": asked.outcome, "currency": asked.currency}
@@ -189,9 +187,11 @@ class Listing(NamedTuple):
         if asked.least and self.compares_money(asked):
             found = found.filter(pl.col("decimal") >= Decimal(asked.least))
         if asked.text.strip():
-            indexes = found["row"] - 1
-            cells = run.rows.payments[indexes].hstack(run.rows.outcomes[indexes].select("check_matched_name"))
-            found = found.filter(cells.select(has_text(asked.text, SEARCHED, ACCOUNTS)).to_series())
+            cells = run.rows.payments.select(*ACCOUNTS, run.searched.alias("searched"))
+            is_found = cells.select(has_text(asked.text, ["searched"], ACCOUNTS)).to_series()
+            found = found.filter(is_found[found["row"] - 1])
+        if ticked:
+            found = found.filter(pl.col("row").is_in([*ticked]))
         return self._sorted(found, asked.sort)
 
     def _sorted(self, found: pl.DataFrame, sort: str) -> pl.DataFrame:

@@ -1,10 +1,10 @@
 """A run opened for review: the policy's verdict on each row, and people's decisions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -35,6 +35,8 @@ REASONS_SUGGESTED = 8
 _OF_A_PREVIEW = {name: DECISIONS[name] for name in ("row", "decision")}
 _ANSWER = ("check_outcome", "check_code", "check_matched_name", "check_id")
 ACCOUNTS = ("account_number", "iban")
+Made = TypeVar("Made")
+_SEARCHED = ("name", "payment_id", *ACCOUNTS, "reference", "check_matched_name")
 
 
 class Repeated(NamedTuple):
@@ -43,6 +45,13 @@ class Repeated(NamedTuple):
     file_id: str
     name: str
     row: int
+
+
+class Undecided(NamedTuple):
+    """The rows to review without a decision."""
+
+    counts: dict[str, int]  # group -> the number of its rows
+    money: ControlTotal
 
 
 class Review(NamedTuple):
@@ -68,8 +77,12 @@ class Review(NamedTuple):
     """Cached result of `last_decisions`: all decisions, and those that count."""
     repeated: Mapping[int, Repeated]
     """Rows whose payment another file released and about which the run has no warning."""
-    previewed: list[tuple[pl.DataFrame, object, Preview]]
-    """The last preview with its arguments: a page and its form need the same one."""
+    searched: pl.Series
+    """The cells of each row that a search considers, one per line: one column is searched faster than six."""
+    currencies: tuple[str | None, ...]
+    """The currencies of the rows."""
+    remembered: dict[str, tuple[object, Any]]
+    """The last `preview` and `undecided` with their arguments: the next page often needs the same."""
 
     @property
     def to_look_at(self) -> pl.DataFrame:
@@ -111,13 +124,6 @@ class Review(NamedTuple):
         reasons = (entry.reason for entry in reversed(self.decisions.entries()) if entry.reason)
         return [*dict.fromkeys(reasons)][:REASONS_SUGGESTED]
 
-    def undecided_counts(self, latest: Mapping[int, RowsDecided]) -> dict[str, int]:
-        """Group -> the number of its undecided rows."""
-        decided = pl.Series("row", list(latest), pl.UInt32)
-        left = self.to_look_at.select("group", "row").filter(~pl.col("row").is_in(decided.implode()))
-        counts = dict(left.group_by("group").len().iter_rows())
-        return {group.key: counts.get(group.key, 0) for group in self.groups}
-
     def answers_of(self, rows: Sequence[int]) -> list[str]:
         """Return a short hash of each row's answer, to detect changed answers."""
         if new := [row for row in rows if row not in self.known_answers]:
@@ -139,21 +145,33 @@ class Review(NamedTuple):
         reason = self.rows.outcomes["check_reason"][row - 1]
         return sentences_of(reason, self.rows.reasons, self.summary.input.positions)
 
-    def left(self, latest: Mapping[int, RowsDecided]) -> ControlTotal:
-        """The undecided rows to review, with their amounts."""
-        rows = self.to_look_at["row"]
-        return total(self.judged[rows.filter(~rows.is_in(list(latest))) - 1])
+    def undecided(self, latest: Mapping[int, RowsDecided]) -> Undecided:
+        """The rows to review without a decision."""
+
+        def make() -> Undecided:
+            is_decided = pl.col("row").is_in(pl.Series([*latest], dtype=pl.UInt32).implode())
+            left = self.listed.lazy().filter(pl.col("is_to_look_at"), ~is_decided)
+            rows = left.select("group", "currency", amount="decimal").collect()
+            counts = dict(rows["group"].value_counts().iter_rows())
+            return Undecided({group.key: counts.get(group.key, 0) for group in self.groups}, total(rows))
+
+        return self._once("undecided", {*latest}, make)
 
     def preview(self, latest: Mapping[int, RowsDecided], released_in: Mapping[int, str]) -> Preview:
         """Preview where each payment would go, by the decisions so far and earlier releases."""
-        of_what = (dict(latest), dict(released_in))
-        for rows, known, found in self.previewed:
-            if rows is self.judged and known == of_what:
-                return found
-        decisions = [last.decision for last in latest.values()]
-        found = preview(self.judged, pl.DataFrame([list(latest), decisions], _OF_A_PREVIEW), released_in)
-        self.previewed[:] = [(self.judged, of_what, found)]
-        return found
+
+        def make() -> Preview:
+            decisions = [last.decision for last in latest.values()]
+            return preview(self.judged, pl.DataFrame([list(latest), decisions], _OF_A_PREVIEW), released_in)
+
+        return self._once("preview", (dict(latest), dict(released_in)), make)
+
+    def _once(self, name: str, of_what: object, make: Callable[[], Made]) -> Made:
+        known = self.remembered.get(name)
+        if known is None or known[0] != of_what:
+            known = self.remembered[name] = of_what, make()
+        made: Made = known[1]
+        return made
 
 
 def opened(folder: FileFolder) -> Review:
@@ -201,7 +219,9 @@ def _opened(
         known_answers={},
         counted=[],
         repeated=repeated,
-        previewed=[],
+        searched=joined.select(pl.concat_str(_SEARCHED, separator="\n", ignore_nulls=True)).to_series(),
+        currencies=(*listed["currency"].unique(),),
+        remembered={},
     )
 
 

@@ -218,7 +218,8 @@ def _correctable(current: FileStatus) -> dict[str, Any]:
     except PrecheckError:
         return {"lines": []}  # the review page shows the error
     asked = Asked(outcome=Outcome.REJECTED)
-    lines = [line for line in Listing(run, latest).page(asked).rows if line.writes]
+    listing = Listing(run, latest)
+    lines = [line for line in listing.page(listing.chosen(asked)).rows if line.writes]
     shown = shown_of(run, latest, current.decisions)
     return {"lines": lines, "asked": asked, "shown": shown, "comments": {}, "choice": None}
 

@@ -120,7 +120,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         undecided_count=0 if current.summary is None else current.summary.undecided_count,
         may_give=may(current, person, Deed.GIVEN) and bool(current.file.released_count),
         may_forget=may(current, person, Deed.PURGED),
-        left_count=0 if run is None else sum(run.undecided_counts(latest).values()),
+        left_count=0 if run is None else run.undecided(latest).money.row_count,
     )
 
 

@@ -77,8 +77,9 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
     released = await asyncio.to_thread(released_before, context_of(request).home, current.folder)
     is_again = bool(asked.again) and may_be_due_again(released)
     listing = Listing(run, words, {} if is_again else by_row(released))
-    page = await asyncio.to_thread(listing.page, asked)
-    left = await asyncio.to_thread(run.undecided_counts, words)
+    found = await asyncio.to_thread(listing.chosen, asked)
+    page = await asyncio.to_thread(listing.page, found, asked.page)
+    left = await asyncio.to_thread(run.undecided, words)
     await context_of(request).record_accounts(request, current.id)
     return html(
         request,
@@ -93,11 +94,10 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
         words=words,
         shown=shown_of(run, words, current.decisions),
         left=left,
-        money_left=run.left(words),
-        decided_count=run.to_look_at_count - sum(left.values()),
+        decided_count=run.to_look_at_count - left.money.row_count,
         outcomes=[total for total in run.summary.outcomes if total.row_count],
         chosen_group=next((group for group in run.groups if group.key == asked.group), None),
-        choice=listing.choice(asked),
+        choice=listing.choice(asked, found),
         at_once=run.last_at_once(words),
         comments=await asyncio.to_thread(comments_on, current),
         reasons=run.reasons(),
@@ -159,7 +159,7 @@ async def decide_row(request: web.Request) -> web.Response:
         listing = Listing(run, words)
         line = listing.row(row)
         assert line is not None
-        left, after = run.undecided_counts(words), await context.current(request)
+        left, after = run.undecided(words), await context.current(request)
         # If other decisions were made meanwhile, the page's other rows are out of date.
         is_current = fields["shown"] == str(now) and made is not None and made.previous == current.decisions
         return html(
@@ -171,12 +171,11 @@ async def decide_row(request: web.Request) -> web.Response:
             asked=_asked(fields),
             may_decide=True,
             group=next((group for group in run.groups if group.key == line.group), None),
-            left=left.get(line.group, 0),
-            money_left=run.left(words),
+            left=left,
             choice=listing.choice(_asked(fields)),
             comments=await asyncio.to_thread(comments_on, current),
             row_count=run.to_look_at_count,
-            decided_count=run.to_look_at_count - sum(left.values()),
+            decided_count=run.to_look_at_count - left.money.row_count,
         )
     raise web.HTTPSeeOther(f"{_way_back(current, fields)}#row-{row}")
 
@@ -241,10 +240,11 @@ async def decide_group(request: web.Request) -> web.Response:
     shown = shown_of(run, words, current.decisions)
     refuse_changed(fields.get("shown"), shown)
     listing = Listing(run, words)
-    choice = listing.choice(asked, ticked)
+    found = listing.chosen(asked, ticked)
+    choice = listing.choice(asked, found)
     if decision is None or choice is None:
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
-    found = listing.undecided(asked, decision, ticked)
+    found = listing.undecided(found, decision)
     if found.is_empty():
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
     rows = found["row"].to_list()
@@ -268,7 +268,7 @@ async def decide_group(request: web.Request) -> web.Response:
         )
     await asyncio.to_thread(decide, current, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, current.id, row_count=len(rows), decision=decision.value)
-    left = run.undecided_counts(await asyncio.to_thread(last_decisions, run))
+    left = run.undecided(await asyncio.to_thread(last_decisions, run)).counts
     if asked.group and not left.get(asked.group):  # continue with the next group of rows
         fields["group"], fields["page"] = next((group for group, count in left.items() if count), ""), ""
     raise web.HTTPSeeOther(f"{_way_back(current, fields)}#group")

@@ -91,7 +91,7 @@ def test_a_form_is_refused_with_what_changed_since_its_page_was_shown(folder, ch
     elif change == "policy":
         released = {"close_match": Verdict.RELEASE}
         every = review.judged.with_columns(verdict=pl.lit(Verdict.RELEASE.value))
-        review = review._replace(policy=released, judged=every)
+        review = review._replace(policy=released, judged=every, remembered={})
     else:
         review = review._replace(outcomes_sha256="1" * 64)
     now = shown_of(review, words, folder.decisions.head)
@@ -126,7 +126,7 @@ def test_a_decision_counts_for_the_answer_that_it_was_about_alone(tmp_path, outc
         answer = outcomes_of({**CLOSE, **changes})
         summary = SimpleNamespace(input=SimpleNamespace(row_count=1))
         rows = SimpleNamespace(outcomes=answer)
-        return Review(summary, "", rows, None, (), {}, None, folder.decisions, {}, [], {}, [])
+        return Review(summary, "", rows, None, (), {}, None, folder.decisions, {}, [], {}, None, (), {})
 
     decided(folder, Decision.RELEASE, review().answers_of([1]))
     assert last_decisions(review())[1].decision is Decision.RELEASE
@@ -148,8 +148,9 @@ def test_a_match_that_the_policy_leaves_to_a_person_is_in_the_list(
     )
     review, words = reviewed(FileFolder("1", run.parent))
     assert [(group.key, group.row_count) for group in review.groups] == [("pay-policy", 1)]
-    assert [line.row.number for line in Listing(review, words).page(Asked()).rows] == [1]
-    assert review.undecided_counts(words) == {"pay-policy": 1}
+    listing = Listing(review, words)
+    assert [line.row.number for line in listing.page(listing.chosen(Asked())).rows] == [1]
+    assert review.undecided(words).counts == {"pay-policy": 1}
 
 
 ABOUT_THE_PAYEE = {
@@ -173,7 +174,7 @@ def test_a_match_is_looked_at_for_a_warning_about_its_payee_or_if_the_policy_say
     review, words = reviewed(FileFolder("1", run.parent))
     is_about_payee, is_promoted = code in ABOUT_THE_PAYEE, code.value in promoted
     assert review.to_look_at_count == (is_about_payee or is_promoted)
-    assert sum(review.undecided_counts(words).values()) == review.to_look_at_count
+    assert review.undecided(words).money.row_count == review.to_look_at_count
     assert [count.code for count in review.warned_of_file] == ([] if is_about_payee else [code])
 
 

@@ -146,7 +146,7 @@ class Story:
         folder.write(a_file(digest, person.name, **facts))
         folder.run.mkdir()
         template = self.runs[count]
-        self.reviews[folder.id] = template._replace(decisions=folder.decisions, counted=[], previewed=[])
+        self.reviews[folder.id] = template._replace(decisions=folder.decisions, counted=[], remembered={})
         self.files.append(folder)
         self.decided[folder.id] = 0
 
