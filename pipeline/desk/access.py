@@ -1,12 +1,14 @@
 """Authenticate requests: by a session at a personal desk, by a proxy's identity header in a team."""
 
+import asyncio
 import hmac
 import pwd
 import socket
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from unicodedata import normalize
+from weakref import WeakSet
 
 from aiohttp import web
 
@@ -35,6 +37,8 @@ class LocalAccess:
     prefix: str = ""
     """The secret path prefix of the address, with its slash; empty if the operating system identifies users.
     """
+    _ours: WeakSet[asyncio.BaseTransport] = field(default_factory=WeakSet, compare=False)
+    """Open connections of the same user; no other user can take them over."""
 
     @property
     def cookie(self) -> str:
@@ -59,9 +63,16 @@ class LocalAccess:
                 raise NoSession(Sentence("desk.address_without_secret"))
             return
         transport = request.transport
-        ours, peer = (transport and transport.get_extra_info(end) for end in ("sockname", "peername"))
-        if not (ours and peer and peers.is_ours(peer, ours)):
+        if transport is None or not self._is_ours(transport):
             raise Forbidden(Sentence("desk.of_another_user"))
+
+    def _is_ours(self, transport: asyncio.BaseTransport) -> bool:
+        if transport not in self._ours:
+            ours, peer = (transport.get_extra_info(end) for end in ("sockname", "peername"))
+            if not (ours and peer and peers.is_ours(peer, ours)):
+                return False
+            self._ours.add(transport)
+        return True
 
     def person(self, request: web.Request, *, counts: bool) -> Person:
         """The signed-in user."""

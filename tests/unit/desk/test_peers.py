@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from in_memory import visit
 
+from pipeline.desk import peers
 from pipeline.desk.peers import is_ours, system_tells
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -73,6 +74,23 @@ def test_a_connection_that_was_reset_is_nobodys():
         peer.close()
         assert not is_ours(*ends)
         accepted.close()
+
+
+def test_a_connection_is_looked_up_once_and_the_next_one_by_itself(tmp_path, monkeypatch):
+    asked = []
+
+    def is_ours(peer, _ours):
+        asked.append(peer)
+        return peer == asked[0]
+
+    async def steps(ask):
+        assert (await ask("GET", "/enter"))[0].status == 200
+        answers = await asyncio.gather(ask("GET", "/enter"), ask("GET", "/enter"))
+        assert sorted(answer.status for answer, _ in answers) == [200, 403]
+
+    monkeypatch.setattr(peers, "is_ours", is_ours)
+    asyncio.run(visit(tmp_path, steps))
+    assert len(asked) == len({*asked}) == 2
 
 
 class _Addresses(HTMLParser):
