@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 _OPENING = "open.html"
 _ADDRESS = "address"
 """File with the port and the secret path of the running desk's address."""
-_ALLOCATOR = "_RJEM_MALLOC_CONF"
-_GIVES_BACK = "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2"
-"""Makes polars return freed memory to the system at once; polars reads this when it is imported."""
+_OF_POLARS = {
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2",
+    "POLARS_MAX_THREADS": "1",
+}
+"""Makes polars return freed memory at once, and use one thread: dividing a page's work takes longer."""
 _COLLECTED_AFTER = 2_000
 """How many new objects start the garbage collector."""
 
@@ -70,7 +72,7 @@ def desk(given: Given) -> None:
 
     The desk listens on this computer only. Closing it leaves checks running; the next start finds them.
     """
-    os.environ.setdefault(_ALLOCATOR, _GIVES_BACK)
+    _import_polars()
     from pipeline.config import find, read, usual
     from pipeline.config.desk import DeskSection
     from pipeline.desk.folders import DeskHome
@@ -143,15 +145,21 @@ def _serve_demo(given: Given, settings: "DeskSection") -> None:
         config = home.path / "precheck.toml"
         config.write_text(demo.CONFIG)
         os.environ["PRECHECK_CONFIG"] = str(config)
-        demo.fill(home, now, lambda: secrets.token_hex(5), _environment())
+        demo.fill(home, now, lambda: secrets.token_hex(5), {**os.environ})
         _serve_one(home, settings, given.port, opens_browser=not given.no_browser)
     finally:
         demo.forget(home)
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment for checks, which are separate processes."""
-    return {name: value for name, value in os.environ.items() if value != _GIVES_BACK}
+def _import_polars() -> None:
+    """Import polars with the desk's settings, which the processes of checks must not inherit."""
+    ours = {name: value for name, value in _OF_POLARS.items() if name not in os.environ}
+    os.environ.update(ours)
+    import polars as pl
+
+    pl.thread_pool_size()  # starts its threads
+    for name in ours:
+        del os.environ[name]
 
 
 def _serve_team(home: "DeskHome", settings: "DeskSection", path: Path) -> None:
@@ -191,7 +199,7 @@ def _serve(
         access=access,
         clock=now,
         chance=lambda: secrets.token_hex(5),
-        child_environment=_environment(),
+        child_environment={**os.environ},
     )
 
     # The desk runs for weeks, so memory held by cycles and idle threads must be freed.

@@ -302,3 +302,15 @@ def test_polars_works_in_one_thread_if_all_files_are_small(tmp_path):
     for other, threads in ((small, "1"), (large, "None"), (tmp_path / "missing", "None")):
         words = [sys.executable, "-c", program, small, other]
         assert subprocess.check_output(words, env=environment, text=True).strip() == threads
+
+
+@pytest.mark.parametrize(("given", "threads"), [({}, "1"), ({"POLARS_MAX_THREADS": "3"}, "3")])
+def test_the_desk_has_one_thread_of_polars_and_its_checks_have_what_the_user_says(given, threads):
+    program = (
+        "import os; from pipeline.cli.desk import _import_polars as load; load(); import polars as pl;"
+        " print(pl.thread_pool_size(), *(name for name in os.environ if name[:5] in ('_RJEM', 'POLAR')))"
+    )
+    settings = ("_RJEM", "POLARS")  # polars sets some itself
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(settings)}
+    words = [sys.executable, "-c", program]
+    assert subprocess.check_output(words, env=environment | given, text=True).split() == [threads, *given]
