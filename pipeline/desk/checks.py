@@ -54,10 +54,17 @@ def stop(folder: FileFolder) -> None:
 
 def is_running(folder: FileFolder) -> bool:
     """True if a process is checking the file."""
-    if not folder.lock.exists():
+    try:
+        lock = os.open(folder.lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
         return False
-    with _locked(folder, fcntl.LOCK_SH) as lock:  # shared, so that readers do not block each other
-        return lock is None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, so that readers do not block each other
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def progress_of(folder: FileFolder) -> CheckProgress | None:
@@ -94,11 +101,11 @@ def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
 
 
 @contextmanager
-def _locked(folder: FileFolder, kind: int = fcntl.LOCK_EX) -> Iterator[int | None]:
+def _locked(folder: FileFolder) -> Iterator[int | None]:
     """Lock until this block and all processes that inherit the descriptor end; None if it is taken."""
     with ExitStack() as held:
         try:
-            lock = held.enter_context(locked(folder.lock, kind | fcntl.LOCK_NB))
+            lock = held.enter_context(locked(folder.lock, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             lock = None
         yield lock

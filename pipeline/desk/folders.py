@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from pipeline.files.plain import plain_bytes
 from pipeline.files.private import locked
 from pipeline.wording import Sentence
 from schemas.desk import AuditEntry, DeskFile, RowCommented, RowsDecided
+from schemas.folder import SUMMARY
 from schemas.review import Shaped
 from schemas.strict import AnyDocument, parse
 
@@ -46,34 +47,39 @@ _CHANGING = threading.Lock()
 DECISIONS, DESK_FILE = "decisions.jsonl", "desk.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FileFolder:
-    """The folder of one uploaded file."""
+    """The folder of one uploaded file; it keeps the paths that a list needs at each request."""
 
     id: str
     path: Path
 
-    @property
+    @cached_property
     def run(self) -> Path:
         """The folder of its run."""
         return self.path / "run.precheck"
 
-    @property
+    @cached_property
+    def summary(self) -> Path:
+        """The summary of its run."""
+        return self.run / SUMMARY
+
+    @cached_property
     def lock(self) -> Path:
         """The lock file that the checking process holds."""
         return self.path / "check.lock"
 
-    @property
+    @cached_property
     def progress(self) -> Path:
         """The progress file that the checking process writes."""
         return self.path / "progress.json"
 
-    @property
+    @cached_property
     def stop(self) -> Path:
         """The file whose presence asks the checking process to stop."""
         return self.path / "stop"
 
-    @property
+    @cached_property
     def log(self) -> Path:
         """The log of the checking process."""
         return self.path / "log.jsonl"
@@ -126,19 +132,23 @@ class FileFolder:
         """The journal of comments on rows."""
         return ChainedJournal(self.path / "comments.jsonl", RowCommented)
 
+    @cached_property
+    def record(self) -> Path:
+        """The record of the file."""
+        return self.path / DESK_FILE
+
     def read(self) -> DeskFile:
         """Read the record of the file (InputError: it cannot be read)."""
-        path = self.path / DESK_FILE
         try:
-            return parsed(DeskFile, path)
+            return parsed(DeskFile, self.record)
         except (OSError, ValueError):
             raise InputError(
-                Sentence("desk.cannot_read", path=path.name), advice=Sentence("desk.bring_back_from")
+                Sentence("desk.cannot_read", path=DESK_FILE), advice=Sentence("desk.bring_back_from")
             ) from None
 
     def write(self, file: DeskFile) -> None:
         """Write the record of the file."""
-        with write_atomically(self.path / DESK_FILE) as out:
+        with write_atomically(self.record) as out:
             out.write(file.model_dump_json(indent=2).encode() + b"\n")
         _parsed.cache_clear()  # a file system may reuse the inode and the time
 
@@ -180,8 +190,8 @@ class DeskHome:
     """The home folder of a desk."""
 
     path: Path
-    _whole: set[str] = field(default_factory=set, compare=False)
-    """Ids of files known to be uploaded completely, so that lists need not check them again."""
+    _whole: dict[str, FileFolder] = field(default_factory=dict, compare=False)
+    """Files known to be uploaded completely, by id, so that lists need not check them again."""
     arriving: Counter[str] = field(default_factory=Counter, compare=False)
     """Person -> bytes reserved for their unfinished uploads."""
 
@@ -228,8 +238,9 @@ class DeskHome:
         """The folders of all files, newest first."""
         with os.scandir(self.runs) as entries:
             there = sorted((entry.name for entry in entries if _ID.fullmatch(entry.name)), reverse=True)
-        self._whole.update(name for name in there if name not in self._whole and self._is_whole(name))
-        return [FileFolder(name, self.runs / name) for name in there if name in self._whole]
+        new = (name for name in there if name not in self._whole and self._is_whole(name))
+        self._whole.update({name: FileFolder(name, self.runs / name) for name in new})
+        return [self._whole[name] for name in there if name in self._whole]
 
     @contextmanager
     def approving(self) -> Iterator[None]:

@@ -16,7 +16,6 @@ from pipeline.frames import OwnCode
 from pipeline.runs.folder import has_begun, read_summary
 from pipeline.wording import Moment, Sentence
 from schemas.desk import CheckProgress, Deed, DeskFile
-from schemas.folder import SUMMARY
 from schemas.summary import Summary
 
 
@@ -216,7 +215,7 @@ def _actors(current: FileStatus, deed: Deed) -> list[Role]:
 def status_of(folder: FileFolder) -> FileStatus:
     """Determine the current status of a file; same errors as `FileFolder.read`."""
     file, progress = folder.read(), progress_of(folder)
-    summary, head = _summary_of(folder.run), folder.decisions.head
+    summary, head = _summary_of(folder), folder.decisions.head
     return FileStatus(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)
 
 
@@ -243,16 +242,15 @@ def _state(
     return State.CAPPED if waits else State.STOPPED
 
 
-def _summary_of(run: Path) -> Summary | None:
-    path = run / SUMMARY
+def _summary_of(folder: FileFolder) -> Summary | None:
     try:
-        status = path.stat()
+        status = folder.summary.stat()
     except FileNotFoundError:
         return None
-    return _summary(run, status.st_mtime_ns, status.st_ino)
+    return _summary(folder.run, status.st_mtime_ns, status.st_ino, status.st_size)
 
 
 @lru_cache(maxsize=1024)
-def _summary(run: Path, _changed_ns: int, _inode: int) -> Summary:
+def _summary(run: Path, _changed_ns: int, _inode: int, _byte_count: int) -> Summary:
     """Read a summary without its long lists; cached until the file changes: a list shows all summaries."""
     return read_summary(run, emptied=("attention", "banks", "warnings"))

@@ -1,7 +1,8 @@
 """The start page: uploads, and the list of all files."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from aiohttp import web
@@ -46,12 +47,13 @@ async def files(request: web.Request) -> web.Response:
     folders = await asyncio.to_thread(context.home.folders)
     earlier = await asyncio.to_thread(earlier_files, folders)
     lines = [folder for folder in folders if folder.id in earlier]
-    waiting = await asyncio.to_thread(_waiting, context, person_of(request), lines[:INBOX_FILES_MAX])
+    newest, _ = await asyncio.to_thread(_statuses, lines[:INBOX_FILES_MAX])
+    waiting = await asyncio.to_thread(_waiting, context, person_of(request), newest)
     chosen = request.query.get("waits", "")
     if chosen in waiting:
         lines = [current.folder for current in waiting[chosen]]
     some = lines[(page - 1) * LISTED_ON_PAGE : page * LISTED_ON_PAGE]
-    listed, broken = await asyncio.to_thread(_statuses, some)
+    listed, broken = await asyncio.to_thread(_statuses, some, {current.id: current for current in newest})
     return html(
         request,
         "files",
@@ -60,9 +62,7 @@ async def files(request: web.Request) -> web.Response:
         page=page,
         inbox=[(state, files[0].words, len(files), _money_of(files)) for state, files in waiting.items()],
         chosen=chosen if chosen in waiting else "",
-        earlier={
-            current.id: (await asyncio.to_thread(_statuses, earlier[current.id]))[0] for current in listed
-        },
+        earlier=await asyncio.to_thread(_earlier, earlier, listed),
         page_count=max(1, -(-len(lines) // LISTED_ON_PAGE)),
         file_count=len(folders),
         upload_mib_max=context.settings.upload_mib_max,
@@ -70,10 +70,10 @@ async def files(request: web.Request) -> web.Response:
     )
 
 
-def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dict[str, list[FileStatus]]:
+def _waiting(context: Context, person: Person, files: list[FileStatus]) -> dict[str, list[FileStatus]]:
     """Files whose next step this person may take, by state."""
     found: dict[str, list[FileStatus]] = {}
-    for current in _statuses(folders)[0]:
+    for current in files:
         deed = NEXT.get(current.state)
         if deed is None or not may(current, person, deed) or current.releases_nothing:
             continue
@@ -88,15 +88,25 @@ def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dic
 
 def _money_of(files: Iterable[FileStatus]) -> list[Money]:
     """Total amounts of these files by currency, without unchecked files."""
-    return added([control_totals(one.summary.outcomes) for one in files if one.summary])[:TOTALS_SHOWN]
+    totals = [total.totals for one in files if one.summary for total in one.summary.outcomes]
+    return added(totals)[:TOTALS_SHOWN]
 
 
-def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
-    """Return the status of each file, and the ids of files whose status cannot be read."""
+def _earlier(
+    earlier: Mapping[str, list[FileFolder]], listed: Iterable[FileStatus]
+) -> dict[str, list[FileStatus]]:
+    """Map each file to the other files of its family."""
+    return {current.id: _statuses(earlier[current.id])[0] for current in listed}
+
+
+def _statuses(
+    folders: list[FileFolder], known: Mapping[str, FileStatus] = MappingProxyType({})
+) -> tuple[list[FileStatus], list[str]]:
+    """Return the status of each file, unless it is known, and the ids of files whose status is unreadable."""
     listed, broken = [], []
     for folder in folders:
         try:
-            listed.append(status_of(folder))
+            listed.append(known.get(folder.id) or status_of(folder))
         except PrecheckError:
             broken.append(folder.id)
     return listed, broken

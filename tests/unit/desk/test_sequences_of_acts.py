@@ -101,7 +101,7 @@ class Story:
         patch.setattr(releasing, "fix_folder", lambda *_, **__: None)
         patch.setattr(releasing, "read_manifest", lambda _: SimpleNamespace(
             splits=[SimpleNamespace(held_rows=self.last_held)]))  # fmt: skip
-        patch.setattr(states, "_summary_of", lambda run: self.reviews[run.parent.name].summary)
+        patch.setattr(states, "_summary_of", lambda folder: self.reviews[folder.id].summary)
 
     def now(self):
         self.ticks += 1
