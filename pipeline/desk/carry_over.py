@@ -111,7 +111,8 @@ class Changed(NamedTuple):
 
 def changed_since(home: DeskHome, file: DeskFile, payments: Payments) -> list[Changed]:
     """Names and account types that differ from the family's oldest file that still has its payments."""
-    first, rows, current = None, [*range(1, payments.height + 1)], file
+    rows: Sequence[int] = range(1, payments.height + 1)
+    first, current = None, file
     while current.corrects is not None:
         folder = home.folder(current.corrects)
         rows, current = [row_before(current, row) for row in rows], folder.read()

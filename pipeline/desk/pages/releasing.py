@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+import polars as pl
 from aiohttp import web
 
 from pipeline.desk.carry_over import carry_holds, changed_since, held_since
@@ -81,7 +82,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
     is_again = is_again and may_be_due_again(released)
     before = {} if is_again else by_row(released)
     preview = None if run is None else await asyncio.to_thread(run.preview, latest, before)
-    again = {*by_row(released)} if is_again and preview is not None else {}
+    again = pl.Series([*by_row(released)] if is_again else [], dtype=pl.UInt32).implode()
     shaped = await asyncio.to_thread(shaped_by, context.home, current.folder)
     correction = await asyncio.to_thread(context.home.correction_of, current.id)
     return html(
@@ -96,7 +97,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         shown="" if run is None else shown_of(run, latest, current.decisions, before),
         released=released,
         may_be_again=may_be_due_again(released),
-        again_rows=[] if preview is None else [row for row in preview.rows if row in again],
+        again_rows=[] if preview is None else preview.rows.filter(preview.rows.is_in(again)).to_list(),
         is_again=is_again,
         taken=await asyncio.to_thread(_taken, context.home, current),
         deciders=_deciders(latest),
