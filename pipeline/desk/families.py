@@ -118,7 +118,8 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
 
 def by_row(released: Iterable[Released]) -> dict[int, str]:
     """Map each row to its earlier release, as named in the evidence."""
-    return {row: str(one) for one in released for row in one.rows}
+    named = ((one, str(one)) for one in released)
+    return {row: name for one, name in named for row in one.rows}
 
 
 def may_be_due_again(released: Sequence[Released]) -> bool:
