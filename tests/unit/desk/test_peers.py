@@ -7,12 +7,14 @@ import re
 import socket
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 from in_memory import visit
 
-from pipeline.desk import peers
+from pipeline.desk.access import LocalAccess
 from pipeline.desk.peers import is_ours, system_tells
+from pipeline.desk.refusals import Forbidden
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 PEER, DESK = ("127.0.0.1", 43690), ("127.0.0.1", 8770)
@@ -76,21 +78,24 @@ def test_a_connection_that_was_reset_is_nobodys():
         accepted.close()
 
 
-def test_a_connection_is_looked_up_once_and_the_next_one_by_itself(tmp_path, monkeypatch):
-    asked = []
+class Connection:
+    def __init__(self, peer):
+        self.get_extra_info = {"sockname": peer.getpeername(), "peername": peer.getsockname()}.get
 
-    def is_ours(peer, _ours):
-        asked.append(peer)
-        return peer == asked[0]
 
-    async def steps(ask):
-        assert (await ask("GET", "/enter"))[0].status == 200
-        answers = await asyncio.gather(ask("GET", "/enter"), ask("GET", "/enter"))
-        assert sorted(answer.status for answer, _ in answers) == [200, 403]
-
-    monkeypatch.setattr(peers, "is_ours", is_ours)
-    asyncio.run(visit(tmp_path, steps))
-    assert len(asked) == len({*asked}) == 2
+def test_a_connection_is_looked_up_once_and_the_next_one_by_itself():
+    access = LocalAccess(1, None)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        peer = socket.create_connection(server.getsockname())
+        accepted, _ = server.accept()
+        first, second = (SimpleNamespace(transport=Connection(peer)) for _ in range(2))
+        access.require_peer(first)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        peer.close()
+        access.require_peer(first)
+        with pytest.raises(Forbidden):
+            access.require_peer(second)
+        accepted.close()
 
 
 class _Addresses(HTMLParser):
