@@ -29,7 +29,7 @@ from pipeline.headers.meaning import (
     Side,
     meaning,
 )
-from pipeline.headers.not_payments import INSIST, why_not_payments
+from pipeline.headers.not_payments import insist, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
 from pipeline.headers.words import Cue
@@ -177,7 +177,7 @@ def _choices(
     taken = {header for sources in mapped.values() for parts in sources for header in parts}
     left = cells.without(taken)
     if not insisted and (why := why_not_payments(cells)) is not None:
-        raise ColumnsRefused(why, INSIST)
+        raise ColumnsRefused(why, insist(cells.headers))
     choices = side_fields.choose(left, mapped)
     choices += account.choose(left, mapped)
     found = {*mapped, *(choice.field for choice in choices if choice.sources)}

@@ -15,7 +15,7 @@ from pipeline.headers.choice import quoted
 from pipeline.headers.columns import ColumnsError, by_position, insists, is_sufficient, recognised
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
 from pipeline.headers.meaning import HeaderMeaning, Side, meaning
-from pipeline.headers.not_payments import INSIST, names_debits, titles_debits
+from pipeline.headers.not_payments import insist, names_debits, titles_debits
 from pipeline.headers.readings import readings_by_look
 from pipeline.wording import PLACE, ColumnPair, Sentence
 
@@ -242,13 +242,15 @@ def refuse_accounts_above(
             )
 
 
-def refuse_debit_titles(titles: Iterable[Sequence[str]], mapping: Mapping[str, str], *, where: str) -> None:
+def refuse_debit_titles(
+    titles: Iterable[Sequence[str]], headers: Sequence[str], mapping: Mapping[str, str], *, where: str
+) -> None:
     """Refuse a file whose title says direct debits, unless the user insists (InputError)."""
     cells = (cell for line in titles if not holds_account(" ".join(line)) for cell in line)
     title = next(filter(titles_debits, cells), None)
     if title is not None and not insists(mapping):
         why = Sentence("headers.direct_debits", columns=[quoted(title)])
-        raise InputError(Sentence("headers.refused", where=where, why=why), advice=INSIST)
+        raise InputError(Sentence("headers.refused", where=where, why=why), advice=insist(headers))
 
 
 _LABEL = re.compile(r"[^:=0-9]*?(?=\s*(?:[:=0-9]|[A-Z]{2}[0-9]{2}|$))")

@@ -40,8 +40,15 @@ from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
 """AT-02 of the SEPA Direct Debit rulebooks: country, check digits, business code, national identifier."""
 _DEBIT_CUES_MIN = 2
-INSIST = Sentence("headers.insist", columns=[ColumnPair("name", ANY_COLUMN), ColumnPair("iban", ANY_COLUMN)])
-"""The advice for such a file."""
+_INSISTED_ON = ("name", "iban", "sort_code", "account_number")
+
+
+def insist(headers: Sequence[str]) -> Sentence:
+    """Return the advice for such a file, with its own headers if they are known."""
+    known = {meaning(header).what: header for header in reversed(headers)}
+    pairs = [ColumnPair(field, known[field]) for field in _INSISTED_ON if field in known]
+    unknown = [ColumnPair(field, ANY_COLUMN) for field in _INSISTED_ON[:2]]
+    return Sentence("headers.insist", columns=pairs or unknown)
 
 
 def why_not_payments(cells: ColumnCells) -> Sentence | None:

@@ -98,12 +98,13 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     heading, lines = best.heading, best.lines
     _require_text(heading.cells, where)
     header = lines[heading.start].number if lines else 1
+    above = lines[: heading.start]
     if best.sufficient:
-        above = lines[: heading.start]
         refuse_accounts_above(
             [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
         )
-        refuse_debit_titles((line.cells for line in above), mapping or {}, where=where)
+    if mapping is not None:
+        refuse_debit_titles((line.cells for line in above), heading.cells, mapping, where=where)
     headers = header_names(
         heading.cells,
         [line.cells for line in lines[heading.start :]],

@@ -96,10 +96,12 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     heading = Heading(0, tuple(first_rows[0]), 1, ()) if mapping is None else heading_of(first_rows, mapping)
     sufficient = mapping is not None and is_sufficient(recognised(heading.cells, mapping))
     header = numbers[heading.start]
+    above = slice(heading.start)
     if sufficient:
-        above = slice(heading.start)
         refuse_accounts_above(first_rows[above], numbers[above], header, where=where, unit="sheet row")
-        refuse_debit_titles([[grid[SHEET_NAME][0]], *first_rows[above]], mapping or {}, where=where)
+    if mapping is not None:
+        titles = [[grid[SHEET_NAME][0]], *first_rows[above]]
+        refuse_debit_titles(titles, heading.cells, mapping, where=where)
     headers = header_names(
         heading.cells,
         first_rows[heading.start :],

@@ -38,8 +38,15 @@ def test_a_header_line_further_down_is_none():
 
 def test_a_title_that_says_direct_debits_refuses_the_file_unless_the_user_insists():
     text = f"SEPA-Lastschriften Juni,,,\n{HEADERS}\n{PAYMENT}\n"
-    with pytest.raises(InputError, match='looks like direct debits \\("SEPA-Lastschriften Juni"\\)'):
-        read(text)
+    for headers in (HEADERS, HEADERS.replace("Name", "Wer")):  # also before a column is asked for
+        with pytest.raises(
+            InputError, match='looks like direct debits \\("SEPA-Lastschriften Juni"\\)'
+        ) as said:
+            read(text.replace(HEADERS, headers))
+        [advice] = said.value.advice
+        assert [pair.column for pair in advice.values["columns"]] == [
+            header for header in HEADERS.split(",")[:3] if header in headers
+        ]
     insisting = ReadingOptions({"name": "Name"})
     assert delimited.read(text.encode(), insisting, where="pay.csv").cells.columns == HEADERS.split(",")
     assert read(text.replace("Lastschriften", "Überweisungen")).cells.columns == HEADERS.split(",")
