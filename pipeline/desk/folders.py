@@ -47,6 +47,12 @@ _CHANGING = threading.Lock()
 DECISIONS, DESK_FILE = "decisions.jsonl", "desk.json"
 
 
+@lru_cache(maxsize=16)
+def _decisions(path: Path) -> ChainedJournal[RowsDecided]:
+    """The journal of a file; kept because a page reads it several times."""
+    return ChainedJournal(path, RowsDecided)
+
+
 @dataclass(frozen=True)
 class FileFolder:
     """The folder of one uploaded file; it keeps the paths that a list needs at each request."""
@@ -98,7 +104,7 @@ class FileFolder:
     @property
     def decisions(self) -> ChainedJournal[RowsDecided]:
         """The journal of decisions."""
-        return ChainedJournal(self.path / DECISIONS, RowsDecided)
+        return _decisions(self.path / DECISIONS)
 
     def keep(self, text: str, salt: str) -> str:
         """Store a user's text about a payee until names are deleted; return its key."""
