@@ -91,6 +91,41 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     return _heading(lines, index, mapping)
 
 
+def column_names(  # noqa: PLR0913
+    heading: Heading,
+    lines: Sequence[Sequence[str]],
+    numbers: Sequence[int],
+    mapping: Mapping[str, str] | None,
+    *,
+    sufficient: bool,
+    where: str,
+    unit: str,
+    title: str = "",
+) -> tuple[str, ...]:
+    """Name the columns by the header line among the first lines, and check the lines above it.
+
+    Args:
+        heading: from `heading_of`.
+        lines: the cells of the first lines.
+        numbers: their line numbers, for people.
+        mapping: from `--map`; None for a file that this program wrote.
+        sufficient: as in `header_names`.
+        where: the file, for messages.
+        unit: what users call these lines.
+        title: the name of a sheet.
+
+    Raises:
+        InputError: an account above the header line, a title of direct debits, or an error of `header_names`.
+    """
+    above, number = lines[: heading.start], numbers[heading.start] if numbers else 1
+    if sufficient:
+        refuse_accounts_above(above, numbers, number, where=where, unit=unit)
+    if mapping is not None:
+        refuse_debit_titles([[title], *above], heading.cells, mapping, where=where)
+    position, below = f"{where} {unit} {number}", lines[heading.start :]
+    return header_names(heading.cells, below, sufficient=sufficient, where=where, position=position)
+
+
 def header_names(
     cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, position: str
 ) -> tuple[str, ...]:
@@ -245,7 +280,7 @@ def refuse_accounts_above(
 def refuse_debit_titles(
     titles: Iterable[Sequence[str]], headers: Sequence[str], mapping: Mapping[str, str], *, where: str
 ) -> None:
-    """Refuse a file whose title says direct debits, unless the user insists (InputError)."""
+    """Refuse a file whose title announces direct debits, unless the user insists (InputError)."""
     cells = (cell for line in titles if not holds_account(" ".join(line)) for cell in line)
     title = next(filter(titles_debits, cells), None)
     if title is not None and not insists(mapping):

@@ -93,7 +93,7 @@ def names_debits(header: str) -> bool:
 
 
 def titles_debits(title: str) -> bool:
-    """True if a title says direct debits, not refunds of them or payments without them.
+    """True if a title announces direct debits, and not refunds of them or payments without them.
 
     >>> [titles_debits(title) for title in ("SEPA-Lastschriften", "Direct Credit", "Direct debit refunds")]
     [True, False, False]

@@ -102,7 +102,7 @@ def _earlier(
 def _statuses(
     folders: list[FileFolder], known: Mapping[str, FileStatus] = MappingProxyType({})
 ) -> tuple[list[FileStatus], list[str]]:
-    """Return the status of each file, unless it is known, and the ids of files whose status is unreadable."""
+    """Return the status of each file, read unless known, and the ids of files whose status is unreadable."""
     listed, broken = [], []
     for folder in folders:
         try:

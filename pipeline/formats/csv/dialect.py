@@ -20,14 +20,7 @@ from pipeline.formats.encodings import (
 )
 from pipeline.formats.table import Dialect
 from pipeline.headers.columns import is_sufficient, recognised
-from pipeline.headers.heading import (
-    LINES_LOOKED_AT,
-    Heading,
-    header_names,
-    heading_of,
-    refuse_accounts_above,
-    refuse_debit_titles,
-)
+from pipeline.headers.heading import LINES_LOOKED_AT, Heading, column_names, heading_of
 from pipeline.wording import Sentence
 
 DELIMITERS = (",", ";", "|", "\t")
@@ -97,20 +90,14 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     )
     heading, lines = best.heading, best.lines
     _require_text(heading.cells, where)
-    header = lines[heading.start].number if lines else 1
-    above = lines[: heading.start]
-    if best.sufficient:
-        refuse_accounts_above(
-            [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
-        )
-    if mapping is not None:
-        refuse_debit_titles((line.cells for line in above), heading.cells, mapping, where=where)
-    headers = header_names(
-        heading.cells,
-        [line.cells for line in lines[heading.start :]],
+    headers = column_names(
+        heading,
+        [line.cells for line in lines],
+        [line.number for line in lines],
+        mapping,
         sufficient=best.sufficient,
         where=where,
-        position=f"{where} line {header}",
+        unit="line",
     )
     body_at, line_first = (
         (lines[heading.end - 1].end, lines[heading.end - 1].next_number) if heading.end else (0, 1)

@@ -20,14 +20,7 @@ from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, as_text
 from pipeline.formats.table import load as load
 from pipeline.headers.columns import is_sufficient, recognised
-from pipeline.headers.heading import (
-    LINES_LOOKED_AT,
-    Heading,
-    header_names,
-    heading_of,
-    refuse_accounts_above,
-    refuse_debit_titles,
-)
+from pipeline.headers.heading import LINES_LOOKED_AT, Heading, column_names, heading_of
 from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
@@ -95,19 +88,15 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_LOOKED_AT).iter_rows()]
     heading = Heading(0, tuple(first_rows[0]), 1, ()) if mapping is None else heading_of(first_rows, mapping)
     sufficient = mapping is not None and is_sufficient(recognised(heading.cells, mapping))
-    header = numbers[heading.start]
-    above = slice(heading.start)
-    if sufficient:
-        refuse_accounts_above(first_rows[above], numbers[above], header, where=where, unit="sheet row")
-    if mapping is not None:
-        titles = [[grid[SHEET_NAME][0]], *first_rows[above]]
-        refuse_debit_titles(titles, heading.cells, mapping, where=where)
-    headers = header_names(
-        heading.cells,
-        first_rows[heading.start :],
+    headers = column_names(
+        heading,
+        first_rows,
+        numbers,
+        mapping,
         sufficient=sufficient,
         where=where,
-        position=f"{where} sheet row {header}",
+        unit="sheet row",
+        title=grid[SHEET_NAME][0],
     )
     body = cells.slice(heading.end)
     if body.height == 0:
