@@ -12,7 +12,7 @@ from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.listing import policy_says
 from pipeline.desk.people import Person, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal
-from pipeline.desk.review import Review, frame_of
+from pipeline.desk.review import Review, by_entry, frame_of
 from pipeline.desk.states import FileStatus, State, require
 from pipeline.errors import InputError, UsageError
 from pipeline.files.plain import open_plain
@@ -189,7 +189,7 @@ def approved_facts(made: PaymentFile | None) -> dict[str, str | int]:
 
 def is_corrected(latest: Mapping[int, RowsDecided], since: str = "") -> bool:
     """True if a decision made since then asks for a correction."""
-    return any(last.decision is Decision.FIX and last.time > since for last in latest.values())
+    return any(last.decision is Decision.FIX and last.time > since for last, _ in by_entry(latest))
 
 
 def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> None:

@@ -1,5 +1,6 @@
 """A run opened for review: the policy's verdict on each row, and people's decisions."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -302,6 +303,12 @@ def reviewed(folder: FileFolder) -> tuple[Review, dict[int, RowsDecided]]:
     """Return a file's run, and the decisions that count; same errors as `opened` and `last_decisions`."""
     review = opened(folder)
     return review, last_decisions(review)
+
+
+def by_entry(latest: Mapping[int, RowsDecided]) -> list[tuple[RowsDecided, int]]:
+    """Each entry among the decisions that count, with the number of its rows: one entry may be about many."""
+    entries = {id(last): last for last in latest.values()}
+    return [(entries[one], count) for one, count in Counter(map(id, latest.values())).items()]
 
 
 def frame_of(latest: Mapping[int, RowsDecided]) -> Decisions:

@@ -250,7 +250,7 @@ def _summary_of(folder: FileFolder) -> Summary | None:
     return _summary(folder.run, status.st_mtime_ns, status.st_ino, status.st_size)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _summary(run: Path, _changed_ns: int, _inode: int, _byte_count: int) -> Summary:
-    """Read a summary without its long lists; cached until the file changes: a list shows all summaries."""
+    """Read a summary without its long lists; cached until the file changes: the start page shows 250."""
     return read_summary(run, emptied=("attention", "banks", "warnings"))

@@ -6,7 +6,7 @@ import re
 import ssl
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -264,13 +264,19 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        return parse(Manifest, plain_bytes(path))
+        return _parsed(plain_bytes(path))
     except FileNotFoundError:
         if has_begun(folder):
             raise UsageError(Sentence("runs.not_ended", folder=folder)) from None
         raise UsageError(Sentence("runs.no_this_folder", folder=folder, manifest=MANIFEST)) from None
     except (OSError, ValueError) as error:
         raise InputError(Sentence("runs.bring_back_from_copy", path=path, fault=_fault(error))) from error
+
+
+@lru_cache(maxsize=4)
+def _parsed(content: bytes) -> Manifest:
+    """Parse a manifest; cached because a page of the desk needs the same one several times."""
+    return parse(Manifest, content)
 
 
 def unrecorded(folder: Path, manifest: Manifest) -> set[str]:

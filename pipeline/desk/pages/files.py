@@ -33,7 +33,7 @@ from schemas.strict import timestamp
 from schemas.summary import Money, Summary
 
 routes = web.RouteTableDef()
-LISTED_ON_PAGE = 100
+LISTED_ON_PAGE = 50
 TOTALS_SHOWN = 2
 INBOX_FILES_MAX = 200
 """How many of the newest files the inbox considers; older ones are only in the list below it."""

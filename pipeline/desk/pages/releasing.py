@@ -41,7 +41,7 @@ from pipeline.desk.releasing import (
 )
 from pipeline.desk.rendering import html
 from pipeline.desk.retention import forget
-from pipeline.desk.review import reviewed
+from pipeline.desk.review import by_entry, reviewed
 from pipeline.desk.shown import refuse_changed, shown_of
 from pipeline.desk.states import FileStatus, State, may, may_compare, status_of
 from pipeline.desk.uploads import made_here
@@ -101,7 +101,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         is_again=is_again,
         taken=await asyncio.to_thread(_taken, context.home, current),
         deciders=_deciders(latest),
-        fix_count=sum(last.decision is Decision.FIX for last in latest.values()),
+        fix_count=sum(count for last, count in by_entry(latest) if last.decision is Decision.FIX),
         changed=[]
         if run is None
         else await asyncio.to_thread(changed_since, context.home, current.file, run.rows.payments),
@@ -125,12 +125,11 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
     )
 
 
-def _deciders(latest: dict[int, RowsDecided]) -> list[tuple[str, dict[str, int]]]:
+def _deciders(latest: dict[int, RowsDecided]) -> list[tuple[str, Counter[str]]]:
     """Return each person's decisions: how many rows, by decision."""
-    counts = Counter((last.by, last.decision or "") for last in latest.values())
-    found: dict[str, dict[str, int]] = {}
-    for (by, decision), row_count in counts.items():
-        found.setdefault(by, {})[decision] = row_count
+    found: dict[str, Counter[str]] = {}
+    for last, row_count in by_entry(latest):
+        found.setdefault(last.by, Counter())[last.decision or ""] += row_count
     return list(found.items())
 
 
