@@ -9,10 +9,15 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from table import Figure
+
 DEV = Path(__file__).parents[2] / "docs" / "dev"
 FILE, DRAWING = DEV / "figures.csv", DEV / "figures.svg"
 COLUMNS = ("date", "loop_ms", "figure", "value", "unit")
 _MEASURED = re.compile(r"(?P<share>1/)?(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>%|[A-Za-z][A-Za-z ]*)?")
+_GOAL = re.compile("(?:at most|under) (?P<most>.*)")
+GOALS_LOOP_MS = 68
+"""What the loop of `evenness` takes on the machine for which the goals of times were set."""
 _TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "CPU s": 1.0}
 _SIZES = {"KiB", "MiB", "KB", "MB"}
 _RATIO = "times"
@@ -44,6 +49,22 @@ def value_of(figure):
     if not unit and "multiple" in figure.what:
         return Value(1 / number if found["share"] else number, _RATIO)
     return None
+
+
+def judged(figure, loop_ms):
+    """The figure, its times held against their goals as on the machine for which these were set."""
+    of_each = zip(figure.measured.split(", "), figure.goal.split(", "), strict=False)
+    pairs = [(value_of(figure._replace(measured=part)), _GOAL.match(goal)) for part, goal in of_each]
+    if figure.holds or not any(value and goal and value.unit == "s" for value, goal in pairs):
+        return figure
+    return figure._replace(holds=all(_is_within(*pair, loop_ms / GOALS_LOOP_MS) for pair in pairs))
+
+
+def _is_within(value, goal, slowness):
+    if value is None or goal is None:
+        return False
+    most = value_of(Figure("", goal["most"], ""))
+    return value.number / (slowness if value.unit == "s" else 1.0) <= most.number
 
 
 def names_of(figures):

@@ -84,6 +84,7 @@ def main():
             loops += evenness.samples()
             print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     loop_ms = 1000 * median(loops)
+    figures = [history.judged(figure, loop_ms) for figure in figures]
     compared = [*history.against_last(figures, loop_ms), (evenness.figure(loops), None)]
     print(printed(compared))
     if options.write:
