@@ -244,15 +244,17 @@ def _columns_of_two_ways(cells: ColumnCells) -> tuple[str, str] | None:
     return None
 
 
+_IN_BRACKETS = re.compile(r"\((.+?)\)")
 _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 
 
 def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
-    """True if a header such as `Debit` names only a side and its cells are amounts."""
-    words = None if meaning(header).rule == CANONICAL else words_of(header)
-    if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
-        return False
-    return cells.are(header, _AMOUNT)
+    """True if a header such as `Debit` or `D (debit)` names only a side and its cells are amounts."""
+    texts = [] if meaning(header).rule == CANONICAL else [header, *_IN_BRACKETS.findall(header)]
+    is_side = (
+        words and {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER} for words in map(words_of, texts)
+    )
+    return any(is_side) and cells.are(header, _AMOUNT)
 
 
 _WAY = (
