@@ -98,6 +98,10 @@ DIALECTS = {
     "German .003.03": Dialect("pain.001.003.03", encoding="ISO-8859-1"),
     "SEPA .de": Dialect("pain.001.001.02", "urn:sepade:xsd:{}"),
     "Swiss": Dialect("pain.001.001.03.ch.02", "http://www.six-interbank-clearing.com/de/{}.xsd"),
+    "Italian": Dialect("CBIPaymentRequest.00.04.00", "urn:CBI:xsd:{}", envelope=()),
+    "Italian enveloped": Dialect(
+        *("CBIPaymentRequest.00.04.01", "urn:CBI:xsd:{}", "PMRQ:"), envelope=("CBIPaymentRequestMsg", "Body")
+    ),
     "no namespace": Dialect(namespace=None),
     "no declaration": Dialect(declaration=False),
     "prefixed": Dialect(prefix="ns0:"),
@@ -150,7 +154,8 @@ def document(
         *_totals(payments, count, sum),
         _element("InitgPty", _leaf("Nm", "Marrow Mills Ltd")),
     )
-    name = "pain.001.001.02" if dialect.version == "pain.001.001.02" else "CstmrCdtTrfInitn"
+    names = {"pain.001.001.02": "pain.001.001.02", "CBI": "CBIPaymentRequest"}
+    name = next((names[of] for of in names if dialect.version.startswith(of)), "CstmrCdtTrfInitn")
     node = _element(name, header, *(n for batch in batches for n in _batch(batch, dialect)))
     for tag in reversed(dialect.envelope):
         node = _element(tag, node)

@@ -3,11 +3,13 @@
 Names are local: real files have a dozen namespaces, or none. Elements outside the tree are skipped, with
 their content. A payment or a batch in them is refused, because it would go unchecked; in supplementary data
 it is counted. Source: the schemas pain.001.001.02 to .12, and public examples of the dialects of German,
-Swiss and other banks.
+Italian, Swiss and other banks.
 """
 
 from enum import IntEnum
 from itertools import pairwise
+
+from pipeline.formats.pain001.versions import CREDIT_TRANSFERS
 
 FIELDS_BY_PATH = {
     "PmtId/EndToEndId": "end_to_end_id",
@@ -137,18 +139,9 @@ def tree() -> Element:
     envelope = [_above_batches(Kind.ENVELOPE) for _ in range(SEARCHED_DEPTH)]
     for outer, inner in pairwise([*envelope, header_unread]):
         outer.otherwise = inner
-        outer["CstmrCdtTrfInitn"] = outer["pain.001.001.02"] = message
-    for parent in (
-        unread,
-        payment,
-        siblings,
-        batch,
-        message,
-        header,
-        header_unread,
-        header_siblings,
-        *envelope,
-    ):
+        outer.update(dict.fromkeys(CREDIT_TRANSFERS, message))
+    parents = (unread, payment, siblings, batch, message, header, header_unread, header_siblings, *envelope)
+    for parent in parents:
         parent[SUPPLEMENT] = _supplement(parent)
     return envelope[0]
 

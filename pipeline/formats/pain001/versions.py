@@ -8,8 +8,8 @@ from pipeline.errors import InputError
 from pipeline.formats.xml_stream import wide_encoding_of
 from pipeline.wording import Sentence
 
-CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02")
-"""The elements that hold the message; the second one up to version .02."""
+CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02", "CBIPaymentRequest")
+"""The elements that hold the message; the second one up to version .02, the third one in Italy."""
 _OTHERS = {
     "CstmrDrctDbtInitn": Sentence("pain001.pain_direct_debits"),
     "pain.008.001.01": Sentence("pain001.pain_direct_debits"),
@@ -27,8 +27,8 @@ _OTHERS = {
     "PmtRtr": Sentence("pain001.pacs_between_banks_give_pain"),
 }
 
-_VERSION = re.compile(r"pain\.001\.\d{3}\.\d{2}(?:\.ch\.\d{2})?")
-_SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$")
+_VERSION = re.compile(r"(?:pain\.001\.\d{3}|CBIPaymentRequest\.\d{2}\.\d{2})\.\d{2}(?:\.ch\.\d{2})?")
+_SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$|CBI")
 _NAME_CHARS, _SHORT_NAME_CHARS = 140, 70
 _MESSAGES = "|".join(map(re.escape, ("Document", *CREDIT_TRANSFERS, *_OTHERS)))
 _COMMENTS = r"(?><!--(?>.*?-->)\s*+)*+"
@@ -79,9 +79,8 @@ def dialect_of(namespace: str | None) -> str:
     >>> dialect_of("urn:swift:xsd:$pain.001.002.02")
     'German'
     """
-    if re.search(r"pain\.001\.00[23]\.\d{2}", namespace or ""):
-        return "German"
-    return "Swiss" if ".ch." in (namespace or "") else "ISO 20022"
+    known = {"German": r"pain\.001\.00[23]\.\d{2}", "Italian": ":CBI:", "Swiss": r"\.ch\."}
+    return next((dialect for dialect in known if re.search(known[dialect], namespace or "")), "ISO 20022")
 
 
 def name_chars_max(version: str) -> int:
