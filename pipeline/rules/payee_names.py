@@ -66,9 +66,9 @@ _ENTITY = (
 _OF_CP1252 = r"\x{80}-\x{BF}€\x{201A}ƒ„…†‡\x{2C6}‰Š\x{2039}ŒŽ•\x{2DC}™š\x{203A}œžŸ"
 DAMAGED = (
     rf"\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
-    rf"|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
+    rf"|\\['\x22]|\\u[0-9A-Fa-f]{{4}}|</?[A-Za-z]+[ />]|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
 )
-"""A letter that another program damaged: a question mark, its HTML name, or UTF-8 read as cp1252."""
+"""Damage by other programs: a question mark, an HTML or JSON, an escaped quote, UTF-8 read as cp1252."""
 
 
 class CleanNames(NamedTuple):

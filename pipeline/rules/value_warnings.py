@@ -79,7 +79,7 @@ def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
     names = routed["name"]
     is_beyond_ascii = beyond_ascii(names)
     is_foreign = noted(names, where=is_beyond_ascii, by=_are_foreign, kind=pl.Boolean)
-    is_odd = is_beyond_ascii | names.str.contains("[?&]")
+    is_odd = is_beyond_ascii | names.str.contains(r"[?&<\\]")
     is_damaged = noted(names, where=is_odd, by=_are_damaged, kind=pl.Boolean)
     by_sort_code = pl.col("route_reason") == RouteReason.SORT_CODE
     country_of_account = routed.select(pl.when(by_sort_code).then(pl.lit("GB")).otherwise("iban")).to_series()

@@ -44,7 +44,8 @@ def own(tmp_path):
 def test_a_name_that_was_damaged_before_is_asked_as_entered_with_a_warning(own):
     assert judged(CASES / "d37_mojibake_csv.csv")[:2] == (DE[:3], ["NAME_DAMAGED"] * 3)
     names = ["A &amp; B", "M?ller", "JOSÃ‰", "D&uuml;rr", "Å‚ukasz", "Ð¸Ð²", "Oâ€™Brien"]
-    whole = ["What? Ltd", "A & B", "JOÃO", "CAFÉ–BAR", "Oʼ’Neill", "AT&T; Ltd", "Łukasz"]
+    names += [r"O\'Neil", r"\"Q\" Ltd", r"M\u00fcller", "<b>Bo</b>", "Bo<br/>Ek"]
+    whole = ["What? Ltd", "A & B", "JOÃO", "CAFÉ–BAR", "Oʼ’Neill", "AT&T; Ltd", r"A\B", "I <3 U", "Łukasz"]
     for text, warned in ((names, ["NAME_DAMAGED"] * len(names)), (whole, [])):
         rows = "".join(f"{name},{DE[0]}\n" for name in text)
         found = judged(own(f"name,iban\n{rows}"))
