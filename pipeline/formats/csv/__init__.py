@@ -23,14 +23,7 @@ from pipeline.formats.csv.writing import SUFFIX as SUFFIX
 from pipeline.formats.csv.writing import rewrite as rewrite
 from pipeline.formats.csv.writing import write as write
 from pipeline.formats.encodings import BYTE_ORDER_MARKS
-from pipeline.formats.table import (
-    Dialect,
-    Obstacle,
-    Ragged,
-    ReadingOptions,
-    Table,
-    no_defects,
-)
+from pipeline.formats.table import Dialect, Obstacle, Ragged, ReadingOptions, Table, no_defects
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.row_positions import lines_of
 from pipeline.rules.unasked import ROW_TOO_LONG
@@ -76,9 +69,12 @@ def read(
         InputError: the text is unreadable or ambiguous.
     """
     text, encoding = to_utf_8(data, encoding=options.encoding, where=where)
+    text = _with_single_line_ends(text)
     # UTF-8 may take more bytes than the file.
     refuse_long_lines(text, where=where, line_first=1)
     layout = find_layout(text, options.mapping, where=where)
+    if len(layout.headers) == 1:
+        raise InputError(Sentence("csv.one_column", where=where))
     body = Body(text, layout.body_at, _without_line_ends(text))
     if body.start >= body.stop:
         raise InputError(Sentence("csv.no_payment_rows", where=where))
@@ -113,6 +109,13 @@ def read(
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - text is text in every format
     """Always None: a file with a known dialect can always be rewritten."""
     return None
+
+
+def _with_single_line_ends(text: bytes) -> bytes:
+    """Undo what programs on Windows do when they write CR LF as text: CR CR LF, at every line end."""
+    if text.find(b"\r\r\n", 0, RECORD_BYTES_MAX) < 0 or text.count(b"\r\r\n") < text.count(b"\n"):
+        return text
+    return text.replace(b"\r\r\n", b"\r\n")
 
 
 def _without_line_ends(text: bytes) -> int:

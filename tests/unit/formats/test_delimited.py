@@ -48,7 +48,7 @@ def test_leading_zeros_survive():
     assert rows(text) == [("Quillon", "001122", "00012345")]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])
 def test_every_line_end_gives_the_same_rows(end):
     text = f"{HEADER}\nQuillon,GB1,1\nMarrow,GB2,2\n".replace("\n", end)
     assert rows(text) == [("Quillon", "GB1", "1"), ("Marrow", "GB2", "2")]
@@ -285,6 +285,7 @@ def test_an_encoding_that_is_not_supported_is_a_usage_error(encoding):
         ("Payroll\n\nQuillon Marrow,112233,12345678,10.00\n", "line 3: this looks like a payment, not like"),
         (",".join(f"h{i}" for i in range(1001)) + "\n1\n", "1001 columns, at most 1000"),
         (f"{HEADER}\n" + "," * 1000 + "\n", "line 2: more than 1000 cells"),
+        ('name^iban\n"Marrow ""Q"""^GB1\n', "each line is one cell; separate the cells by commas"),
         (f'{HEADER}\na,1,1\n"Marrow,2,2\n', "line 3: a quoted cell is not closed"),
         (f"{HEADER}\na,1,1\n{'x' * 70_000},2,2\n", "line 3: longer than 65536 bytes"),
         (HEADER + '\na,1,1\n"' + "x\n" * 35_000 + '",2,2\n', r"row 2 \(line 3\): longer than 65536 bytes"),
