@@ -68,7 +68,7 @@ DAMAGED = (
     rf"\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
     rf"|\\['\x22]|\\u[0-9A-Fa-f]{{4}}|</?[A-Za-z]+[ />]|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
 )
-"""Damage by other programs: a question mark, an HTML or JSON, an escaped quote, UTF-8 read as cp1252."""
+"""Damage by other programs: a question mark, an HTML or JSON code, an escaped quote, UTF-8 read as cp1252."""
 
 
 class CleanNames(NamedTuple):
