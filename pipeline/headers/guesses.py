@@ -46,6 +46,7 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
     """Return header -> the guess about its cells; other candidates beat dates and constant columns."""
     looks = {header: _look(cells.sample(header).to_list()) for header in cells.headers}
     looks = _with_bic(looks, cells)
+    has_names = any(look.field == "name" and not cells.is_constant([at]) for at, look in looks.items())
     for field in FIELDS:
         rivals = [header for header, look in looks.items() if look.field == field]
         # Next to IBANs, eight digits that are a date are never an account number.
@@ -55,8 +56,9 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
         )
         looks |= dict.fromkeys(set(rivals) - set(left), Guess(None, _look_like("dates")))
         if field in ("name", "iban", "sort_code", "account_number"):
-            rivals, left = left, _without(left, lambda header: cells.is_constant([header]))
-            is_name = field == "name"
+            is_name, rivals = field == "name", left
+            is_needed = not has_names or field in ("name", "sort_code")  # payees differ: the account is yours
+            left = _without(rivals, lambda header: cells.is_constant([header]), is_needed=is_needed)
             of_name = rule_of("the same in every row: a text, or your own name")
             of_account = rule_of("the same in every row: perhaps your own account")
             same = Guess(None, of_name if is_name else of_account)

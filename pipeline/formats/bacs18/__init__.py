@@ -38,7 +38,7 @@ OPTIONS: tuple[str, ...] = ()
 """Reading options: none, because this format needs no hints."""
 
 _STARTS = (
-    r"[ \t]*(?i:VOL1|HDR1|HDR2|UHL1)[0-9A-Za-z .&/-]{2,120}\r?(?:\n|$)",
+    r"[ \t]*(?i:VOL1|HDR1|HDR2|UHL1)[0-9A-Za-z .&/-]{2,120}(?:[\r\n]|HDR1|$)",
     r"[0-9]{14}.[0-9A-Z]{2}[0-9]{14}.{4}[0-9]{11}[\x20-\x7e]{30}",
 )
 _START = re.compile("|".join(_STARTS))

@@ -1,5 +1,6 @@
 """Recognise the layout of a file by its tags and the shapes of its cells, never by one column alone."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
@@ -31,7 +32,7 @@ def fits(head: bytes, layout: BankLayout) -> bool:
     text = start_of(head)
     if not _first_line_fits(text, layout):
         return False
-    lines = _whole_lines(text)
+    lines = _whole_lines(re.sub(r"\r+\n|\r", "\n", text))  # odd line ends are refused when it is read
     # The last line of the file is not in `head`.
     trailer = layout.trailer and layout.trailer.model_copy(update={"is_optional": True})
     start = layout.model_copy(update={"trailer": trailer})
@@ -79,7 +80,7 @@ def _known_cells(kind: LineKind, shapes: Mapping[int, Shape]) -> list[Sentence]:
 
 def _first_line_fits(text: str, layout: BankLayout) -> bool:
     """True if the first line has its tags, which decides for most files."""
-    line = text.lstrip(f" \r\n{END_OF_FILE}").partition("\n")[0].removesuffix("\r")
+    line = re.split("[\r\n]", text.lstrip(f" \r\n{END_OF_FILE}"), maxsplit=1)[0]
     return any(_has_tags(line, layout, kind) for kind in _first_kinds(layout))
 
 

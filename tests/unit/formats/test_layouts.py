@@ -69,9 +69,10 @@ def test_every_row_of_the_table_has_a_file_here():
     assert set(LAYOUTS) == set(MAKERS)
 
 
+@pytest.mark.parametrize("end", [b"\r\n", b"\r\r\n", b"\r"])
 @pytest.mark.parametrize("layout", MAKERS)
-def test_a_layout_is_recognised_as_itself_and_nothing_else(layout):
-    assert recognised(bank_file(layout)) == [layout]
+def test_a_layout_is_recognised_as_itself_and_nothing_else(layout, end):
+    assert recognised(bank_file(layout).replace(b"\r\n", end)) == [layout]
 
 
 @pytest.mark.parametrize("layout", MAKERS)

@@ -53,6 +53,12 @@ def test_most_cells_decide_and_two_that_could_be_it_name_each_other():
     assert (found["#2"].field, found["#2"].others, found["#3"].others) == ("name", ("#3",), ("#2",))
 
 
+def test_one_account_beside_several_names_is_never_proposed():
+    found, headers = looks(("40000188888888", "Avery Thornwood"), ("40000188888888", "Imre Falkner"))
+    assert str(pairs_of(found, headers)) == "name=#2"
+    assert str(found["#1"].words) == "the same in every row: perhaps your own account"
+
+
 def test_what_is_left_out_says_why():
     found, _ = looks(
         ("Mills Ltd", "Avery Thornwood", "2026-11-27", "", "ab12"),
