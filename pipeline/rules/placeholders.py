@@ -9,15 +9,15 @@ FIELDS_WITH_PLACEHOLDERS = ("sort_code", "account_number", "iban", "bic", "lei",
 _PUNCTUATION = r"[^\p{L}\p{N}#]"
 _NOTHING = (
     rf"^{_PUNCTUATION}*$|^(?:{_PUNCTUATION}*0)+{_PUNCTUATION}*$"
-    r"|^\P{L}*(?i:n[/.]?a|none|null|nil|nan|not\s?provided)\P{L}*$"
+    r"|^\P{L}*(?i:\\n|n[/.]?a|none|null|nil|nan|not\s?provided)\P{L}*$"
 )
 """No letters or digits, only zeros, or a word for nothing; `#N/A` is a value lost in a spreadsheet."""
 _IS_SOMETHING = r"[1-9#]"
 """Found in most cells, which then need no other test."""
 _NO_NAME_CHARS_MAX = 16
 _NO_NAME = (
-    r"^[\p{P}--[@\-]][\p{P}\s]*$|^\P{L}*(?:[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"
-    r"|(?i:none|null|unknown|tb[acd]|not (?:provided|known|applicable)|notprovided))[\p{P}\s]*$"
+    r"^[\p{P}--[@\-]][\p{P}\s]*$|^\P{L}*(?:\\N|[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"
+    r"|(?i:none|null|unknown|tb[acd]|not (?:provided|known|applicable)|notprovided))[\p{P}\p{S}\s]*$"
 )
 """Placeholders for a missing name. Na, Nan and Nil are names, and bare signs break another rule."""
 _LIKE_BICS = """\

@@ -46,7 +46,7 @@ def test_account_types_of_real_files_never_reject_an_iban():
 
 
 @pytest.mark.parametrize(
-    "cell", ["-", "\u2014", "...", "( )", "N.A.", "<null>", "Not provided", "0", "00-00-00"]
+    "cell", ["-", "\u2014", "...", "( )", "N.A.", "<null>", r"\N", "Not provided", "0", "00-00-00"]
 )
 def test_a_placeholder_is_no_second_account_and_none_alone(tmp_path, cell):
     path = tmp_path / "pay.csv"
@@ -60,6 +60,13 @@ def test_a_placeholder_is_no_second_account_and_none_alone(tmp_path, cell):
     assert codes == {3: ["ACCOUNT_MISSING"]}
     assert notes == empty("sort code 2, account number 2, IBAN 2")
     assert read(path, mapping={}).original["IBAN"].to_list()[0] == cell
+
+
+def test_a_null_of_a_database_is_no_name(tmp_path):
+    path = tmp_path / "pay.csv"
+    rows = "".join(f"{name},DE89370400440532013000\n" for name in ("<NA>", "<null>", "[NULL]", r"\N", "N N"))
+    path.write_text(f"Name,IBAN\n{rows}", encoding="utf-8")
+    assert rejected(path) == (dict.fromkeys(range(1, 5), ["NAME_MISSING"]), ())
 
 
 @pytest.mark.parametrize("cell", ["TBC", "see below", "x", "keine"])
