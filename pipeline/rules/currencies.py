@@ -22,6 +22,7 @@ UNKNOWN, OTHER, DECIMALS = "UNKNOWN", "OTHER", "DECIMALS"
 
 _OF_SIGNS = {"£": "GBP", "€": "EUR"}
 """Without the sign that dollars and pesos share: the file does not show which is meant."""
+_OF_WORDS = {"EURO": "EUR", "EUROS": "EUR", "STERLING": "GBP", "zł": "PLN", "Kč": "CZK"}
 _POUNDS = ["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]
 """Dollars and pesos share a sign, and have too many codes to list."""
 WHOLE = [
@@ -161,7 +162,7 @@ def currency_sources(payments: pl.DataFrame) -> CurrencySources:
 
 
 def _codes(written: pl.Series) -> pl.Series:
-    return compact(written).replace(_OF_SIGNS)
+    return compact(written).replace(_OF_SIGNS | _OF_WORDS)
 
 
 def _codes_only(written: pl.Series) -> pl.Series:
