@@ -1,11 +1,9 @@
 """Records of a data set's parts, during and after the check."""
 
-from typing import Any
-
 from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
 from schemas.strict import OwnDocument
-from schemas.summary import CurrencySources, ModulusUsed, NotPayment, RouteCount, Summary
+from schemas.summary import CurrencySources, FileDialect, ModulusUsed, NotPayment, RouteCount, Summary
 
 
 class PartRead(OwnDocument):
@@ -26,8 +24,9 @@ class PartRead(OwnDocument):
     as_written: dict[str, str] = {}
     """Field -> the header of an identical column."""
     notes: list[LocalizedText] = []
-    dialect: dict[str, Any] = {}
-    """The fields of `formats.table.Dialect`."""
+    assumed_type_count: int = 0
+    """Number of payments whose account type was assumed."""
+    dialect: FileDialect = FileDialect()
     not_payments: list[NotPayment] = []
     currency_sources: CurrencySources = CurrencySources()
     routes: list[RouteCount] = []

@@ -127,7 +127,29 @@ class MadeOf(OwnDocument):
     ]
 
 
-class InputFile(OwnDocument):
+class FileDialect(OwnDocument):
+    """The dialect of a payment file or part, in which its payments are written again."""
+
+    encoding: str = "utf-8"
+    header_line: bool = True
+    """True if the file has a header line; otherwise its columns are named by position."""
+    header_cells: tuple[str, ...] = ()
+    """The header line as it is in the file, if blank or repeated headers gave columns other names."""
+    delimiter: str | None = None
+    """The separator between the cells of a line; None if the format has none."""
+    line_end: str | None = None
+    byte_order_mark: bool = False
+    sheet_name: str | None = None
+    """The sheet with the payments, in a workbook."""
+    numbers: tuple[str, ...] = ()
+    """The columns of amounts in a workbook whose filled cells are all numbers."""
+    extra_column_count: int = 0
+    """Number of columns in the outcome file, before the outcome, that hold excess cells of rows."""
+    lines_above: bool = False
+    """True if lines other than the header line precede the payments."""
+
+
+class InputFile(FileDialect):
     """The payment file after reading."""
 
     name: str
@@ -145,7 +167,6 @@ class InputFile(OwnDocument):
     """The file's compression, or None."""
     unpacked_name: str | None = None
     """Name of the file inside a compressed file, with a payment file's suffix."""
-    encoding: str
     sheet: str | None = None
     """Sheet of a workbook, as the user named it; None: the only one with data."""
     country: str | None = None
@@ -158,20 +179,6 @@ class InputFile(OwnDocument):
     """Field -> its columns by position, in `--map` notation."""
     notes: list[LocalizedText] = []
     """Notes for people on how columns were chosen."""
-    header_line: bool = True
-    """True if the file has a header line; otherwise its columns are named by position."""
-    header_cells: tuple[str, ...] = ()
-    """The header line as it is in the file, if blank or repeated headers gave columns other names."""
-    delimiter: str | None = None
-    """The separator between the cells of a line; None if the format has none."""
-    line_end: str | None = None
-    byte_order_mark: bool = False
-    sheet_name: str | None = None
-    """The sheet with the payments, in a workbook."""
-    numbers: tuple[str, ...] = ()
-    """The columns of amounts in a workbook whose filled cells are all numbers."""
-    extra_column_count: int = 0
-    """Number of columns in the outcome file, before the outcome, that hold excess cells of rows."""
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines, such as Parquet."""
     not_payments: list[NotPayment] = []
@@ -238,7 +245,7 @@ class BatchTotal(OwnDocument):
     """By currency; rows without a readable amount are only in `row_count`."""
 
 
-class PartTotal(OwnDocument):
+class PartTotal(FileDialect):
     """One part of a data set."""
 
     name: str

@@ -24,14 +24,14 @@ def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataF
 
     A file names its columns twice, once for all and again in every row group, without checksums, so two
     libraries must agree on the number of rows in each row group. The cells may take `bytes_max` bytes, from
-    `expansion.table_bytes_max`. With more than `columns_max` columns the headers stay unchanged, for the
-    caller to refuse.
+    `expansion.table_bytes_max`. With more than `columns_max` columns the headers are not checked; the caller
+    refuses the file.
 
     Raises:
         InputError: a sentence for the user, without the file's name; raised before anything is yielded.
         Exception, PanicException: from the libraries; a damaged file may raise any error.
     """
-    headers, row_counts = _counted(data, bytes_max, columns_max)
+    names, row_counts = _counted(data, bytes_max, columns_max)
     # Bytes, not a path: polars would treat * and [ in a path as a pattern.
     cells = pl.scan_parquet(data, use_statistics=False)
     start = 0
@@ -39,27 +39,27 @@ def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataF
         part = cells.slice(start, row_count).collect()
         if part.height != row_count:
             raise ValueError("two ways to count the rows do not agree")
-        part.columns = headers
+        part.columns = names
         yield part
         start += row_count
     rest = cells.slice(start).collect()
     if not rest.is_empty():
         raise ValueError("there are more rows than in the row groups")
-    rest.columns = headers
+    rest.columns = names
     yield rest
 
 
-def _headers(names: Sequence[str]) -> list[str]:
+def headers_of(names: Sequence[str]) -> list[str]:
     """Return the column names, blank ones named by position as in CSV (InputError: repeated names)."""
     headers = [name if name.strip() else f"column_{position}" for position, name in enumerate(names, start=1)]
-    for position, header in enumerate(headers, start=1):
-        if (first := headers.index(header) + 1) < position:
+    for position, (name, header) in enumerate(zip(names, headers, strict=True), start=1):
+        if (first := min(names.index(name), headers.index(header)) + 1) < position:
             raise InputError(Sentence("files.columns_same_header", first=first, position=position))
     return headers
 
 
 def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], Sequence[int]]:
-    """Return the headers, and the number of rows of each row group as the second library counts them.
+    """Return the column names, and the number of rows of each row group as the second library counts them.
 
     That library unpacks in small pieces, so a value that many rows share is never repeated in memory. It also
     verifies page checksums, if present.
@@ -72,9 +72,9 @@ def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], 
         columns = [file.schema.column(position).path for position in range(len(file.schema))]
         if sum(len(column.encode()) for column in columns) > RECORD_BYTES_MAX:
             raise InputError(Sentence("files.names_columns_longer", record_bytes_max=RECORD_BYTES_MAX))
-        headers = (
-            _headers(file.schema_arrow.names) if len(columns) <= columns_max else file.schema_arrow.names
-        )
+        names = file.schema_arrow.names
+        if len(columns) <= columns_max:
+            headers_of(names)
         budget = SizeBudget(bytes_max)
         row_counts: list[int] = []
         for number in range(file.num_row_groups):
@@ -86,7 +86,7 @@ def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], 
                 raise ValueError("two ways to count the rows do not agree")
         if file.metadata.num_rows != sum(row_counts):
             raise ValueError("there are more rows than in the row groups")
-    return headers, row_counts
+    return names, row_counts
 
 
 def _row_count(file: "ParquetFile", row_group: int, budget: SizeBudget, *, rows_before: int) -> int:

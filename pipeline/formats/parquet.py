@@ -17,6 +17,7 @@ from polars.exceptions import PolarsError
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
 from pipeline.files.expansion import table_bytes_max
+from pipeline.files.parquet_rows import headers_of
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.wording import Sentence
@@ -74,7 +75,9 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
         )
     if cells.height == 0:
         raise InputError(Sentence("formats.no_payment_rows", where=where))
-    return Table(cells, no_defects(cells.height), Dialect())
+    names, cells.columns = tuple(cells.columns), headers_of(cells.columns)
+    dialect = Dialect(header_cells=() if names == tuple(cells.columns) else names)
+    return Table(cells, no_defects(cells.height), dialect)
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - there is only one way to write it
@@ -113,11 +116,11 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 def rewrite(
     table: pl.DataFrame,
     file: IO[bytes],
-    dialect: Dialect,  # noqa: ARG001 - there is only one way to write it
+    dialect: Dialect,
     *,
     where: str,  # noqa: ARG001 - every text can be written
 ) -> bytes:
-    """Write a payment file with typed columns; return its bytes, to be read again.
+    """Write a payment file with typed columns and the input's headers; return its bytes, to be read again.
 
     The caller checks that it holds the table.
 
@@ -125,7 +128,8 @@ def rewrite(
         OSError: the file cannot be written.
     """
     buffer = io.BytesIO()
-    table.write_parquet(buffer)
+    names = dict(zip(table.columns, dialect.header_cells, strict=False))
+    table.rename(names).write_parquet(buffer)
     # Through memory, so that a full disk fails in this file and not in polars.
     file.write(buffer.getbuffer())
     file.seek(0)

@@ -9,6 +9,7 @@ import polars as pl
 
 from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
+from schemas.summary import FileDialect
 
 
 class ReadingOptions(NamedTuple):
@@ -47,6 +48,11 @@ class Dialect(NamedTuple):
     """The sheet with the payments, in a workbook."""
     numbers: tuple[str, ...] = ()
     """The columns of a workbook whose filled cells are all numbers."""
+
+
+def dialect_of(document: FileDialect) -> Dialect:
+    """Return the dialect in a document."""
+    return Dialect(**document.model_dump(include=set(Dialect._fields)))
 
 
 class Ragged(NamedTuple):

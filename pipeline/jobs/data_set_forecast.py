@@ -17,6 +17,7 @@ from pipeline.frames import CHECKS, REJECTS, WARNINGS
 from pipeline.jobs.comparing import ComparedRun, CurrentRun
 from pipeline.jobs.data_set import refuse_options_of_a_file
 from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
+from pipeline.jobs.data_set_summary import found_in_parts
 from pipeline.jobs.forecast import completed, limits_of
 from pipeline.jobs.prepare import as_configured, identity_of, wanted
 from pipeline.jobs.reuse import OwnFolder, spared_checks
@@ -40,7 +41,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     Raises:
         PrecheckError: the data set or the configuration cannot be used; the exit code says why.
     """
-    now, (file, _) = clock(), ConfigurationFile(job.check.config).for_profile(job.check.profile)
+    now, (file, unused) = clock(), ConfigurationFile(job.check.config).for_profile(job.check.profile)
     check = as_configured(job.check, file)
     refuse_options_of_a_file(check)
     job, chosen = replace(job, check=check), choose(check.profile, file).assuming(check.account_type)
@@ -73,8 +74,9 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         for (part, read), start in zip(planned.usable, planned.rows.starts, strict=True)
     )
     refusal, changed = why_refused_set(check, planned), partial(gravest_in_parts, parts=parts)
-    notes = [*planned.usable[0][1].notes, *problems]
-    return completed(made, chosen, refusal, compared, changed, {"notes": notes})
+    found = found_in_parts(planned.usable, profile.default_account_type)
+    found["notes"] += [*problems, *(note.recorded() for note in filter(None, [unused]))]
+    return completed(made, chosen, refusal, compared, changed, found)
 
 
 def _payments(shared: SetTask, part: DataPart, read: PartRead, start: int) -> pl.DataFrame:

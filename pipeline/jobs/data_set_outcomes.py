@@ -20,7 +20,7 @@ from pipeline.files.plain import real_path
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
-from pipeline.jobs.data_set_summary import CheckedPart, add_up, modulus_of, routes_of, rows_of_parts
+from pipeline.jobs.data_set_summary import CheckedPart, add_up, found_in_parts, modulus_of, routes_of
 from pipeline.jobs.prepare import VERSION, country_of
 from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
 from pipeline.reports.documents import PartReport, data_set_reports
@@ -227,9 +227,14 @@ def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)
 
 
 def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
-    reads = [read for _, read in planned.usable]
-    first, check = reads[0], run.job
+    reads, check = [read for _, read in planned.usable], run.job
+    first = reads[0].dialect
+    as_first = {
+        "encoding": check.encoding or "utf-8",
+        "lines_above": any(read.dialect.lines_above for read in reads),
+    }
     return InputFile(
+        **dict(first) | as_first,
         name=data.path.name,
         sha256=data.sha256,
         made_of=made_of(check.file, data.sha256, check.out),
@@ -238,8 +243,8 @@ def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
         columns={header: field for read in reads[::-1] for header, field in read.columns.items()},
         mapping=dict(check.mapping),
         decision={field: columns for read in reads[::-1] for field, columns in read.decision.items()},
-        notes=first.notes,
-        **first.dialect,
+        row_count=sum(planned.rows.counts),
+        byte_count=sum(part.byte_count for part, _ in planned.usable),
         positions=planned.rows.positions,
-        **rows_of_parts(planned.usable),
+        **found_in_parts(planned.usable, run.profile.default_account_type),
     )

@@ -6,12 +6,15 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from pipeline.jobs.prepare import assumed_types
 from pipeline.rules.totals import added_outcomes, control_totals
 from pipeline.runs.data_set import DataPart
 from pipeline.stages.summarise import SummaryHeader, listed_banks
 from pipeline.wording import Sentence
+from schemas.cop import AccountType
 from schemas.data_set import PartDecided, PartRead
 from schemas.folder import OUTCOMES
+from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName, Outcome, WarningCode
 from schemas.summary import (
     ROWS_LISTED_MAX,
@@ -20,7 +23,6 @@ from schemas.summary import (
     CodeCount,
     CurrencySources,
     ModulusUsed,
-    NotPayment,
     PartTotal,
     RouteCount,
     Summary,
@@ -116,6 +118,7 @@ def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:
             continue
         summary = decided.summary
         yield PartTotal(
+            **dict(read.dialect),
             name=part.name,
             problem=None,
             first_row=row,
@@ -149,21 +152,26 @@ def modulus_of(buckets: Iterable[ModulusUsed | None]) -> ModulusUsed | None:
     return used[0].model_copy(update={"uncovered_count": sum(bucket.uncovered_count for bucket in used)})
 
 
-def rows_of_parts(parts: Sequence[tuple[DataPart, PartRead]]) -> dict[str, Any]:
-    """Return fields of `InputFile` that describe the rows of the usable parts."""
-    sources = Counter[str]()
+def found_in_parts(parts: Sequence[tuple[DataPart, PartRead]], default: AccountType) -> dict[str, Any]:
+    """Return the fields that `InputFile` and `Forecast` share, from the usable parts."""
+    sources, assumed_count = Counter[str](), sum(read.assumed_type_count for _, read in parts)
     for _, read in parts:
         sources.update(read.currency_sources.model_dump())
-    not_payments = [_named(row, part) for part, read in parts for row in read.not_payments]
+    not_payments = [
+        row.model_copy(update={"sentence": _in_part(row.sentence, part)})
+        for part, read in parts
+        for row in read.not_payments
+    ]
+    shared = [note for note in parts[0][1].notes if all(note in read.notes for _, read in parts)]
+    own = [_in_part(note, part) for part, read in parts for note in read.notes if note not in shared]
+    assumed = [note.recorded() for note in assumed_types(assumed_count, default)]
     return {
-        "row_count": sum(read.row_count for _, read in parts),
-        "byte_count": sum(part.byte_count for part, _ in parts),
         "not_payments": not_payments[:ROWS_LISTED_MAX],
+        "notes": [*shared, *own[:ROWS_LISTED_MAX], *assumed],
         "currency_sources": CurrencySources(**sources),
     }
 
 
-def _named(row: NotPayment, part: DataPart) -> NotPayment:
-    """Return a row that is not a payment, with the name of its part."""
-    sentence = Sentence("footer.in_part", part=part.name, sentence=Sentence.of_data(row.sentence.sentence))
-    return row.model_copy(update={"sentence": sentence.recorded()})
+def _in_part(sentence: LocalizedText, part: DataPart) -> LocalizedText:
+    """Return a sentence about a part, with the name of the part."""
+    return Sentence("footer.in_part", part=part.name, sentence=Sentence.of_data(sentence.sentence)).recorded()

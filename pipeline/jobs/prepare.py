@@ -57,7 +57,7 @@ class PreparedFile(NamedTuple):
     bank_warnings: tuple[BankWarning, ...] = ()
 
 
-def _assumed(count: int, default: AccountType) -> tuple[Sentence, ...]:
+def assumed_types(count: int, default: AccountType) -> tuple[Sentence, ...]:
     """Return a note on payments whose account type was assumed, if there are any."""
     return (Sentence("jobs.assumed_account_type", count=count, default=default),) if count else ()
 
@@ -157,7 +157,7 @@ def prepare(
         why_refused(many_names(valid.accepted, warnings), where=job.file.name, positions=source.positions),
         found,
         None if modulus is None else used(modulus, valid.accepted),
-        _assumed(valid.assumed_type_count, profile.default_account_type),
+        assumed_types(valid.assumed_type_count, profile.default_account_type),
         _bank_warnings(source, chosen, time),
     )
     return prepared, questions.checks

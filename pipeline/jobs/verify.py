@@ -232,7 +232,7 @@ class _LookedAt:
         return read(
             path / part.name if path.is_dir() else path,
             mapping=self.run.manifest.mapping,
-            encoding=None if recorded.encoding == "utf-8" else recorded.encoding,
+            encoding=part.encoding,
             sheet=recorded.sheet,
             format_choice=format_as_read(recorded),
             country=recorded.country,

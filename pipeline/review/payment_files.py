@@ -218,8 +218,7 @@ def notes_on(source: InputFile, row_counts: Mapping[str, int]) -> list[Localized
     """
     if not isinstance(entry_before(source), MessageEntry):
         notes = [Sentence("review.one_sheet")] if source.format == excel.NAME else []
-        first = 1 if source.positions is None else source.positions.of(1)
-        if first > 1 + source.header_line:
+        if source.lines_above:
             notes.append(Sentence("review.lines_above"))
     else:
         is_mentioned = source.format == pain001.NAME and source.row_count > 1

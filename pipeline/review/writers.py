@@ -9,7 +9,6 @@ from pipeline.errors import InputError, OutputError
 from pipeline.formats import FormatEntry
 from pipeline.formats.edits import Edit, edited, require_undone
 from pipeline.formats.message import Role
-from pipeline.formats.table import Dialect
 from pipeline.frames import CORRECTIONS, Corrections, Payments
 from pipeline.review.corrections import correct
 from pipeline.runs.finished import FinishedRun
@@ -53,7 +52,7 @@ class TableWriter(NamedTuple):
         """Refuse if the input's format cannot be reproduced exactly."""
         source = self.run.summary.input
         kept_as = self.run.source.format
-        obstacle = self.entry.format.obstacle(self._dialect, kept_as=kept_as, name=source.name)
+        obstacle = self.entry.format.obstacle(self.run.part.dialect, kept_as=kept_as, name=source.name)
         if obstacle is not None:
             raise InputError(
                 Sentence("review.obstacle", folder=self.run.folder, why=obstacle.reason),
@@ -71,21 +70,15 @@ class TableWriter(NamedTuple):
 
     def _written(self, table: pl.DataFrame, file: IO[bytes], name: str) -> Payments:
         self.refuse_obstacle()
-        source, encoding = self.run.summary.input, self.run.summary.input.encoding
-        extra = table.columns[table.width - source.extra_column_count :]
+        source, part = self.run.summary.input, self.run.part
+        extra = table.columns[table.width - part.extra_column_count :]
         table = table.drop(column for column in extra if table[column].null_count() == table.height)
-        data = self.entry.payments.rewrite(table, file, self._dialect, where=name)
-        arguments = ReadingArguments(
-            source.mapping, None if encoding == "utf-8" else encoding, decided=source.decision
-        )
+        data = self.entry.payments.rewrite(table, file, part.dialect, where=name)
+        arguments = ReadingArguments(source.mapping, part.encoding, decided=source.decision)
         again = read_written(data, self.entry.payments, arguments, where=name)
         if not again.original.equals(table):
             raise AssertionError("the written payment file holds other cells than it was given")
         return again.payments
-
-    @property
-    def _dialect(self) -> Dialect:
-        return Dialect(**self.run.summary.input.model_dump(include=set(Dialect._fields)))
 
 
 _DECIDE = "decide on the row in the workbook."

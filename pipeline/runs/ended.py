@@ -14,6 +14,7 @@ from pipeline.config.profiles import choose, ledger_key
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import plain_bytes
+from pipeline.formats.table import Dialect, dialect_of
 from pipeline.frames import (
     CHANGES,
     OUTCOMES,
@@ -55,6 +56,13 @@ class RunPart(NamedTuple):
     sha256: str
     first_row: int
     row_count: int
+    dialect: Dialect  # of the payment file or part
+    extra_column_count: int
+
+    @property
+    def encoding(self) -> str | None:
+        """The encoding of the payment file or part; None if it is UTF-8."""
+        return None if self.dialect.encoding == "utf-8" else self.dialect.encoding
 
     @property
     def payments_name(self) -> str:
@@ -78,7 +86,11 @@ class EndedRun:
         """The outcome files, in order; for a data set, same errors as `summary`."""
         recorded, file = self.manifest.outcome_file, self.manifest.input
         if recorded.name != OUTCOMES_NAME:
-            return [RunPart(file.name, self.outcome_file, recorded.sha256, 1, file.row_count)]
+            dialect, extra_count = dialect_of(file), file.extra_column_count
+            only = RunPart(
+                file.name, self.outcome_file, recorded.sha256, 1, file.row_count, dialect, extra_count
+            )
+            return [only]
         return [
             RunPart(
                 part.name,
@@ -86,6 +98,8 @@ class EndedRun:
                 str(part.outcome_sha256),
                 first,
                 part.row_count,
+                dialect_of(part),
+                part.extra_column_count,
             )
             for part in self.summary().parts
             if (first := part.first_row) is not None

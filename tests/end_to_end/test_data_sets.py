@@ -674,6 +674,44 @@ def test_a_data_set_is_corrected_checked_again_and_split_as_the_file_of_its_part
     assert re.search(rf"PROBLEM\s+{released.name}: changed", found.out)
 
 
+def test_every_part_is_given_back_as_it_came_with_the_notes_of_a_file(desk, sandbox):
+    header, rows = [*known_to_the_sandbox(1)[0], ""], known_to_the_sandbox(4)
+    lines = [",".join([*row.values(), "n"]) for row in rows]
+    folder = desk.folder / "set"
+    folder.mkdir()
+    named = ",".join(header)
+    total = ",".join("Total" if name == "name" else "3.00" if name == "amount" else "" for name in header)
+    texts = {
+        "a.csv": "\ufeff" + "\r\n".join([named, *lines]).replace(",", ";") + "\r\n",
+        "b.csv": "\n".join(["November", "", named + "column_8", *lines, total, ""]),
+        "c.csv": "\n".join([named, lines[0] + ",more", *lines[1:], lines[3] + ",", ""]),
+    }
+    for name, text in texts.items():
+        (folder / name).write_bytes(text.encode())
+    plan = json.loads(desk("plan", "set", "--work", "work", *sandbox.using("sandbox"), "--json").out)
+    assert plan["currency_sources"]["given"] == 13
+    assert plan["not_payments"][0]["sentence"]["text"].startswith("b.csv: Line 8 ")
+    assert [note[:13] for note in plan["notes"]] == ["c.csv: 1 row "]
+    run(desk, sandbox)
+    assert [note["text"] for note in summary(desk)["input"]["notes"]] == plan["notes"]
+    words = ("--config", sandbox.config, "--allow-simulated", "--by", "Bea", "--json")
+    split = json.loads(desk("split", "set.precheck", *words).out)
+    assert "Lines above the payments" in split["notes"][0]
+    released = desk.folder / split["release"]["path"]
+    found = {name: (released / name).read_bytes().decode().splitlines(keepends=True)[0] for name in texts}
+    assert found == {
+        "a.csv": "\ufeff" + named.replace(",", ";") + "\r\n",
+        "b.csv": named + "column_8\n",
+        "c.csv": named + "\n",
+    }
+    checked = desk("verify", "set.precheck", "--input", "set")
+    assert checked.status == 0, checked.out
+    held = ("plan", split["hold"]["path"], "--work", "work", *sandbox.using("sandbox"), "--json")
+    assert json.loads(desk(*held).out)["row_count"] == split["hold"]["row_count"], (
+        "extra_1 is in one part only"
+    )
+
+
 def test_the_history_of_a_row_of_a_data_set_is_that_of_its_part(desk, sandbox, rows):
     as_data_set(desk, rows)
     by_one_process(desk, sandbox)

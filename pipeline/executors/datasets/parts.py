@@ -4,6 +4,7 @@ part -read_part->   accepted payments by bucket, rejects, warnings
 part -decide_part-> outcome file, summary of the part
 """
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pipeline.apis.registry import APIS
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.buckets import GIVEN, HASH_SEED, IS_ACROSS
 from pipeline.executors.datasets.tasks import DecideTask, PartTask, SetTask
-from pipeline.formats.table import Dialect
+from pipeline.formats.table import dialect_of
 from pipeline.frames import (
     ANSWERS,
     BASES,
@@ -57,15 +58,16 @@ from pipeline.stages.compare import warnings_of
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import SummaryHeader, bank_counts, route_counts, summarise
-from pipeline.stages.validate import validate
+from pipeline.stages.validate import ValidationResult, validate
 from pipeline.stages.write import write
 from pipeline.wording import PLACE, Sentence
 from schemas.data_set import PartDecided, PartRead
 from schemas.outcomes import Outcome
-from schemas.summary import InputFile, Summary
+from schemas.summary import FileDialect, InputFile, Summary
 
 REPORTED: tuple[Kept, Kept, Kept, Kept] = ("attention", "shown", "sums", "changed")
 """The names that the fields of a `PartReport` are stored under."""
+_EXTRA = re.compile("extra_[0-9]+")
 _NEEDED = [name for name in PAYMENTS if name in LISTED]
 """The columns of `Payments` that reports need."""
 
@@ -95,7 +97,7 @@ def read_part(task: PartTask) -> PartRead:
     )
     as_written = _as_written(source)
     _keep(source, as_written, files, part.number)
-    found = _found(source, valid.accepted, as_written)
+    found = _found(source, valid, as_written)
     write_document(found, done)
     return found
 
@@ -140,12 +142,14 @@ def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles
         path.unlink()
 
 
-def _found(source: PaymentSource, accepted: Accepted, as_written: dict[str, str]) -> PartRead:
-    header_count = len(source.original.columns) - source.extra_column_count
+def _found(source: PaymentSource, valid: ValidationResult, as_written: dict[str, str]) -> PartRead:
+    headers = source.original.columns
+    while _EXTRA.fullmatch(headers[-1]):  # of this part's long rows, or of those of a corrected part
+        headers.pop()
     return PartRead(
         row_count=source.payments.height,
-        accepted_count=accepted.height,
-        headers=source.original.columns[:header_count],
+        accepted_count=valid.accepted.height,
+        headers=headers,
         decision=dict(source.decision),
         blank=[
             f"{PLACE}{number}"
@@ -155,10 +159,11 @@ def _found(source: PaymentSource, accepted: Accepted, as_written: dict[str, str]
         columns=source.read_as,
         as_written=as_written,
         notes=[note.recorded() for note in source.notes],
-        dialect=source.dialect._asdict(),
+        assumed_type_count=valid.assumed_type_count,
+        dialect=FileDialect(**source.dialect_fields),
         not_payments=source.not_payments,
         currency_sources=currency_sources(source.payments),
-        routes=route_counts(accepted),
+        routes=route_counts(valid.accepted),
     )
 
 
@@ -195,7 +200,7 @@ def decide_part(task: DecideTask) -> PartDecided:
         outcomes,
         task.out,
         format_name=task.format,
-        dialect=Dialect(**task.read.dialect),
+        dialect=dialect_of(task.read.dialect),
         name=part.outcome_name,
     )
     # From here on, rows are numbered as in the data set.
@@ -274,7 +279,7 @@ def _header(task: DecideTask) -> SummaryHeader:
             row_count=read_so.row_count,
             format=task.format,
             columns=read_so.columns,
-            **read_so.dialect,
+            **dict(read_so.dialect),
         ),
         routes=[],
         next_step="",

@@ -1,7 +1,7 @@
 """A payment file after reading, and the arguments of reading it."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -100,3 +100,10 @@ class PaymentSource(NamedTuple):
             if reading.field is not None:
                 fields.setdefault(reading.header, []).append(reading.field)
         return {header: ", ".join(found) for header, found in fields.items()}
+
+    @property
+    def dialect_fields(self) -> dict[str, Any]:
+        """The fields of a `FileDialect`."""
+        is_below = self.positions is not None and self.positions.of(1) > 1 + self.dialect.header_line
+        extra = {"extra_column_count": self.extra_column_count, "lines_above": is_below}
+        return self.dialect._asdict() | extra

@@ -230,12 +230,17 @@ def test_a_million_short_rows_all_alike_are_read():
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\t"])
-def test_a_column_without_a_name_is_named_by_its_position(blank):
-    assert cells_of(arrow_bytes({"name": ["Ada"], blank: ["x"]})).columns == ["name", "column_2"]
+def test_a_column_without_a_name_is_named_by_its_position_and_given_back_without(blank, monkeypatch):
+    data = arrow_bytes({"name": ["Ada"], blank: ["x"]})
+    monkeypatch.setattr(parquet, "parse_confined", lambda *_, **__: cells_of(data))
+    found = read(data)
+    assert found.cells.columns == ["name", "column_2"]
+    again = parquet.rewrite(found.cells, io.BytesIO(), found.dialect, where="release.parquet")
+    assert pl.read_parquet(again).columns == ["name", blank]
 
 
 @pytest.mark.parametrize(
-    "names", [["name", "note", "note"], ["name", "", "column_2"], ["name", "column_3", ""]]
+    "names", [["name", "note", "note"], ["name", "", "column_2"], ["name", "column_3", ""], ["name", "", ""]]
 )
 def test_a_column_whose_name_stands_twice_is_told_by_its_position(names):
     file = io.BytesIO()
