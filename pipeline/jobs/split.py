@@ -48,7 +48,7 @@ from pipeline.wording import Moment, Sentence
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.localized import LocalizedText
 from schemas.manifest import PaymentsEvidence, SplitMade
-from schemas.outcomes import UNDECIDED, Action, WarningCode
+from schemas.outcomes import Action, WarningCode
 from schemas.review import Approval, Decision, HoldReason, PaymentFile, Split, Verdict
 from schemas.strict import timestamp
 from schemas.summary import WarningCount
@@ -229,8 +229,7 @@ def _evidence_of(file: PaymentFile | None) -> PaymentsEvidence | None:
 
 
 def _refuse_undecided(run: FinishedRun) -> None:
-    count = int(run.outcomes["check_outcome"].is_in(UNDECIDED).sum())
-    if count:
+    if count := run.summary.undecided_count:
         raise IncompleteError(
             Sentence("jobs.rows_without_answer", folder=run.folder, count=count),
             advice=Sentence("jobs.import_final" if run.summary.is_bank_answered else "jobs.run_same_command"),

@@ -712,6 +712,17 @@ def test_every_part_is_given_back_as_it_came_with_the_notes_of_a_file(desk, sand
     )
 
 
+def test_a_split_is_refused_for_an_undecided_row_in_any_part(desk, sandbox):
+    [row] = known_to_the_sandbox(1)
+    (desk.folder / "set").mkdir()
+    for name, made in {"a.csv": row | {"sort_code": "12"}, "b.csv": row}.items():
+        desk.payments([made], f"set/{name}", [*row])
+    begun_with(desk, sandbox, "--limit", "0", status=75)
+    refused = desk("split", "set.precheck", "--config", sandbox.config, "--allow-simulated")
+    assert refused.status == 75
+    assert "rows without an answer: 1;" in refused.err
+
+
 def test_the_history_of_a_row_of_a_data_set_is_that_of_its_part(desk, sandbox, rows):
     as_data_set(desk, rows)
     by_one_process(desk, sandbox)
