@@ -28,7 +28,7 @@ from pipeline.jobs.comparing import ComparedRun, CurrentRun
 from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
 from pipeline.jobs.prepare import RunTime, wanted
 from pipeline.reports.changes import gravest_in_parts, listed_changes
-from pipeline.runs.data_set import DataSet, identity_in, open_data_set, write_record
+from pipeline.runs.data_set import DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
 from pipeline.runs.manifest import read_manifest
 from pipeline.runs.request import CheckJob, DataSetJob, Surface
@@ -62,8 +62,8 @@ class CheckedSet:
     _answered: "Answered"
 
     def __init__(self, of: DataSetJob, data: DataSet) -> None:
-        self.job, self._of, self._data = of.check, of, data
-        self.sha256, self.run_sha256 = data.sha256, identity_in(data, of.check.out)
+        self.job, self._of, self.sha256 = of.check, of, data.sha256
+        self._data, self.run_sha256 = known_in(of.check.out, data)
 
     @classmethod
     def read(

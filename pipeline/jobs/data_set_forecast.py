@@ -22,7 +22,7 @@ from pipeline.jobs.forecast import completed, limits_of
 from pipeline.jobs.prepare import as_configured, identity_of, wanted
 from pipeline.jobs.reuse import OwnFolder, spared_checks
 from pipeline.reports.changes import gravest_in_parts
-from pipeline.runs.data_set import DataPart, identity_in, open_data_set
+from pipeline.runs.data_set import DataPart, known_in, open_data_set
 from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
@@ -45,7 +45,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     check = as_configured(job.check, file)
     refuse_options_of_a_file(check)
     job, chosen = replace(job, check=check), choose(check.profile, file).assuming(check.account_type)
-    data = open_data_set(check.file, job.work)
+    data, run_sha256 = known_in(check.out, open_data_set(check.file, job.work))
     profile = to_plan_with(chosen)
     there = routes(profile)._replace(modulus=modulus_of(chosen, today=now.date()))
     shared = task_of(job, data, chosen, there)
@@ -55,7 +55,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     compared = compare_parts(wanted(check, chosen), subject, shared, planned, now=now)
     counts, why_uncounted = _counts(planned), None
     if has_begun(check.out) or check.reusable.folders:
-        own = OwnFolder(check.out, identity_of(identity_in(data, check.out), chosen))
+        own = OwnFolder(check.out, identity_of(run_sha256, chosen))
         apis = {server.name: api_of(server) for server in profile.servers}
         with spared_checks(check.reusable, own, apis, now=now) as spared:
             counts, why_uncounted = _with_spared(counts, shared, spared)

@@ -114,16 +114,21 @@ def _divided(path: Path, work: Path) -> DataSet:
     return DataSet(path, parquet.NAME, parts, sha256, folder)
 
 
-def identity_in(data: DataSet, folder: Path) -> str:
-    """Return a data set's identity in the ledger; fixing or removing unusable parts does not change it."""
+def known_in(folder: Path, data: DataSet) -> tuple[DataSet, str]:
+    """Return a data set and its identity in the ledger, which fixing or removing unusable parts keeps.
+
+    Fixed parts follow the others, because decisions and releases name the rows by number.
+    """
     record = read_record(folder)
     if record is None:
-        return data.sha256
+        return data, data.sha256
     now = {part.name: part.sha256 for part in data.parts}
-    before = {part.name: part for part in record.parts}
+    before = {part.name: (not part.is_usable, place) for place, part in enumerate(record.parts)}
     is_unchanged = all(now.get(part.name) == part.sha256 for part in record.parts if part.is_usable)
-    is_known = all(name in before for name in now)
-    return record.input_sha256 if is_unchanged and is_known else data.sha256
+    if not is_unchanged or not before.keys() >= now.keys():
+        return data, data.sha256
+    parts = sorted(data.parts, key=lambda part: before[part.name])
+    return data._replace(parts=tuple(parts)), record.input_sha256
 
 
 def read_record(folder: Path) -> DataSetRecord | None:
@@ -140,7 +145,7 @@ def write_record(
     """Record the parts of a data set, and remove the work folder of the previous one."""
     parts = [
         PartKept(name=part.name, sha256=part.sha256, is_usable=part.number not in unusable)
-        for part in data.parts
+        for part in sorted(data.parts, key=lambda part: part.number in unusable)
     ]
     before = read_record(folder)
     record = DataSetRecord(input_sha256=input_sha256, parts=parts, work=str(files.root))

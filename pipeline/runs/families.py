@@ -130,7 +130,8 @@ def released_before(folder: Path) -> dict[int, str]:
                 continue
             released = f"{split.release.name} of {theirs.input.name}, SHA-256 {split.release.sha256}"
             held = {*split.held_rows}
-            of_file = [row for row in range(1, theirs.input.row_count + 1) if row not in held]
+            row_count = split.release.row_count + len(held)  # a data set may have more by now
+            of_file = [row for row in range(1, row_count + 1) if row not in held]
             for row in _composed(its_rows, of_file) or ():
                 if (own_row := row if mine is None else mine.get(row)) is not None:
                     found[own_row] = released

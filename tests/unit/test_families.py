@@ -213,6 +213,17 @@ def test_what_was_released_by_replaced_answers_is_not_released_again(run_of, spl
     assert split(folder).release is None
 
 
+def test_a_row_that_a_data_set_got_after_a_release_was_not_in_it(run_of, split):
+    folder = run_of("pay.csv", MATCH, MATCH, MATCH)
+    split(folder)
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    [earlier] = manifest["splits"]
+    earlier["release"]["row_count"] = 2
+    path.write_text(json.dumps(manifest | {"splits": [], "replaced_splits": [earlier]}))
+    assert sorted(released_before(folder)) == [1, 2]
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", [MANIFEST, FAMILY])
 def test_a_pipe_in_a_folder_nearby_keeps_nobody_waiting(tmp_path, run_of, name):
