@@ -5,15 +5,20 @@ device with the name of one of our files, needs another place.
 """
 
 import errno
+import io
 import os
 import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
 from pipeline.wording import Sentence
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 """System errors for too many open files in a process or on a computer."""
@@ -77,6 +82,36 @@ def writing(path: Path, *, otherwise: Sentence = OTHER_FOLDER) -> Iterator[None]
         yield
     except OSError as error:
         raise not_writable(path, error, otherwise=otherwise) from error
+
+
+@contextmanager
+def with_own_errors(file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Yield a file for polars to write to, and raise the file's own error, which polars would replace."""
+    through = _Through(file)
+    try:
+        yield cast("IO[bytes]", through)
+    except Exception:
+        if through.refused is not None:
+            raise through.refused from None
+        raise
+
+
+class _Through(io.RawIOBase):
+    """Passes writes on, and keeps the error of one that failed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.refused: OSError | None = None
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "ReadableBuffer") -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.refused = error
+            raise
 
 
 def refuse_non_file(path: Path) -> None:

@@ -8,23 +8,20 @@ within a cell is detected only if the writer of the file added page checksums, w
 """
 
 import io
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO
 
 import polars as pl
 from polars import selectors
-from polars.exceptions import PolarsError
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
+from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.expansion import table_bytes_max
 from pipeline.files.parquet_rows import headers_of
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.wording import Sentence
 from schemas.outcomes import COLUMNS
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 NAME = "parquet"
 TITLE = "Apache Parquet"
@@ -96,15 +93,10 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
         OSError: the file cannot be written.
         AssertionError: the file does not hold the table.
     """
-    through = _Through(file)
     # Our enums become text for other programs; enums of the input are unchanged.
     cells = table.lazy().cast({selectors.by_name(COLUMNS, require_all=False) & selectors.enum(): pl.String})
-    try:
-        cells.sink_parquet(cast("IO[bytes]", through))
-    except PolarsError:
-        if through.refused is not None:
-            raise through.refused from None
-        raise
+    with with_own_errors(file) as through:
+        cells.sink_parquet(through)
     file.seek(0)
     written = pl.scan_parquet(file.read())
     if written.collect_schema() != cells.collect_schema():
@@ -134,21 +126,3 @@ def rewrite(
     file.write(buffer.getbuffer())
     file.seek(0)
     return file.read()
-
-
-class _Through(io.RawIOBase):
-    """Passes writes on and keeps the file's own error, which polars would replace."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.refused: OSError | None = None
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: "ReadableBuffer") -> int:
-        try:
-            return self._file.write(data)
-        except OSError as error:
-            self.refused = error
-            raise

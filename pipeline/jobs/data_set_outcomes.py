@@ -16,6 +16,7 @@ from pipeline.executors.datasets.parts import REPORTED, decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
 from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.comparing import ComparedRun, keep
@@ -197,8 +198,8 @@ def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)
     reasons = Reasons(found.unique("reason", maintain_order=True))
     every = pl.concat([read_as_written(files.frame("warned", number)) for number in decided])
     warned = Warned(every.unique(maintain_order=True))
-    with write_atomically(out / WARNED) as file:
-        warned.write_parquet(file)
+    with write_atomically(out / WARNED) as file, with_own_errors(file) as through:
+        warned.write_parquet(through)
     kept = (
         PartReport(*(read_as_written(files.frame(name, number)) for name in REPORTED)) for number in decided
     )

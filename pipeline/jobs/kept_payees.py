@@ -15,6 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
+from pipeline.files.disk_errors import with_own_errors, writing
 from pipeline.files.plain import real_path
 from pipeline.frames import KEPT_PAYEES, Accepted, Payees
 from pipeline.headers.parties import payee_ids
@@ -28,6 +29,7 @@ from pipeline.rules.known_payees import (
 )
 from pipeline.rules.payees import KEYED, hashed_keys, keyed, known_by_id, nobodys_ids, passes_for, payees_with
 from pipeline.runs.ended import EndedRun, outcomes_in
+from pipeline.runs.part_files import write_frame
 from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import ContradictedKeys, EarlierPayees, Names
 from pipeline.stages.validate import validate
@@ -114,7 +116,8 @@ def kept_run(
 def _kept(run: EndedRun, copy: Path) -> pl.LazyFrame:
     """Return what a run keeps, as a copy that is quick to search."""
     try:
-        pl.scan_csv(run.folder / PAYEES, schema=KEPT_PAYEES).sink_parquet(copy)
+        with writing(copy), copy.open("wb") as file, with_own_errors(file) as through:
+            pl.scan_csv(run.folder / PAYEES, schema=KEPT_PAYEES).sink_parquet(through)
     finally:  # it may have changed after it was verified
         run.require_unchanged(PAYEES)
     return pl.scan_parquet(copy)
@@ -159,7 +162,7 @@ def _of_outcomes(run: EndedRun, payee_key: bytes, spool: Path) -> pl.LazyFrame:
             pieces.append(keys.lazy())
             continue
         path = spool / f"{part.first_row}.parquet"
-        keys.write_parquet(path)
+        write_frame(keys, path)
         pieces.append(pl.scan_parquet(path))
     pairs = [piece.select("payee_id", "name") for piece in pieces]
     passes = passes_for(run.manifest.input.row_count)

@@ -13,6 +13,7 @@ from pipeline.config.profiles import Chosen
 from pipeline.errors import PrecheckError
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
 from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import with_own_errors
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.frames import Bases, Outcomes, Reasons, Warnings
 from pipeline.jobs.comparing import keep
@@ -199,8 +200,8 @@ def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes)
 def keep_reasons(reasons: Reasons, folder: Path) -> Path:
     """Write the sentences that explain the reasons in the outcome file."""
     path = folder / REASONS
-    with write_atomically(path) as file:
-        reasons.write_ndjson(file)
+    with write_atomically(path) as file, with_own_errors(file) as through:
+        reasons.write_ndjson(through)
     return path
 
 

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from pipeline.config.profiles import choose, ledger_key
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import plain_bytes
 from pipeline.formats.table import Dialect, dialect_of
 from pipeline.frames import (
@@ -241,8 +242,8 @@ def changes_in(folder: Path, content: Content | None = None) -> Changes | None:
 def keep_changes(changes: Changes, folder: Path) -> Path:
     """Write the changes since earlier runs, and where the bank's report disagrees."""
     path = folder / CHANGES_NAME
-    with write_atomically(path) as file:
-        changes.write_ndjson(file)
+    with write_atomically(path) as file, with_own_errors(file) as through:
+        changes.write_ndjson(through)
     return path
 
 

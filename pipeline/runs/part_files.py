@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import BaseModel
 
 from pipeline.errors import DiskError
-from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
+from pipeline.files.disk_errors import OTHER_WORK_FOLDER, with_own_errors, writing
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import Schema
 from pipeline.wording import Sentence
@@ -74,9 +74,9 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write a frame atomically, readable by its owner only; same errors as `not_writable`."""
     with _replacing(path) as partial:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file, with_own_errors(file) as through:
             # Without statistics, which would take as long as the rest and only help searches.
-            frame.write_parquet(file, compression="lz4", statistics=False)
+            frame.write_parquet(through, compression="lz4", statistics=False)
             file.flush()
             os.fsync(file.fileno())
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from pipeline.errors import DiskError, InputError, OutputError
 from pipeline.files.atomic import write_atomically
-from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
+from pipeline.files.disk_errors import OTHER_WORK_FOLDER, with_own_errors, writing
 from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import CHECKS
@@ -66,8 +66,8 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
         folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
     for number, part in enumerate(parts):
         assert part.schema == CHECKS
-        with write_atomically(questions_file(folder, number)) as file:
-            part.write_parquet(file)
+        with write_atomically(questions_file(folder, number)) as file, with_own_errors(file) as through:
+            part.write_parquet(through)
     with write_atomically(folder / WORK) as file:
         file.write(record.model_dump_json(indent=2).encode() + b"\n")
     return folder

@@ -6,10 +6,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, sqlite_code, write_failed
+from pipeline.runs.part_files import write_frame
 from pipeline.wording import Sentence
 
 PATH = Path("results/outcomes.csv")
@@ -32,6 +34,14 @@ def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
     error = not_writable(PATH, OSError(code, os.strerror(code)), otherwise=Sentence("advice.other_path"))
     assert isinstance(error, OutputError)
     assert str(error) == f"results/outcomes.csv: cannot be written ({os.strerror(code)}); choose another path"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
+def test_a_full_disk_in_the_work_folder_is_no_mistake_of_ours(tmp_path, monkeypatch):
+    full = os.open("/dev/full", os.O_WRONLY)
+    monkeypatch.setattr(os, "open", lambda *_: full)
+    with pytest.raises(DiskError, match="make room on the disk"):
+        write_frame(pl.DataFrame({"row": range(100_000)}), tmp_path / "frame.parquet")
 
 
 def test_too_few_open_files_is_a_limit_to_raise_and_no_matter_of_the_file():
