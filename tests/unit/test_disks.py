@@ -10,8 +10,14 @@ import polars as pl
 import pytest
 
 from pipeline.errors import DiskError, OutputError
-from pipeline.files.disk_errors import is_full_or_failed, not_writable, sqlite_code, write_failed
-from pipeline.runs.part_files import write_frame
+from pipeline.files.disk_errors import (
+    is_full_or_failed,
+    not_writable,
+    sqlite_code,
+    with_own_errors,
+    write_failed,
+    writing,
+)
 from pipeline.wording import Sentence
 
 PATH = Path("results/outcomes.csv")
@@ -37,11 +43,14 @@ def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
-def test_a_full_disk_in_the_work_folder_is_no_mistake_of_ours(tmp_path, monkeypatch):
-    full = os.open("/dev/full", os.O_WRONLY)
-    monkeypatch.setattr(os, "open", lambda *_: full)
-    with pytest.raises(DiskError, match="make room on the disk"):
-        write_frame(pl.DataFrame({"row": range(100_000)}), tmp_path / "frame.parquet")
+def test_a_full_disk_is_the_files_own_error_whatever_polars_makes_of_it():
+    with (
+        Path("/dev/full").open("wb", buffering=0) as full,
+        pytest.raises(DiskError, match="make room on the disk"),
+        writing(PATH),
+        with_own_errors(full) as through,
+    ):
+        pl.DataFrame({"row": [1]}).write_parquet(through)
 
 
 def test_too_few_open_files_is_a_limit_to_raise_and_no_matter_of_the_file():
