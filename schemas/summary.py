@@ -250,18 +250,18 @@ class PartTotal(FileDialect):
 
     name: str
     """Name of its file."""
-    problem: Spoken | None
+    problem: Spoken | None = None
     """Why it cannot be used, and what to do; None if it was checked."""
-    first_row: int | None
+    first_row: int | None = None
     """Row number in the data set of its first row; None if it cannot be used."""
-    row_count: int
-    to_look_at_count: int
+    row_count: int = 0
+    to_look_at_count: int = 0
     """Decided rows to review before payment, because they are not a match."""
-    undecided_count: int
+    undecided_count: int = 0
     """Rows left for a later run."""
-    totals: list[Money]
+    totals: list[Money] = []
     """By currency; rows without a readable amount are only in `row_count`."""
-    outcome_file: str | None
+    outcome_file: str | None = None
     """Its outcome file in the folder of the run, or None."""
     outcome_sha256: str | None = None
     outcome_byte_count: int = 0

@@ -23,11 +23,13 @@ from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
+from pipeline.formats import format_named
 from pipeline.jobs.check import RunResult, check_input
 from pipeline.jobs.comparing import ComparedRun, CurrentRun
 from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
-from pipeline.jobs.prepare import RunTime, wanted
+from pipeline.jobs.prepare import RunTime, country_of, wanted
 from pipeline.reports.changes import gravest_in_parts, listed_changes
+from pipeline.rules.modulus import same_tables
 from pipeline.runs.data_set import DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
 from pipeline.runs.manifest import read_manifest
@@ -81,17 +83,18 @@ class CheckedSet:
             raise UsageError(Sentence("jobs.leaves_asking_workers"), advice=Sentence("jobs.name_one_profile"))
         return cls(replace(of, check=check), open_data_set(check.file, of.work))
 
-    def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:  # noqa: ARG002
+    def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
         """See `RunInput.finished_before`."""
-        found = finished_before(self.job, None, ledger)
-        if found is None or not found.complete or found.input.sha256 != self.sha256:
+        job, found = self.job, finished_before(self.job, None, ledger)
+        if found is None or not found.complete:
             return None
+        file, suffix = found.input, format_named(job.format or self._data.format).SUFFIX
         requested_before = None if found.compared is None else found.compared.requested
-        is_same = (found.input.mapping, requested_before) == (
-            dict(self.job.mapping),
-            wanted(self.job, chosen).in_words,
-        )
-        return found if is_same else None
+        before = (file.sha256, file.mapping, file.encoding, file.country, requested_before)
+        now = (self.sha256, dict(job.mapping), job.encoding or "utf-8", country_of(job, chosen))
+        is_same = before == (*now, wanted(job, chosen).in_words)
+        is_same &= all(str(part.outcome_file).endswith(suffix) for part in found.parts)
+        return found if is_same and same_tables(found.modulus, modulus_of(chosen, today=today)) else None
 
     def changes(self, summary: Summary) -> Sequence[Change]:
         """See `RunInput.changes`."""

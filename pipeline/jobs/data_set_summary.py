@@ -105,22 +105,12 @@ def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:
     row = 1
     for part, read, decided in parts:
         if decided is None:
-            yield PartTotal(
-                name=part.name,
-                problem=read.problem,
-                first_row=None,
-                row_count=0,
-                to_look_at_count=0,
-                undecided_count=0,
-                totals=[],
-                outcome_file=None,
-            )
+            yield PartTotal(name=part.name, problem=read.problem)
             continue
         summary = decided.summary
         yield PartTotal(
             **dict(read.dialect),
             name=part.name,
-            problem=None,
             first_row=row,
             row_count=read.row_count,
             to_look_at_count=summary.to_look_at_count,

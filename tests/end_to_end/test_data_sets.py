@@ -717,6 +717,17 @@ def test_every_part_is_given_back_as_it_came_with_the_notes_of_a_file(desk, sand
     )
 
 
+def test_a_finished_data_set_is_written_again_in_another_format_or_for_another_country(desk, sandbox):
+    [row] = known_to_the_sandbox(1)
+    (desk.folder / "set").mkdir()
+    desk.payments([row], "set/a.csv", [*row])
+    begun_with(desk, sandbox)
+    run(desk, sandbox, "--format", "parquet")
+    assert [path.name for path in (desk.folder / "set.precheck" / "outcomes").iterdir()] == ["part-a.parquet"]
+    run(desk, sandbox, "--format", "parquet", "--country", "GB")
+    assert summary(desk)["input"]["country"] == "GB"
+
+
 def test_a_split_is_refused_for_an_undecided_row_in_any_part(desk, sandbox):
     [row] = known_to_the_sandbox(1)
     (desk.folder / "set").mkdir()
