@@ -17,6 +17,8 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+import polars as pl
+
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of
 from pipeline.connections import routes
@@ -24,15 +26,17 @@ from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.formats import format_named
+from pipeline.frames import WARNINGS
 from pipeline.jobs.check import RunResult, check_input
 from pipeline.jobs.comparing import ComparedRun, CurrentRun
 from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
-from pipeline.jobs.prepare import RunTime, country_of, wanted
+from pipeline.jobs.prepare import RunTime, country_of, notify_of_wasted_calls, wanted
 from pipeline.reports.changes import gravest_in_parts, listed_changes
 from pipeline.rules.modulus import same_tables
 from pipeline.runs.data_set import DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
 from pipeline.runs.manifest import read_manifest
+from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import CheckJob, DataSetJob, Surface
 from pipeline.runs.starting import finished_before
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -120,11 +124,19 @@ class CheckedSet:
         self._compared = compare_parts(request, subject, self._task, self._planned, now=time.now)
         return why_refused_set(self.job, self._planned)
 
-    def questions(self, surface: Surface) -> "SetQuestions":  # noqa: ARG002
+    def questions(self, surface: Surface) -> "SetQuestions":
         """See `RunInput.questions`."""
         from pipeline.executors.datasets.questions import SetQuestions
 
         write_record(self.job.out, self._data, self.run_sha256, self._planned.unusable, self._task.files)
+        rows = self._planned.rows
+        found = (
+            read_frame(self._task.files.frame("warnings", number), WARNINGS).with_columns(
+                pl.col("row") + start
+            )
+            for number, start in zip(rows.parts, rows.starts, strict=True)
+        )
+        notify_of_wasted_calls(pl.concat(found), rows.positions, surface)
         return SetQuestions(self._task.files, [bucket.question_counts for bucket in self._planned.buckets])
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":

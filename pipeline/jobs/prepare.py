@@ -21,7 +21,7 @@ from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, 
 from pipeline.rules.enumeration import many_names, why_refused
 from pipeline.rules.modulus import used
 from pipeline.runs.folder import read_summary
-from pipeline.runs.request import CheckJob
+from pipeline.runs.request import CheckJob, Notice, Surface
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import PaymentSource, read
@@ -30,7 +30,9 @@ from pipeline.stages.validate import validate
 from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
 from schemas.cop import AccountType
-from schemas.summary import BankWarning, ModulusUsed, RouteCount
+from schemas.outcomes import WarningCode
+from schemas.row_positions import RowPositions, in_brackets
+from schemas.summary import ROWS_NAMED_MAX, BankWarning, ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
 READ_AHEAD_BYTES_MAX = 8 * 1024**2
@@ -134,6 +136,16 @@ def identity_of(input_sha256: str, chosen: Chosen) -> RunIdentity:
 def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:
     """Return the earlier runs to compare with, as the job or its profile requests."""
     return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of, chosen.signer)
+
+
+def notify_of_wasted_calls(warnings: pl.DataFrame, positions: RowPositions | None, surface: Surface) -> None:
+    """Notify the user of names in a script that banks hardly ever match."""
+    foreign = warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
+    if foreign.len():
+        first = foreign.head(ROWS_NAMED_MAX).to_list()
+        rows = ", ".join(map(str, first)) + in_brackets(first, positions)
+        facts: dict[str, str | int] = {"row_count": foreign.len(), "rows": rows}
+        surface.notify(Notice(Sentence("jobs.notice_names_not_latin"), facts))
 
 
 def prepare(

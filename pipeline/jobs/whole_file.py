@@ -4,20 +4,18 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Self
 
-import polars as pl
-
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, ledger_url, modulus_of
 from pipeline.connections import api_of
 from pipeline.errors import UsageError
 from pipeline.frames import Answers, Checks, Questions
-from pipeline.jobs.prepare import PreparedFile, RunTime, prepare, read_file, wanted
+from pipeline.jobs.prepare import PreparedFile, RunTime, notify_of_wasted_calls, prepare, read_file, wanted
 from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.input_file import require_pain001
-from pipeline.runs.request import CheckJob, Notice, Surface
+from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.starting import LocalReferences, finished_before, is_same_reading
 from pipeline.stages.plan import bases
 from pipeline.stages.read import PaymentSource
@@ -26,9 +24,7 @@ from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
-from schemas.outcomes import WarningCode
-from schemas.row_positions import in_brackets
-from schemas.summary import ROWS_NAMED_MAX, Summary
+from schemas.summary import Summary
 
 if TYPE_CHECKING:
     from pipeline.executors.asking import FileQuestions
@@ -87,12 +83,7 @@ class WholeFile:
         """See `RunInput.questions`."""
         from pipeline.executors.asking import FileQuestions
 
-        foreign = self._prepared.findings.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
-        if foreign.len():
-            first = foreign.head(ROWS_NAMED_MAX).to_list()
-            rows = ", ".join(map(str, first)) + in_brackets(first, self._source.positions)
-            facts: dict[str, str | int] = {"row_count": foreign.len(), "rows": rows}
-            surface.notify(Notice(Sentence("jobs.notice_names_not_latin"), facts))
+        notify_of_wasted_calls(self._prepared.findings.warnings, self._source.positions, surface)
         self._questions = FileQuestions(self._checks)
         return self._questions
 

@@ -728,6 +728,15 @@ def test_a_finished_data_set_is_written_again_in_another_format_or_for_another_c
     assert summary(desk)["input"]["country"] == "GB"
 
 
+def test_calls_that_are_probably_wasted_are_notified_for_any_part(desk, sandbox):
+    (desk.folder / "set").mkdir()
+    for name, payee in {"a.csv": "Ann", "b.csv": "Ωμέγα"}.items():
+        desk.file(f"set/{name}", f"name,iban,amount,currency\n{payee},DE89370400440532013000,1.00,EUR\n")
+    said = " ".join(run(desk, sandbox).err.split())
+    assert "names with letters that VoP might not carry" in said
+    assert "b.csv row 1" in said
+
+
 def test_a_split_is_refused_for_an_undecided_row_in_any_part(desk, sandbox):
     [row] = known_to_the_sandbox(1)
     (desk.folder / "set").mkdir()
