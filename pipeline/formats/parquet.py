@@ -7,7 +7,6 @@ A few changed bytes can make a Parquet parser abort its process, so a child proc
 within a cell is detected only if the writer of the file added page checksums, which most do not.
 """
 
-import io
 from typing import IO
 
 import polars as pl
@@ -119,10 +118,8 @@ def rewrite(
     Raises:
         OSError: the file cannot be written.
     """
-    buffer = io.BytesIO()
     names = dict(zip(table.columns, dialect.header_cells, strict=False))
-    table.rename(names).write_parquet(buffer)
-    # Through memory, so that a full disk fails in this file and not in polars.
-    file.write(buffer.getbuffer())
+    with with_own_errors(file) as through:
+        table.rename(names).write_parquet(through)
     file.seek(0)
     return file.read()

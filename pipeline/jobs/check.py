@@ -105,7 +105,7 @@ def check(
 
 def check_input(
     job: CheckJob,
-    read: Callable[[CheckJob, ConfigurationFile, Surface], RunInput],
+    read: Callable[[CheckJob, ConfigurationFile], RunInput],
     surface: Surface,
     kept: "KeptOpen | None" = None,
     *,
@@ -118,7 +118,7 @@ def check_input(
     file, unused = read_once(job.config).for_profile(job.profile)
     if unused is not None:
         surface.notify(Notice(unused, {}))
-    payments = read(as_configured(job, file), file, surface)
+    payments = read(as_configured(job, file), file)
     job = payments.job
     chosen = signed_with(choose(job.profile, file).assuming(job.account_type), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)

@@ -23,7 +23,7 @@ from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
-from pipeline.executors.datasets.engines import engine
+from pipeline.executors.datasets.engines import Count, count_nothing, engine
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.formats import format_named
 from pipeline.frames import WARNINGS
@@ -62,9 +62,9 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
 class CheckedSet:
     """A data set as a `RunInput`; its frames are files in the work folder."""
 
-    _task: SetTask
-    _planned: PlannedSet
-    _compared: ComparedRun | None
+    task: SetTask
+    planned: PlannedSet
+    compared: ComparedRun | None
     _answered: "Answered"
 
     def __init__(self, of: DataSetJob, data: DataSet) -> None:
@@ -72,14 +72,7 @@ class CheckedSet:
         self._data, self.run_sha256 = known_in(of.check.out, data)
 
     @classmethod
-    def read(
-        cls,
-        check: CheckJob,
-        file: ConfigurationFile,
-        surface: Surface,  # noqa: ARG003 - the parts are found without another word
-        *,
-        of: DataSetJob,
-    ) -> Self:
+    def read(cls, check: CheckJob, file: ConfigurationFile, *, of: DataSetJob) -> Self:
         """Find the parts (UsageError: an option does not apply to data sets)."""
         refuse_options_of_a_file(check)
         chosen = choose(check.profile, file)
@@ -113,37 +106,43 @@ class CheckedSet:
 
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
         """See `RunInput.prepare`."""
+        return self.plan(chosen, profile, time, surface.watch.count)
+
+    def plan(
+        self, chosen: Chosen, profile: Profile, time: RunTime, count: Count = count_nothing
+    ) -> Sentence | None:
+        """Read, plan and compare the parts; return why a user must allow the check first, or None."""
         there = routes(profile)._replace(modulus=modulus_of(chosen, today=time.now.date()))
-        self._task = task_of(self._of, self._data, chosen, there)
+        self.task = task_of(self._of, self._data, chosen, there)
         if self.job.fresh:
-            self._task.files.remove()
+            self.task.files.remove()
         with engine(self._of.engine, self._of.scheduler) as at_work:
-            self._planned = plan_parts(self._data, self._task, at_work, surface.watch.count)
+            self.planned = plan_parts(self._data, self.task, at_work, count)
         subject = CurrentRun(self.job.out, self.sha256, chosen.environment, time.begun)
         request = wanted(self.job, chosen)
-        self._compared = compare_parts(request, subject, self._task, self._planned, now=time.now)
-        return why_refused_set(self.job, self._planned)
+        self.compared = compare_parts(request, subject, self.task, self.planned, now=time.now)
+        return why_refused_set(self.job, self.planned)
 
     def questions(self, surface: Surface) -> "SetQuestions":
         """See `RunInput.questions`."""
         from pipeline.executors.datasets.questions import SetQuestions
 
-        write_record(self.job.out, self._data, self.run_sha256, self._planned.unusable, self._task.files)
-        rows = self._planned.rows
+        write_record(self.job.out, self._data, self.run_sha256, self.planned.unusable, self.task.files)
+        rows = self.planned.rows
         found = (
-            read_frame(self._task.files.frame("warnings", number), WARNINGS).with_columns(
+            read_frame(self.task.files.frame("warnings", number), WARNINGS).with_columns(
                 pl.col("row") + start
             )
             for number, start in zip(rows.parts, rows.starts, strict=True)
         )
         notify_of_wasted_calls(pl.concat(found), rows.positions, surface)
-        return SetQuestions(self._task.files, [bucket.question_counts for bucket in self._planned.buckets])
+        return SetQuestions(self.task.files, [bucket.question_counts for bucket in self.planned.buckets])
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
         """See `RunInput.left`."""
         from pipeline.jobs.data_set_outcomes import look_at_answers
 
-        self._answered = look_at_answers(self._task, self._planned, asked)
+        self._answered = look_at_answers(self.task, self.planned, asked)
         return self._answered.left
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
@@ -151,9 +150,9 @@ class CheckedSet:
         from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, set_results
 
         with engine(self._of.engine, self._of.scheduler) as at_work:
-            count, known = surface.watch.count, KnownSet(self._planned, self._answered, self._compared)
-            parts = decide_parts(run, self._data, known, self._task, at_work, count)
-        decided = set_results(run, left, self._data, known, parts, self._task.files, surface)
+            count, known = surface.watch.count, KnownSet(self.planned, self._answered, self.compared)
+            parts = decide_parts(run, self._data, known, self.task, at_work, count)
+        decided = set_results(run, left, self._data, known, parts, self.task.files, surface)
         problems = [part.problem for part in decided.summary.parts if part.problem]
         return decided._replace(ended_by=_unusable(self._data, problems))
 

@@ -2,27 +2,25 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import polars as pl
 
 from pipeline.config import ConfigurationFile
-from pipeline.config.profiles import choose, modulus_of, to_plan_with
-from pipeline.connections import api_of, routes
-from pipeline.executors.datasets.engines import engine
+from pipeline.config.profiles import choose, to_plan_with
+from pipeline.connections import api_of
 from pipeline.executors.datasets.parts import kept_part
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.frames import CHECKS, REJECTS, WARNINGS
-from pipeline.jobs.comparing import ComparedRun, CurrentRun
-from pipeline.jobs.data_set import refuse_options_of_a_file
-from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
+from pipeline.jobs.comparing import ComparedRun
+from pipeline.jobs.data_set import CheckedSet
+from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.data_set_summary import found_in_parts
 from pipeline.jobs.forecast import completed, limits_of
-from pipeline.jobs.prepare import as_configured, identity_of, wanted
+from pipeline.jobs.prepare import RunTime, as_configured, identity_of
 from pipeline.jobs.reuse import OwnFolder, spared_checks
 from pipeline.reports.changes import gravest_in_parts
-from pipeline.runs.data_set import DataPart, known_in, open_data_set
+from pipeline.runs.data_set import DataPart
 from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
@@ -42,20 +40,15 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         PrecheckError: the data set or the configuration cannot be used; the exit code says why.
     """
     now, (file, unused) = clock(), ConfigurationFile(job.check.config).for_profile(job.check.profile)
-    check = as_configured(job.check, file)
-    refuse_options_of_a_file(check)
-    job, chosen = replace(job, check=check), choose(check.profile, file).assuming(check.account_type)
-    data, run_sha256 = known_in(check.out, open_data_set(check.file, job.work))
+    data_set = CheckedSet.read(as_configured(job.check, file), file, of=job)
+    check = data_set.job
+    chosen = choose(check.profile, file).assuming(check.account_type)
     profile = to_plan_with(chosen)
-    there = routes(profile)._replace(modulus=modulus_of(chosen, today=now.date()))
-    shared = task_of(job, data, chosen, there)
-    with engine(job.engine, job.scheduler) as at_work:
-        planned = plan_parts(data, shared, at_work)
-    subject = CurrentRun(check.out, data.sha256, profile.environment, timestamp(now))
-    compared = compare_parts(wanted(check, chosen), subject, shared, planned, now=now)
+    refusal = data_set.plan(chosen, profile, RunTime(now, begun=timestamp(now)))
+    planned, shared, compared = data_set.planned, data_set.task, data_set.compared
     counts, why_uncounted = _counts(planned), None
     if has_begun(check.out) or check.reusable.folders:
-        own = OwnFolder(check.out, identity_of(run_sha256, chosen))
+        own = OwnFolder(check.out, identity_of(data_set.run_sha256, chosen))
         apis = {server.name: api_of(server) for server in profile.servers}
         with spared_checks(check.reusable, own, apis, now=now) as spared:
             counts, why_uncounted = _with_spared(counts, shared, spared)
@@ -73,7 +66,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         (start + 1, read.row_count, partial(_payments, shared, part, read, start))
         for (part, read), start in zip(planned.usable, planned.rows.starts, strict=True)
     )
-    refusal, changed = why_refused_set(check, planned), partial(gravest_in_parts, parts=parts)
+    changed = partial(gravest_in_parts, parts=parts)
     found = found_in_parts(planned.usable, profile.default_account_type)
     found["notes"] += [*problems, *(note.recorded() for note in filter(None, [unused]))]
     return completed(made, chosen, refusal, compared, changed, found)

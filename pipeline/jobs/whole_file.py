@@ -47,14 +47,7 @@ class WholeFile:
         self._source = source
 
     @classmethod
-    def read(
-        cls,
-        job: CheckJob,
-        file: ConfigurationFile,
-        surface: Surface,  # noqa: ARG003 - a file is read without another word
-        *,
-        ahead: PaymentSource | None = None,
-    ) -> Self:
+    def read(cls, job: CheckJob, file: ConfigurationFile, *, ahead: PaymentSource | None = None) -> Self:
         """Read a file, unless it was already read ahead."""
         source = read_file(job, file) if ahead is None else ahead
         if job.pain002:

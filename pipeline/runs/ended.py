@@ -43,7 +43,7 @@ from schemas.folder import REASONS as REASONS_NAME
 from schemas.folder import SUMMARY
 from schemas.folder import WARNED as WARNED_NAME
 from schemas.manifest import Manifest
-from schemas.summary import Summary
+from schemas.summary import InputFile, PartTotal, Summary
 
 Content = Callable[[str], bytes]
 """Returns the content of a file in the folder, by name."""
@@ -71,6 +71,11 @@ class RunPart(NamedTuple):
         return self.name[:-3] if self.name.lower().endswith(".gz") else self.name
 
 
+def _part(of: InputFile | PartTotal, path: Path, sha256: str, first_row: int) -> RunPart:
+    extra_count = of.extra_column_count
+    return RunPart(of.name, path, sha256, first_row, of.row_count, dialect_of(of), extra_count)
+
+
 @dataclass(frozen=True, slots=True)
 class EndedRun:
     """The folder of a run that has ended, with its manifest."""
@@ -85,23 +90,11 @@ class EndedRun:
 
     def parts(self) -> list[RunPart]:
         """The outcome files, in order; for a data set, same errors as `summary`."""
-        recorded, file = self.manifest.outcome_file, self.manifest.input
+        recorded = self.manifest.outcome_file
         if recorded.name != OUTCOMES_NAME:
-            dialect, extra_count = dialect_of(file), file.extra_column_count
-            only = RunPart(
-                file.name, self.outcome_file, recorded.sha256, 1, file.row_count, dialect, extra_count
-            )
-            return [only]
+            return [_part(self.manifest.input, self.outcome_file, recorded.sha256, 1)]
         return [
-            RunPart(
-                part.name,
-                self.folder / str(part.outcome_file),
-                str(part.outcome_sha256),
-                first,
-                part.row_count,
-                dialect_of(part),
-                part.extra_column_count,
-            )
+            _part(part, self.folder / str(part.outcome_file), str(part.outcome_sha256), first)
             for part in self.summary().parts
             if (first := part.first_row) is not None
         ]
