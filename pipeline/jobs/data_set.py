@@ -29,9 +29,10 @@ from pipeline.formats import format_named
 from pipeline.frames import WARNINGS
 from pipeline.jobs.check import RunResult, check_input
 from pipeline.jobs.comparing import ComparedRun, CurrentRun
-from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
+from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of
 from pipeline.jobs.prepare import RunTime, country_of, notify_of_wasted_calls, wanted
 from pipeline.reports.changes import gravest_in_parts, listed_changes
+from pipeline.rules.enumeration import why_refused
 from pipeline.rules.modulus import same_tables
 from pipeline.runs.data_set import DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
@@ -121,7 +122,8 @@ class CheckedSet:
         subject = CurrentRun(self.job.out, self.sha256, chosen.environment, time.begun)
         request = wanted(self.job, chosen)
         self.compared = compare_parts(request, subject, self.task, self.planned, now=time.now)
-        return why_refused_set(self.job, self.planned)
+        positions = self.planned.rows.positions
+        return why_refused(self.planned.many_names, where=self.job.file.name, positions=positions)
 
     def questions(self, surface: Surface) -> "SetQuestions":
         """See `RunInput.questions`."""

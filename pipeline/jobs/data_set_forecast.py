@@ -1,7 +1,5 @@
 """Forecast the check of a data set. Sends nothing; parts and plans are stored for the run."""
 
-from collections import Counter
-from collections.abc import Callable
 from functools import partial
 
 import polars as pl
@@ -11,7 +9,7 @@ from pipeline.config.profiles import choose, to_plan_with
 from pipeline.connections import api_of
 from pipeline.executors.datasets.parts import kept_part
 from pipeline.executors.datasets.tasks import SetTask
-from pipeline.frames import CHECKS, REJECTS, WARNINGS
+from pipeline.frames import ASSIGNMENTS, CHECKS, REJECTS, WARNINGS
 from pipeline.jobs.comparing import ComparedRun
 from pipeline.jobs.data_set import CheckedSet
 from pipeline.jobs.data_set_plan import PlannedSet
@@ -21,14 +19,12 @@ from pipeline.jobs.prepare import RunTime, as_configured, identity_of
 from pipeline.jobs.reuse import OwnFolder, spared_checks
 from pipeline.reports.changes import gravest_in_parts
 from pipeline.runs.data_set import DataPart
-from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
 from pipeline.stages.compare import warnings_of
-from pipeline.stages.forecast import QuestionCounts, SparedChecks, forecast
+from pipeline.stages.forecast import QuestionCounts, SparedChecks, counts_by_api, forecast
 from schemas.data_set import PartRead
 from schemas.forecast import Forecast
-from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
 from schemas.strict import timestamp
 
@@ -46,12 +42,19 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     profile = to_plan_with(chosen)
     refusal = data_set.plan(chosen, profile, RunTime(now, begun=timestamp(now)))
     planned, shared, compared = data_set.planned, data_set.task, data_set.compared
-    counts, why_uncounted = _counts(planned), None
-    if has_begun(check.out) or check.reusable.folders:
-        own = OwnFolder(check.out, identity_of(data_set.run_sha256, chosen))
-        apis = {server.name: api_of(server) for server in profile.servers}
-        with spared_checks(check.reusable, own, apis, now=now) as spared:
-            counts, why_uncounted = _with_spared(counts, shared, spared)
+    counts, unasked = dict[ApiName, QuestionCounts](), SparedChecks()
+    own = OwnFolder(check.out, identity_of(data_set.run_sha256, chosen))
+    apis = {server.name: api_of(server) for server in profile.servers}
+    with spared_checks(check.reusable, own, apis, now=now) as spared:
+        for bucket in range(shared.bucket_count):
+            checks = read_frame(shared.files.frame("questions", bucket), CHECKS)
+            assignments = read_frame(shared.files.frame("assignments", bucket), ASSIGNMENTS)
+            unasked = spared(checks)
+            for api, some in counts_by_api(checks, assignments, unasked).items():
+                before = counts.get(api, QuestionCounts(0, 0))
+                counts[api] = QuestionCounts(
+                    *(sum(filter(None, both)) for both in zip(before, some, strict=True))
+                )
     made = forecast(
         check.file.name,
         profile.environment,
@@ -59,7 +62,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         counts,
         limits_of(profile, now),
         positions=planned.rows.positions,
-        why_uncounted=why_uncounted,
+        why_uncounted=unasked.why_uncounted,
     )
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
     parts = (
@@ -74,37 +77,6 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
 
 def _payments(shared: SetTask, part: DataPart, read: PartRead, start: int) -> pl.DataFrame:
     return kept_part(shared, part, read)[1].with_columns(pl.col("row") + start)
-
-
-def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
-    """Count rows and questions by API."""
-    rows, questions = Counter[ApiName](), Counter[ApiName]()
-    for route in (route for _, read in planned.usable for route in read.routes):
-        rows[route.api] += route.row_count
-    for bucket in planned.buckets:
-        questions.update(bucket.question_counts)
-    return {api: QuestionCounts(rows[api], count) for api, count in questions.items() if count}
-
-
-def _with_spared(
-    counts: dict[ApiName, QuestionCounts], shared: SetTask, spared: Callable[[pl.DataFrame], SparedChecks]
-) -> tuple[dict[ApiName, QuestionCounts], LocalizedText | None]:
-    """Return the counts without questions that a run would not ask, bucket by bucket."""
-    answered, reused, why_uncounted = Counter[str](), Counter[str](), None
-    for bucket in range(shared.bucket_count):
-        checks = read_frame(shared.files.frame("questions", bucket), CHECKS)
-        found = spared(checks)
-        why_uncounted = found.why_uncounted
-        for counter, some in ((answered, found.answered), (reused, found.reused)):
-            counter.update(checks.filter(pl.col("check").is_in(list(some)))["api"].to_list())
-    return {
-        api: count._replace(
-            answered_count=answered[api],
-            reused_count=reused[api],
-            call_count=count.question_count - answered[api] - reused[api],
-        )
-        for api, count in counts.items()
-    }, why_uncounted
 
 
 def _findings(

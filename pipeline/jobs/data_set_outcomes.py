@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import NamedTuple
 
 import polars as pl
@@ -154,14 +154,10 @@ def _decided_before(task: DecideTask) -> PartDecided | None:
         return None
     if known.answers != task.answers and known.summary.undecided_count:
         return None
-    return known if _is_as_written(task.out / known.outcome_name, known.outcome_sha256) else None
-
-
-def _is_as_written(path: Path, sha256: str | None) -> bool:
-    try:
-        return identity_of(path)[0] == sha256
-    except OSError:
-        return False
+    with suppress(OSError):
+        if identity_of(task.out / known.outcome_name)[0] == known.outcome_sha256:
+            return known
+    return None
 
 
 def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)

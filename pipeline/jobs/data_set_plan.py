@@ -29,10 +29,10 @@ from pipeline.jobs.comparing import (
     rows_in_pieces,
 )
 from pipeline.jobs.prepare import VERSION, country_of
-from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
+from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames
 from pipeline.runs.data_set import DataPart, DataSet, places_in
 from pipeline.runs.part_files import PartFiles, write_frame
-from pipeline.runs.request import CheckJob, DataSetJob, SetStep
+from pipeline.runs.request import DataSetJob, SetStep
 from pipeline.stages.validate import Routes
 from pipeline.wording import PLACE, Sentence
 from schemas.data_set import BucketPlanned, PartRead
@@ -122,11 +122,6 @@ def compare_parts(
     for part in planned.rows.parts:
         write_frame(changes.get(part, pl.DataFrame(schema=CHANGES)), shared.files.frame("changes", part))
     return found
-
-
-def why_refused_set(check: CheckJob, planned: PlannedSet) -> Sentence | None:
-    """Explain why a data set that tries many names on accounts is refused; None if it is not refused."""
-    return why_refused(planned.many_names, where=check.file.name, positions=planned.rows.positions)
 
 
 def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart, PartRead]]:
