@@ -65,18 +65,18 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         why_uncounted=unasked.why_uncounted,
     )
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
+
+    def payments(part: DataPart, read: PartRead, start: int) -> pl.DataFrame:
+        return kept_part(shared, part, read)[1].with_columns(pl.col("row") + start)
+
     parts = (
-        (start + 1, read.row_count, partial(_payments, shared, part, read, start))
+        (start + 1, read.row_count, partial(payments, part, read, start))
         for (part, read), start in zip(planned.usable, planned.rows.starts, strict=True)
     )
     changed = partial(gravest_in_parts, parts=parts)
     found = found_in_parts(planned.usable, profile.default_account_type)
     found["notes"] += [*problems, *(note.recorded() for note in filter(None, [unused]))]
     return completed(made, chosen, refusal, compared, changed, found)
-
-
-def _payments(shared: SetTask, part: DataPart, read: PartRead, start: int) -> pl.DataFrame:
-    return kept_part(shared, part, read)[1].with_columns(pl.col("row") + start)
 
 
 def _findings(
