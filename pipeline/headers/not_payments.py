@@ -98,25 +98,34 @@ def titles_debits(title: str) -> bool:
     >>> [titles_debits(title) for title in ("SEPA-Lastschriften", "Direct Credit", "Direct debit refunds")]
     [True, False, False]
     """
-    return _debit_titles().search(" ".join(tokens_of(title))) is not None
+    return (
+        _debit_titles(r"|\bdd\b(?<!mm dd)(?! mm)|^collections?\b").search(" ".join(tokens_of(title)))
+        is not None
+    )
 
 
 @cache
-def _debit_titles() -> re.Pattern[str]:
+def _debit_titles(short: str = "") -> re.Pattern[str]:
     titles, others, before = (
         "|".join(" ".join(tokens_of(phrase)) for phrase in phrases)
         for phrases in (DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS)
     )
     negated = rf"(?:{before}) (?:(?:by|on|via|per|par|por|the|les|de|sepa) )*(?:{titles})"
-    short = r"\bdd\b(?<!mm dd)(?! mm)|^collections?\b"  # not a date's day
-    return re.compile(rf"^(?!.*\b(?:{others})\b)(?!.*\b{negated}).*?(?:{titles}|{short})")
+    return re.compile(rf"^(?!.*\b(?:{others})\b)(?!.*\b{negated}).*?(?:{titles}{short})")
 
 
 def _is_of_debits(header: str, cells: ColumnCells) -> bool:
     """True if a filled column shows that all payments are direct debits."""
     if not cells.is_filled(header):
         return False
-    return names_debits(header) or all(fold(word) in _DEBIT_CELLS for word in cells.first_values(header))
+    if names_debits(header):
+        return True
+    is_way = meaning(header).what is None  # a payee or a reference may have such words
+    return all(
+        fold(word) in _DEBIT_CELLS
+        or (is_way and _debit_titles().search(" ".join(tokens_of(word))) is not None)
+        for word in cells.first_values(header)
+    )
 
 
 _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")

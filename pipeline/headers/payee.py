@@ -55,7 +55,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     why_not = dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
         (partial(_or_parents, seen=seen, party=party), rule_of("of a party other than the account holder")),
-        (partial(_without_payer, party=party), _OURS),
+        (partial(_without_payer, party=party, accounts=accounts), _OURS),
         (_without_ledger_account, rule_of("an account name; another column names the bank account")),
         (
             partial(_of_party, party=party, accounts=accounts),
@@ -218,21 +218,27 @@ def _are_people(name: Candidate, cells: ColumnCells) -> bool:
 # Names that are never the payee, and undecidable cases.
 
 
-def _without_payer(names: Sequence[Candidate], cells: ColumnCells, *, party: str | None) -> list[Candidate]:
-    """Drop unmarked names that are constant while a marked one varies: they are ours."""
-    marked = [
-        name for name in names if name.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.varies(name.headers)
-    ]
+def _without_payer(
+    names: Sequence[Candidate], cells: ColumnCells, *, party: str | None, accounts: Sequence[str]
+) -> list[Candidate]:
+    """Drop names that are constant while a marked one varies: they are ours.
+
+    Of several accounts, so is a constant recipient beside suppliers: it is the recipient of their invoices.
+    """
+    has_accounts = bool(accounts) and cells.varies(accounts)
+    ranks = {Rank.PAYEE, Rank.SUBJECT, *([Rank.PART] if has_accounts else [])}
+    marked = [name for name in names if name.rank in ranks and cells.varies(name.headers)]
     if not marked:
         return list(names)
+    is_of_invoices = has_accounts and any(name.meant.subject is Cue.SUPPLIER for name in marked)
     return [
         name
         for name in names
         if name in marked
-        or name.meant.side is Side.PAYEE
+        or ((name.rank is Rank.PAYEE or name.meant.side is Side.PAYEE) and not is_of_invoices)
         or _is_of(name, party)
         or not cells.is_constant(name.headers)
-        or name.rank not in (Rank.HOLDER, Rank.PLAIN, Rank.SUBJECT)
+        or name.rank is Rank.PART
     ]
 
 
