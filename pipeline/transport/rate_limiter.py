@@ -47,7 +47,7 @@ class Pace:
             ConfigurationError: the rate is out of range.
         """
         self.clock = clock
-        self._left_at: deque[float] = deque()  # times within the last window
+        self._left_at: deque[float] = deque(maxlen=RATE_MAX_PER_S)  # times of the last requests
         self._queue = asyncio.Lock()
         self._resized = asyncio.Event()
         self._keep(rate_per_s)
@@ -118,12 +118,10 @@ class Pace:
         self._window_s = window_of(rate_per_s)
 
     def _wait_s(self) -> float:
-        """Return the seconds until the oldest request leaves a full window; inf while nothing may be sent."""
+        """Return the seconds until the window has room, at most 0 if it has; inf while nothing may be sent."""
         now, left_at = self.clock(), self._left_at
         if self.rate_per_s == 0 or now >= self._until:
             return inf
-        while len(left_at) > 1 and left_at[0] + self._window_s <= now:
-            left_at.popleft()  # but never the latest, which a longer window may still hold
         if len(left_at) < self._count_max:
             return 0.0
         return left_at[-self._count_max] + self._window_s - now

@@ -220,6 +220,71 @@ def test_where_requests_leave_none_waits_for_another_rate():
     assert again_at - ended_at < 1.1
 
 
+def test_a_rate_has_ended_at_the_very_moment_of_its_end():
+    async def main():
+        clock = asyncio.get_running_loop().time
+        pace = Pace(5, clock=clock)
+        pace.resize(5, until=clock() + 1.0)
+        await asyncio.sleep(1.0)
+        return await pace.slot_unless_ended()
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(lambda: 0.0)) as runner:
+        assert runner.run(main()) is False
+
+
+def test_the_same_rate_set_again_lets_no_second_burst_leave():
+    async def main():
+        clock = asyncio.get_running_loop().time
+        pace, times = Pace(1000, clock=clock), []
+
+        async def work():
+            while True:
+                await pace.slot()
+                times.append(clock())
+
+        workers = [asyncio.ensure_future(work()) for _ in range(8)]
+        for _ in range(10):
+            await asyncio.sleep(0.0001)
+            pace.resize(1000)
+        for worker in workers:
+            worker.cancel()
+        return times
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(lambda: 0.0)) as runner:
+        assert len(runner.run(main())) <= 53
+
+
+@pytest.mark.parametrize("rate_per_s", [0, 2])
+def test_an_ended_pace_grants_nothing_and_wakes_all_who_wait(rate_per_s):
+    async def main():
+        clock = asyncio.get_running_loop().time
+        pace = Pace(2, clock=clock)
+        for _ in range(2):
+            await pace.slot()
+        pace.resize(rate_per_s)
+        waiting = [asyncio.ensure_future(pace.slot()) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        pace.end()
+        took = await asyncio.wait_for(asyncio.gather(*waiting), 1.2)
+        woken_at = clock()
+        took += [await pace.slot(), await pace.slot_unless_ended()]
+        return took, woken_at, clock()
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(lambda: 0.0)) as runner:
+        took, woken_at, ended_at = runner.run(main())
+    assert took == [False] * 5
+    assert ended_at == woken_at, "nobody waits for a slot that never comes"
+
+
+def test_a_pace_that_ended_with_room_left_grants_nothing():
+    async def main():
+        pace = Pace(5)
+        pace.end()
+        return await pace.slot()
+
+    assert asyncio.run(main()) is False
+
+
 @pytest.mark.parametrize("rate_per_s", [-1, 0.09, 5001, float("nan")])
 def test_a_rate_that_cannot_be_kept_is_none_to_become(rate_per_s):
     with pytest.raises(ConfigurationError, match="rate_per_s"):
