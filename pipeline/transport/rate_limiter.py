@@ -118,7 +118,7 @@ class Pace:
         self._window_s = window_of(rate_per_s)
 
     def _wait_s(self) -> float:
-        """Return the seconds until the window has room, at most 0 if it has; inf while nothing may be sent."""
+        """Return the seconds until the window has room, at most 0 if it has; inf if nothing may be sent."""
         now, left_at = self.clock(), self._left_at
         if self.rate_per_s == 0 or now >= self._until:
             return inf
