@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError
@@ -73,6 +74,23 @@ def test_a_run_that_was_stopped_as_it_began_is_waited_for(turns, holder):
     assert rest_s == 0.0
     [waited_for] = [str(each.waited_for) for each in announced]
     assert waited_for == "waiting for another run, which is using a"
+
+
+def test_a_run_that_only_begins_is_not_announced(turns):
+    announced = []
+
+    async def main():
+        one, two = (ServerLock(turns, "a", 0.0, now) for _ in range(2))
+        await one.take(Waiting(announced.append, anyio.current_time()))
+        async with anyio.create_task_group() as group:
+            group.start_soon(two.take, Waiting(announced.append, anyio.current_time() + 10))
+            await anyio.lowlevel.checkpoint()
+            assert one.share()
+        one.end()
+        two.end()
+
+    anyio.run(main)
+    assert announced == []
 
 
 def test_one_that_is_waited_for_is_announced_once(turns, holder):
@@ -190,6 +208,9 @@ def test_lock_names_a_run_at_work_until_the_last_one_has_ended(turns):
     assert written[:2] == ["unfinished", "unfinished"]
     assert re.fullmatch(r"\d+\.\d{3}", written[2])
     assert abs(time.time() - float(written[2])) < 5
+    three, _ = take(turns)
+    assert lock.read_text() == "unfinished"
+    three.end()
 
 
 def test_locks_are_private_and_name_no_server(tmp_path):
@@ -211,6 +232,12 @@ def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(turns, tmp_path
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
-def test_lock_that_cannot_be_written_is_not_taken():
+def test_lock_that_the_disk_has_no_room_for_is_not_taken():
     with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(DiskError, match="make room"):
         write_record(full.fileno(), Path("/dev"), b"unfinished")
+
+
+def test_lock_that_may_not_be_written_names_the_setting_of_its_folder(turns):
+    [lock] = ended(turns)
+    with lock.open("rb") as file, pytest.raises(OutputError, match="XDG_STATE_HOME"):
+        write_record(file.fileno(), turns, b"unfinished")
