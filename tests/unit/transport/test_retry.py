@@ -75,14 +75,16 @@ def test_what_may_happen_to_every_row_tells_how_the_run_would_end(status, error)
     assert f"HTTP {status}" in str(away.error)
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 501, 599])
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 501, 599])
 def test_a_server_in_trouble_is_asked_again_until_the_attempts_are_used(status):
     assert isinstance(decision(status), Retry)
     assert isinstance(decision(status, RetryState(2, renewable=True)), Retry)
     assert decision(status, LAST) == GiveUp()
 
 
-@pytest.mark.parametrize("status", [402, 406, 409, 410, 418, 451, 499, 201, 204, 206, 299, 600, 999])
+@pytest.mark.parametrize(
+    "status", [402, 406, 409, 410, 418, 424, 426, 451, 499, 201, 204, 206, 299, 600, 999]
+)
 def test_a_status_that_nobody_explained_is_never_an_answer(status):
     assert isinstance(decision(status), TurnAway)
 
@@ -177,6 +179,7 @@ def test_without_retry_after_there_is_no_pause():
     "value",
     [
         Accept(),
+        Held(),
         Refuse(),
         RenewToken(),
         Retry(1.0),
@@ -189,3 +192,27 @@ def test_a_decision_does_not_change_once_it_is_made(value):
     with pytest.raises((FrozenInstanceError, TypeError)):
         value.wait_s = 0.0
     assert not hasattr(value, "__dict__")
+
+
+@pytest.mark.parametrize(
+    ("values", "pause"),
+    [
+        ("5, 10", 10),
+        ("5, Tue, 01 Jan 2030 00:02:00 GMT", 120),
+        ("Tue, 1 Jan 2030 00:02:00 GMT, 5", 120),
+        ("Sat, 29 Dec 2029 00:00:00 GMT, 5", 5),
+        ("Mon, 10 Dec 2029 00:00:00 GMT, Tue, 30 Jan 2030 00:00:00 GMT", 3600),
+    ],
+)
+def test_of_several_pauses_the_longest_counts_and_the_comma_of_a_date_is_none_between_them(values, pause):
+    assert pause_s({"retry-after": values}, now=NOW) == pause
+
+
+def test_an_attempt_has_a_kept_connection_unless_it_is_said_to_be_fresh():
+    assert not RetryState(1, renewable=False).is_fresh
+
+
+def test_a_failure_tells_its_cause_or_else_its_kind():
+    cause = OSError(111, "refused")
+    assert NetworkFailure("connect", cause).reason is cause
+    assert NetworkFailure("deadline").reason == "deadline"
