@@ -33,8 +33,6 @@ RETRY_AFTER_MAX_S = 3600.0
 FRESH_CONNECTION = "fresh_connection"
 """Extension of an httpx request that needs a new connection, one that stays silent until it is sent."""
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?")
-_BETWEEN = re.compile(r",(?!\s*[0-9]{1,2}[ -][A-Za-z])")
-"""The separator between the values of a repeated header; commas in dates do not match."""
 REQUEST_ID = "request_id"
 """Extension with the correlation id that the reply should repeat."""
 REFUSALS = frozenset({400, 413, 415, 422})
@@ -157,7 +155,8 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
     """
     if "retry-after" not in headers:
         return 0.0
-    return max(_stated_s(one.strip(), now) for one in _BETWEEN.split(headers["retry-after"]))
+    # A date may be cut behind its weekday, and is read without it.
+    return max(_stated_s(one.strip(), now) for one in headers["retry-after"].split(","))
 
 
 def _stated_s(value: str, now: datetime) -> float:
