@@ -13,10 +13,19 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import anyio
 import pytest
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
-from pipeline.stores.sqlite.quota import EDGE_S, SCHEMA, QuotaUse, SqliteQuota, count_errors, usage
+from pipeline.stores.sqlite.quota import (
+    EDGE_S,
+    SCHEMA,
+    QuotaInThreads,
+    QuotaUse,
+    SqliteQuota,
+    count_errors,
+    usage,
+)
 
 SCOPE = "cop.example|0123456789abcdef"
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
@@ -427,6 +436,65 @@ def test_the_servers_clock_counts_for_all_processes(path, clock):
     with a_quota(path, clock) as after:
         assert after.used() == 1
         assert after.resets_at() == MIDNIGHT
+
+
+@pytest.mark.parametrize(
+    ("hours", "is_right"), [(-13, False), (-11, True), (11, True), (12, True), (13, False)]
+)
+def test_a_clock_that_is_over_half_a_day_off_is_wrong(path, clock, hours, is_right):
+    with a_quota(path, clock) as quota:
+        quota.go_by(NOON + timedelta(hours=hours))
+        assert quota.reserve() is is_right
+
+
+def test_a_wrong_clock_moves_nobodys_day(path, clock):
+    clock.now = NOON + timedelta(days=3, hours=5)
+    with a_quota(path, clock) as quota:
+        quota.go_by(NOON)
+    clock.now = NOON
+    with a_quota(path, clock) as after:
+        assert after.resets_at() == MIDNIGHT
+
+
+def test_units_of_our_day_count_also_where_the_servers_day_began_after_them(path, clock):
+    with a_quota(path, clock, cap=5) as quota:
+        assert [quota.reserve() for _ in range(3)] == [True] * 3
+        quota.go_by(NOON + timedelta(hours=9))
+        clock.now = NOON + timedelta(hours=8)
+        assert take_all(quota) == 2
+
+
+def test_units_come_back_when_both_days_have_ended(path, clock):
+    with a_quota(path, clock) as quota:
+        quota.go_by(NOON + timedelta(hours=9))
+        clock.now = MIDNIGHT + timedelta(hours=14)
+        assert quota.resets_at() == MIDNIGHT + DAY
+        clock.now = MIDNIGHT + timedelta(hours=16)
+        assert quota.resets_at() == MIDNIGHT + timedelta(hours=15) + DAY
+
+
+def test_a_unit_of_a_rolling_window_comes_back_a_day_and_an_edge_after_it_was_taken(path, clock):
+    with a_quota(path, clock, cap=1, window="rolling_24h") as quota:
+        assert quota.reserve()
+        again = NOON + DAY + EDGE_S * SECOND
+        for clock.now in (NOON, NOON + DAY, again - SECOND):
+            assert quota.resets_at() == again
+
+
+def test_tasks_of_an_event_loop_use_the_quota_in_threads(path, clock):
+    async def main(quota):
+        inside = QuotaInThreads(quota)
+        assert await inside.reserve()
+        assert await inside.resets_at() == MIDNIGHT
+        await inside.go_by(NOON + 13 * timedelta(hours=1))
+        assert not await inside.reserve(), "a wrong clock"
+        await inside.go_by(NOON)
+        await inside.close_for_today()
+        return await inside.reserve()
+
+    with a_quota(path, clock) as quota:
+        assert anyio.run(main, quota) is False
+        assert quota.used() == 1
 
 
 # --- who used what ---
