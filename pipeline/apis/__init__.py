@@ -181,7 +181,7 @@ class Echo(Enum):
 def echo_of(response: httpx.Response, header: str, request_id: str) -> Echo:
     """Compare a response's correlation id with the request's; the same id twice counts as one."""
     values = response.headers.get_list(header, split_commas=True)
-    echoed = {value.strip().lower() for value in values} - {""}
+    echoed = {value.lower() for value in values} - {""}
     if not echoed:
         return Echo.MISSING
     return Echo.OURS if echoed == {request_id} else Echo.OTHER

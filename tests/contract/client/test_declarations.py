@@ -103,3 +103,9 @@ def test_a_breach_names_the_model_or_the_members_that_contradict_each_other(
 )
 def test_some_codes_do_not_say_more_than_that_nothing_was_compared(code, key):
     assert cop.API.meanings[Basis.NAME, code].not_said.key == key
+
+
+def test_an_api_takes_accounts_of_one_kind():
+    routes = {**APIS[ApiName.COP].routes, **APIS[ApiName.VOP_GATEWAY].routes}
+    with pytest.raises(AssertionError, match=r"^cop: two kinds of accounts"):
+        APIS[ApiName.COP]._replace(routes=routes).check()

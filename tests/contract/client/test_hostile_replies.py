@@ -3,9 +3,11 @@
 import json
 import traceback
 
+import httpx
 import pytest
 
-from pipeline.apis import ContractBreachError, MisdirectedError, cop, vop
+from pipeline.apis import ContractBreachError, Echo, MisdirectedError, cop, echo_of, vop
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 SECRET_NAME = "Balthasar Quillon"
@@ -203,3 +205,22 @@ def test_breach_quotes_nothing_of_the_reply(body, response_of, check_of, request
 def test_a_correlation_id_that_is_sent_twice_is_one_echo(read_match, request_id):
     twice = f"{request_id}, {request_id.upper()}"
     assert read_match(x_fapi_interaction_id=twice, x_request_id=twice).code == "MTCH"
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_about"),
+    [
+        ({}, Echo.MISSING),
+        ({"X-Request-Id": " , "}, Echo.MISSING),
+        ({"X-Request-Id": "A1B2, a1b2 "}, Echo.OURS),
+        ({"X-Request-Id": "c3d4"}, Echo.OTHER),
+        ({"X-Request-Id": "a1b2, c3d4"}, Echo.OTHER),
+    ],
+)
+def test_reply_without_our_id_is_told_from_one_with_anothers(sent, is_about):
+    assert echo_of(httpx.Response(200, headers=sent), "X-Request-Id", "a1b2") is is_about
+
+
+def test_breach_carries_the_rule_that_was_broken():
+    rule = Sentence("apis.not_json")
+    assert (ContractBreachError(rule).rule, ContractBreachError(rule).args) == (rule, (rule,))
