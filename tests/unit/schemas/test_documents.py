@@ -9,7 +9,7 @@ from pipeline.frames import OUTCOMES, PAYMENTS
 from schemas.cop import NameVerification, NameVerificationRequest, VerificationReport
 from schemas.outcomes import COLUMNS, Action, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS, Payment
-from schemas.strict import parse
+from schemas.strict import OwnDocument, parse
 from schemas.vop import OrganisationId, Party
 
 SECRET = "Balthasar Quillon"
@@ -174,3 +174,33 @@ def test_every_field_of_the_files_is_described():
 def test_document_that_two_readers_could_read_differently_is_refused_with_the_reason(member, why):
     with pytest.raises(ValueError, match=why):
         parse(VerificationReport, b'{"matched": true, ' + member + b"}")
+
+
+class Kept(OwnDocument):
+    """A document of our own with a long list."""
+
+    name: str
+    rows: tuple[int, ...] = ()
+
+
+def test_a_document_of_our_own_does_not_change_and_has_no_unknown_member():
+    with pytest.raises(ValidationError, match="frozen"):
+        Kept(name="x").name = "y"
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        parse(Kept, b'{"name": "x", "other": 1}')
+
+
+def test_a_list_that_nobody_needs_is_left_empty_and_the_rest_is_read_as_strictly():
+    body = b'{"name": "x\xc3\xa9", "rows": [1, 2]}'
+    assert parse(Kept, body).rows == (1, 2)
+    assert parse(Kept, body, emptied=["rows"]) == Kept(name="xé")
+    with pytest.raises(ValueError, match="repeats a key"):
+        parse(Kept, b'{"name": "x", "name": "y"}', emptied=["rows"])
+    with pytest.raises(ValueError, match="codec"):
+        parse(Kept, b'{"name": "\xff"}', emptied=["rows"])
+    with pytest.raises(ValidationError):
+        parse(VerificationReport, b'{"matched": false, "reasonCode": 1}', emptied=["x"])
+    assert (
+        parse(VerificationReport, b'{"matched": false, "reason_code": "ANNM"}', emptied=["x"]).reason_code
+        is None
+    )
