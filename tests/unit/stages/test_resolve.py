@@ -328,3 +328,16 @@ def test_what_stands_behind_each_reason_is_kept_once_in_any_language(checks_of, 
         ),
     ]
     assert sentences_of("of an earlier version", reasons, None) == ["of an earlier version"]
+
+
+def test_each_sentence_behind_a_reason_is_kept_also_of_an_answer_of_this_run(checks_of, answers_of, check_of):
+    rejects = findings_of(
+        REJECTS, (2, "name", "NAME_MISSING", "no name"), (2, "iban", "IBAN_FORMAT", "no IBAN")
+    )
+    asked = (bases(checks_of(check_of())), pl.DataFrame([(1, 1)], schema=ASSIGNMENTS, orient="row"))
+    outcomes, frame = resolve(
+        (rejects, NO_WARNINGS), asked, answers_of({"code": "MTCH"}), APIS, Environment.TEST
+    )
+    reasons = said_reasons(frame)
+    keys = [[said.key for said in sentences_of(reason, reasons, None)] for reason in outcomes["check_reason"]]
+    assert keys == [["answer.name_belongs"], ["answer.of_field", "answer.of_field"]]
