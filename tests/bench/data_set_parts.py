@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from answers import answered
 
-from pipeline.config.profiles import choose
+from pipeline.config.profiles import choose, to_plan_with
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.results import AskingResult
 from pipeline.frames import CHECKS
@@ -34,7 +34,7 @@ def main(path, folder):
     known = KnownSet(planned, answers, None)
     surface = Surface(RunObserver(), lambda: run.started, StopSwitch(), notify=lambda _: None)
     run = OpenRun(
-        job.check, chosen, chosen.profile, None, None, datetime(2026, 1, 1, tzinfo=UTC), "en", asked
+        job.check, chosen, to_plan_with(chosen), None, None, datetime(2026, 1, 1, tzinfo=UTC), "en", asked
     )
     with engine("pool") as at_work:
         decided = decide_parts(run, data, known, shared, at_work)
