@@ -53,8 +53,9 @@ def resume_capped(
     """Resume checks that wait for their daily cap, if their users asked for it and the cap now allows it."""
     for folder in folders:
         with suppress(PrecheckError, Conflict):  # the file's page shows the error
-            current = status_of(folder)
-            if current.state is State.CAPPED and current.file.resumes_daily and can_resume(folder, clock):
+            if not folder.read().resumes_daily:
+                continue  # most files: their summaries need not be read
+            if status_of(folder).state is State.CAPPED and can_resume(folder, clock):
                 start(folder)
                 record(BY_ITSELF, Deed.STARTED, folder.id)
 
@@ -69,6 +70,8 @@ def forget_old(
     before, count = timestamp(now - timedelta(days=keep_days)), 0
     for folder in folders:
         try:
+            if folder.read().uploaded_at >= before:
+                continue
             current = status_of(folder)
             last = current.file.uploaded_at if current.summary is None else current.summary.finished
             if last < before and step_of(current.state, Deed.PURGED) is not None:
