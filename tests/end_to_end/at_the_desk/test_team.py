@@ -283,9 +283,10 @@ def test_a_team_desk_listens_on_no_port(team_desk):
 def test_files_that_are_old_enough_are_deleted_by_the_desk_itself(tmp_path, serve_team, wait_until):
     with serve_team(tmp_path, keep_days=1) as desk:
         at = desk.person(UP).checked(MIXED)
-        path = desk.folder(at) / "run.precheck" / "summary.json"
-        told = json.loads(path.read_text())
-        path.write_text(json.dumps({**told, "finished": "2020-01-02T03:04:05.678Z"}))
+        for name, member in (("desk.json", "uploaded_at"), ("run.precheck/summary.json", "finished")):
+            path = desk.folder(at) / name
+            told = json.loads(path.read_text())
+            path.write_text(json.dumps({**told, member: "2020-01-02T03:04:05.678Z"}))
     with serve_team(tmp_path, keep_days=1) as desk:
         wait_until(lambda: json.loads((desk.folder(at) / "desk.json").read_text())["purged_at"] is not None)
         assert not (desk.folder(at) / "input").exists()
