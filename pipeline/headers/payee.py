@@ -221,25 +221,28 @@ def _are_people(name: Candidate, cells: ColumnCells) -> bool:
 def _without_payer(
     names: Sequence[Candidate], cells: ColumnCells, *, party: str | None, accounts: Sequence[str]
 ) -> list[Candidate]:
-    """Drop names that are constant while a marked one varies: they are ours.
+    """Drop unmarked names that are constant while a marked one varies: they are ours.
 
-    Of several accounts, so is a constant recipient beside suppliers: it is the recipient of their invoices.
+    If the accounts vary, names in parts count as marked beside a constant shop, agency or the like.
+
+    Raises:
+        ColumnsRefused: the payee is constant, but suppliers and accounts vary: it may be their customer.
     """
     has_accounts = bool(accounts) and cells.varies(accounts)
-    ranks = {Rank.PAYEE, Rank.SUBJECT, *([Rank.PART] if has_accounts else [])}
-    marked = [name for name in names if name.rank in ranks and cells.varies(name.headers)]
-    if not marked:
-        return list(names)
-    is_of_invoices = has_accounts and any(name.meant.subject is Cue.SUPPLIER for name in marked)
-    return [
-        name
-        for name in names
-        if name in marked
-        or ((name.rank is Rank.PAYEE or name.meant.side is Side.PAYEE) and not is_of_invoices)
-        or _is_of(name, party)
-        or not cells.is_constant(name.headers)
-        or name.rank is Rank.PART
-    ]
+    varying = [name for name in names if cells.varies(name.headers)]
+    marked = [name for name in varying if name.rank in (Rank.PAYEE, Rank.SUBJECT)]
+    has_parts = has_accounts and any(name.rank is Rank.PART for name in varying)
+    ours = {Rank.HOLDER, Rank.PLAIN, Rank.SUBJECT} if marked else {Rank.SUBJECT} if has_parts else set()
+    left = []
+    for name in names:
+        is_constant = cells.is_constant(name.headers) and not _is_of(name, party)
+        if is_constant and has_accounts and name.rank is Rank.PAYEE:
+            suppliers = [one.headers for one in marked if one.meant.subject is Cue.SUPPLIER]
+            if suppliers:
+                raise either("name", [name.headers, *suppliers], cells, what=THE_PAYEE)
+        if not is_constant or name.rank not in ours or name.meant.side is Side.PAYEE:
+            left.append(name)
+    return left
 
 
 def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:

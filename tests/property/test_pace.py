@@ -271,7 +271,7 @@ def test_an_ended_pace_grants_nothing_and_wakes_all_who_wait(rate_per_s, ends_af
     with asyncio.Runner(loop_factory=lambda: VirtualLoop(lambda: 0.0)) as runner:
         took, woken_at, ended_at = runner.run(main())
     assert took == [False] * 5
-    assert ended_at == woken_at, "nobody waits for a slot that never comes"
+    assert ended_at == woken_at, "no task waits for a slot that never comes"
 
 
 def test_a_pace_that_ended_with_room_left_grants_nothing():

@@ -144,7 +144,7 @@ def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles
 
 def _found(source: PaymentSource, valid: ValidationResult, as_written: dict[str, str]) -> PartRead:
     headers = source.original.columns
-    while _EXTRA.fullmatch(headers[-1]):  # of this part's long rows, or of those of a corrected part
+    while _EXTRA.fullmatch(headers[-1]):  # added for long rows, now or in an earlier run
         headers.pop()
     return PartRead(
         row_count=source.payments.height,

@@ -31,6 +31,11 @@ def sources_of(columns):
         ({"Contact person": [ADA, BO], "Supplier": [ACME, BRILL]}, [["Supplier"]]),
         ({"Bank name": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
         ({"Approver": [ACME, BRILL], "Username": ["x", "y"], "Name": [ADA, BO]}, [["Name"]]),
+        # A shop that is the same in every row does not own the accounts of several people.
+        (
+            {"Retailer": [ACME, ACME], "First name": ["Ada", "Bo"], "Last name": ["Quillon", "Marrow"]},
+            [["First name", "Last name"]],
+        ),
         # An employer beside an employee is never the payee, not even where a name is missing.
         ({"Employer": [ACME, ACME], "Employee": [ADA, None]}, [["Employee"]]),
         ({"Company": [ACME, BRILL], "Employee name": [ADA, BO]}, [["Employee name"]]),
@@ -248,6 +253,10 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
             "First name": ["Ada", "Bo"],
             "Last name": ["Q", "M"],
         },
+        # One payee of several accounts may be the suppliers' customer, or their factor.
+        {"Recipient": [ACME, ACME], "Supplier": [ADA, BO]},
+        {"Account holder": [ACME, ACME], "First name": ["Ada", "Bo"], "Last name": ["Quillon", "Marrow"]},
+        {"Name": [ACME, ACME], "First name": ["Ada", "Bo"], "Last name": ["Quillon", "Marrow"]},
     ],
 )
 def test_two_that_could_be_paid_and_differ_are_refused_with_the_way_out(columns):
