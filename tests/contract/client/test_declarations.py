@@ -5,6 +5,7 @@ import pytest
 
 from pipeline.apis import Basis, ContractBreachError, RouteReason, cop, vop
 from pipeline.apis.registry import APIS
+from pipeline.apis.registry import DECLARED as SOURCES
 from schemas.outcomes import ApiName
 
 IDENTIFICATION = {
@@ -20,6 +21,7 @@ PAYMENT = pl.DataFrame(
     {"sort_code": ["010203"], "account_number": ["00456789"], "iban": ["GB29NWBK60161331926819"]}
 )
 BY_IBAN = {RouteReason.IBAN: "GB29NWBK60161331926819"}
+IBANS = BY_IBAN | dict.fromkeys([RouteReason.GB_IBAN], "GB29NWBK60161331926819")
 ACCOUNTS = {
     ApiName.COP: {RouteReason.GB_IBAN: "60161331926819", RouteReason.SORT_CODE: "01020300456789"},
     ApiName.VOP_GATEWAY: BY_IBAN,
@@ -44,6 +46,16 @@ def test_each_route_asks_about_the_account_that_the_payment_names(name):
 
     asked = {reason: PAYMENT.select(route.account).item() for reason, route in routes.items()}
     assert asked == ACCOUNTS[name]
+
+
+def test_a_banks_own_report_is_read_as_verification_even_of_uk_accounts():
+    declaration = vop.BANK_REPORT
+
+    assert SOURCES[ApiName.BANK_REPORT] is declaration
+    assert declaration.takes == IDENTIFICATION | {"name"}
+    assert declaration.meanings is APIS[ApiName.VOP_GATEWAY].meanings
+    asked = {reason: PAYMENT.select(route.account).item() for reason, route in declaration.routes.items()}
+    assert asked == {**IBANS, RouteReason.SORT_CODE: "01020300456789"}
 
 
 def test_what_an_api_is_called_stands_beside_its_codes():

@@ -23,8 +23,8 @@ def imports_cpu_s():
 
 def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, tmp_path, tell, is_long):
     crowd_sizes = [2 + number % 7 for number in range(50)] if is_long else (2, 8)
-    survived, cpu_s = 0, []
-    cpu_max_s = max(REFUSED_CPU_MAX_S, IMPORTS_MAX * imports_cpu_s())
+    survived, cpu_s, limits_s = 0, [], []
+    imports_s = imports_cpu_s()
     with serve(tmp_path / "server", "--latency", "0.3") as server:
         for number, count in enumerate(crowd_sizes):
             file = desk.payments(network_payments(ROW_COUNT), name=f"{number}.csv")
@@ -48,6 +48,10 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, 
                 other.status == 75 and f"process {owner} on {os.uname().nodename}, started at 2" in other.err
                 for other in others
             )
+            # Before and after: another process may make the machine slower within the second.
+            before_s, imports_s = imports_s, imports_cpu_s()
+            cpu_max_s = max(REFUSED_CPU_MAX_S, IMPORTS_MAX * max(before_s, imports_s))
+            limits_s.append(cpu_max_s)
             # Of its own: eight interpreters that start on two cores at once wait for one another.
             cpu_s += used.values()
             is_once = len(calls) == len(set(calls)) == ROW_COUNT
@@ -62,7 +66,7 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, 
         survived=survived,
         figure=f"1 proceeds; the others 75 with pid, host, start, after {median(cpu_s):.1f} s of CPU,"
         f" at most {max(cpu_s):.2f}",
-        goal=f"1 proceeds; the others 75 after {cpu_max_s:.1f} s of CPU; calls per question 1",
+        goal=f"1 proceeds; the others 75 after {max(limits_s):.1f} s of CPU; calls per question 1",
     )
 
 
