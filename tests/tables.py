@@ -9,18 +9,22 @@ import pytest
 def for_each(names, cases, *, parts=1):
     """As `pytest.mark.parametrize`, but in one test, which tells of all cases that fail.
 
-    Not where a case changes what a fixture gave. One part of a very long table is tried by day, the others by
-    night.
+    Not where a case changes what a fixture gave. A function is called for its cases when a test runs, as each
+    process that shares the tests would parse a long table. One part of a very long table is tried by day, the
+    others by night.
     """
-    tuples = [(case,) for case in cases] if isinstance(names, str) else cases
-    names = [names] if isinstance(names, str) else names
-    cases = [dict(zip(names, values, strict=True)) for values in tuples]
-    assert cases, "a test of nothing"
+    columns = [names] if isinstance(names, str) else names
+
+    def tried_in(part):
+        rows = cases() if callable(cases) else cases
+        some = [dict(zip(columns, [row] if isinstance(names, str) else row, strict=True)) for row in rows]
+        assert some, "a test of nothing"
+        return some[part::parts]
 
     def decorate(test):
         @wraps(test)
         def of_all(part=0, **fixtures):
-            failures, tried = [], cases[part::parts]
+            failures, tried = [], tried_in(part)
             for case in tried:
                 try:
                     test(**fixtures, **case)
@@ -31,7 +35,7 @@ def for_each(names, cases, *, parts=1):
                 raise BaseExceptionGroup(f"{len(failures)} of {len(tried)}", failures)
 
         whole = signature(test)
-        parameters = [each for each in whole.parameters.values() if each.name not in cases[0]]
+        parameters = [each for each in whole.parameters.values() if each.name not in columns]
         if parts > 1:
             parameters.append(Parameter("part", Parameter.KEYWORD_ONLY))
             by_night = (pytest.param(part, marks=pytest.mark.nightly) for part in range(1, parts))

@@ -5,12 +5,11 @@ them are invented.
 """
 
 import csv
-import tomllib
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import schwifty
+from header_corpus import corpus, sets_that
 from tables import for_each
 
 from pipeline.errors import InputError
@@ -18,7 +17,6 @@ from pipeline.stages.read import read
 from pipeline.stages.validate import Routes, validate
 from schemas.outcomes import ApiName
 
-SETS = tomllib.loads(Path(__file__).with_name("corpus.toml").read_text(encoding="utf-8"))["set"]
 REASONS = {
     "statement",
     "direct_debit",
@@ -47,14 +45,14 @@ def question(payment):
     return [payment["name"] or "", compact(payment["iban"]) or digits]
 
 
-@for_each("each", [each for each in SETS if "asked" in each], parts=4)
+@for_each("each", sets_that("asked"), parts=4)
 def test_each_row_of_a_real_template_is_asked_about_its_payee_and_their_account(each, tmp_path):
     source = read(file_of(each, tmp_path), mapping={})
     assert [question(payment) for payment in source.payments.to_dicts()] == each["asked"]
     assert all(str(reading.how) for reading in source.columns), "each rule has words in the catalogue"
 
 
-@for_each("each", [each for each in SETS if "refused" in each], parts=4)
+@for_each("each", sets_that("refused"), parts=4)
 def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_path):
     with pytest.raises(InputError) as refused:
         read(file_of(each, tmp_path), mapping={})
@@ -62,7 +60,7 @@ def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_pa
     assert all(str(reading.how) for reading in readings), "each rule has words in the catalogue"
 
 
-@for_each("each", [each for each in SETS if "never" in each], parts=4)
+@for_each("each", sets_that("never"), parts=4)
 def test_a_real_file_of_accounts_that_no_api_checks_asks_nothing(each, tmp_path):
     try:
         source = read(file_of(each, tmp_path), mapping={})
@@ -73,13 +71,13 @@ def test_a_real_file_of_accounts_that_no_api_checks_asks_nothing(each, tmp_path)
 
 
 def test_the_corpus_holds_at_least_150_header_sets_each_once():
-    asked = [tuple(each["headers"]) for each in SETS if "asked" in each]
-    assert len(SETS) >= 150
-    assert len({each["name"] for each in SETS}) == len(SETS)
+    asked = [tuple(each["headers"]) for each in sets_that("asked")()]
+    assert len(corpus()) >= 150
+    assert len({each["name"] for each in corpus()}) == len(corpus())
     assert len(set(asked)) == len(asked)
 
 
-@for_each("each", SETS)
+@for_each("each", corpus, parts=4)
 def test_a_set_of_the_corpus_is_whole(each):
     assert len(each["rows"]) in {3, 4}, "three payments, and perhaps their total"
     assert all(len(row) == len(each["headers"]) for row in each["rows"])
