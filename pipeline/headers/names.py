@@ -22,6 +22,7 @@ from pipeline.headers.meaning import (
     HeaderMeaning,
     Rank,
     Side,
+    is_column_of,
     meaning,
 )
 from pipeline.headers.parties import party_of
@@ -45,6 +46,7 @@ _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dac�
 """First words of a condition in the header of a mostly empty column: `Payee (if not the pupil)`."""
 _OR = frozenset("/ or oder ou of o lub nebo eller sau või ili ali vagy".split())  # noqa: SIM905
 _NAME_WITHOUT_DIGITS = r"^\p{Lu}[^0-9 ]+(?: [^0-9 ]+)+$"
+_ONE_WORD = r"^[^\s]+$"
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 
@@ -195,10 +197,13 @@ def _joined(
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
     middle, family, second_family = first[MIDDLE], first[FAMILY], first[SECOND_FAMILY]
     # `Volunteer name` next to `Volunteer first name` is the rest of the name, like `Name`.
+    of_holder = [header for header in parts if is_column_of(Cue.HOLDER, header)]
     plain = [
         candidate
         for candidate in whole
-        if candidate.rank is Rank.PLAIN or (candidate.meant.says_name and _owner(candidate) == owner)
+        if candidate.rank is Rank.PLAIN
+        or (candidate.meant.says_name and _owner(candidate) == owner)
+        or (candidate.rank is Rank.HOLDER and of_holder == list(parts))
     ]
     preferred = () if plain and family else first[PREFERRED]  # `Nombre` is then the legal given name
     given = first[GIVEN] or preferred or first[INITIALS]
@@ -211,6 +216,8 @@ def _joined(
             family = rest.headers
         else:
             given = rest.headers
+    if given and not family:
+        _refuse_single_words(whole, given, cells)
     if not (given and family):
         return whole
     family_first = fold(family[0]) in _FAMILY_FIRST
@@ -218,6 +225,19 @@ def _joined(
     meant = next((its for part in parts if (its := meaning(part)).side is Side.PAYEE), meaning(parts[0]))
     rank = Rank.PAYEE if meant.side is Side.PAYEE else Rank.SUBJECT if meant.subject else Rank.PART
     return [*whole, Candidate(joined, rank, meant)]
+
+
+def _refuse_single_words(whole: Sequence[Candidate], given: tuple[str, ...], cells: ColumnCells) -> None:
+    """Refuse holders of one word each beside given names: they may be family names."""
+    for holder in (name.headers for name in whole if name.rank is Rank.HOLDER):
+        if cells.are(holder[0], _ONE_WORD):
+            raise either(
+                "name",
+                [holder, (*given, *holder)],
+                cells,
+                what=PART_OF_THE_NAME,
+                pairs=[pair("name", holder), pair("name", (*given, *holder))],
+            )
 
 
 def _owner(name: Candidate) -> _Owner | None:

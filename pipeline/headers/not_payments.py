@@ -29,6 +29,7 @@ from pipeline.headers.words import (
     DEBIT_CELLS,
     DEBIT_HEADERS,
     DEBIT_TITLES,
+    DUES,
     NO_DEBIT_TITLES,
     NOT_BEFORE_DEBITS,
     WAYS_IN,
@@ -45,8 +46,16 @@ _INSISTED_ON = ("name", "iban", "sort_code", "account_number")
 
 def insist(headers: Sequence[str]) -> Sentence:
     """Return the advice for such a file, with its own headers if they are known."""
-    known = {meaning(header).what: header for header in reversed(headers)}
-    pairs = [ColumnPair(field, known[field]) for field in _INSISTED_ON if field in known]
+    of = {field: [header for header in headers if meaning(header).what == field] for field in _INSISTED_ON}
+    if of["iban"] and not of["sort_code"]:
+        of["account_number"] = []
+    # Which of several names is the payee's, only the user knows.
+    known = {
+        field: some[0] if field != "name" or len(some) == 1 else ANY_COLUMN
+        for field, some in of.items()
+        if some
+    }
+    pairs = [ColumnPair(field, header) for field, header in known.items()]
     unknown = [ColumnPair(field, ANY_COLUMN) for field in _INSISTED_ON[:2]]
     return Sentence("headers.insist", columns=pairs or unknown)
 
@@ -59,6 +68,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     # A mandate's ID and its date are two cues.
     kinds = {header if filled[header] == MANDATE else filled[header] for header in debit}
     sure = _debit_codes(cells) or [header for header in cells.headers if _is_of_debits(header, cells)]
+    sure = sure or _dues(cells)
     if sure or len(kinds) >= _DEBIT_CUES_MIN:
         return Sentence(
             "headers.direct_debits", columns=list(map(quoted, list(dict.fromkeys([*sure, *debit]))[:2]))
@@ -83,7 +93,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
         return Sentence("headers.statement_of_both_signs", column=quoted(signed))
     if (sides := _columns_of_two_ways(cells)) is not None:
         return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
-    return None
+    return None if _named(cells, "amount") else _why_list_of_accounts(cells)
 
 
 def names_debits(header: str) -> bool:
@@ -132,6 +142,62 @@ _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
 """A unique mandate reference, in capitals: `rum` is a room in Swedish."""
 _DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
 _DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
+_DUES = tuple(map(fold, DUES))
+_DATEV_KIND = "adressattyp"
+"""Header of DATEV's master data, which holds debtors as well as creditors."""
+_PARTNERS = {
+    **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor"), Cue.CUSTOMER),
+    **dict.fromkeys(("kreditor", "creditor", "crediteur", "acreedor"), Cue.SUPPLIER),
+}
+"""Words that in headers mean a side of a payment."""
+_ACCOUNTS_MIN = 3
+
+
+def _named(cells: ColumnCells, what: str) -> list[str]:
+    """Return the filled columns with this meaning."""
+    return [header for header in cells.headers if meaning(header).what == what and cells.is_filled(header)]
+
+
+def _dues(cells: ColumnCells) -> list[str]:
+    """Find what members and other payers owe, in a list without amounts to be paid and without employees."""
+    is_of_staff = any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header))
+    if is_of_staff or _named(cells, "amount"):
+        return []
+    return [
+        header
+        for header in cells.headers
+        if cells.is_filled(header) and any(words in fold(header) for words in _DUES)
+    ]
+
+
+def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
+    """Return why a file without amounts lists accounts that are not paid."""
+    for header in cells.headers:
+        if _lists_customers_and_suppliers(header, cells):
+            return Sentence("headers.customers_and_suppliers", column=quoted(header))
+        if _is_one_owner(header, cells):
+            return Sentence("headers.own_accounts", column=quoted(header))
+    return None
+
+
+def _lists_customers_and_suppliers(header: str, cells: ColumnCells) -> bool:
+    """True if cells such as `Debitor` and `Kreditor` show two kinds of business partners, or may in DATEV."""
+    if fold(header) == _DATEV_KIND:
+        return True
+    values = {fold(value) for value in cells.sample(header).unique()}
+    kinds = {_PARTNERS.get(value) or cue_of(value) for value in values}
+    return meaning(header).what is None and kinds == {Cue.CUSTOMER, Cue.SUPPLIER}
+
+
+def _is_one_owner(header: str, cells: ColumnCells) -> bool:
+    """True if one holder has all accounts, at least three, in a list without other names."""
+    meant = meaning(header)
+    is_holder = meant.what == "name" and meant.rank is Rank.HOLDER and cells.row_count >= _ACCOUNTS_MIN
+    if not is_holder or not cells.is_constant([header]):
+        return False
+    accounts = [*_named(cells, "iban"), *_named(cells, "account_number")]
+    others = [other for other in _named(cells, "name") if cells.varies([other])]
+    return not others and any(cells.text(account).n_unique() == cells.row_count for account in accounts)
 
 
 def _cue_of(header: str) -> str | None:

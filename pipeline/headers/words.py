@@ -86,8 +86,9 @@ PLACES = listed(_FILE["places"]["words"])
 """Institutions, paid if no other column names people or firms."""
 THINGS = listed(_FILE["things"]["words"])
 """Things that have names but are neither people nor companies."""
-DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS = (
-    listed(_FILE["direct_debits"][name]) for name in ("headers", "cells", "titles", "no_titles", "not_before")
+DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS, DUES = (
+    listed(_FILE["direct_debits"][name])
+    for name in ("headers", "cells", "titles", "no_titles", "not_before", "dues")
 )
 WAYS_IN, WAYS_OUT = (listed(_FILE["ways"][name]) for name in ("in", "out"))
 KEY_OWNERS, KEY_WORDS, KEYS = (listed(_FILE["keys"][name]) for name in ("owners", "words", "whole"))

@@ -51,7 +51,7 @@ def test_each_route_asks_about_the_account_that_the_payment_names(name):
 def test_a_banks_own_report_is_read_as_verification_even_of_uk_accounts():
     declaration = vop.BANK_REPORT
 
-    assert SOURCES[ApiName.BANK_REPORT] is declaration
+    assert SOURCES[declaration.name] is declaration is SOURCES[ApiName.BANK_REPORT]
     assert declaration.takes == IDENTIFICATION | {"name"}
     assert declaration.meanings is APIS[ApiName.VOP_GATEWAY].meanings
     asked = {reason: PAYMENT.select(route.account).item() for reason, route in declaration.routes.items()}

@@ -20,6 +20,8 @@ from schemas.outcomes import ApiName
 REASONS = {
     "statement",
     "direct_debit",
+    "customers_and_suppliers",
+    "own_accounts",
     "ambiguous_payee",
     "ambiguous_account",
     "no_payee",

@@ -55,6 +55,15 @@ def sources_of(columns):
         # Parts.
         ({"Surname": ["Quillon", "Marrow"], "First name": ["Ada", "Bo"]}, [["First name", "Surname"]]),
         (
+            {"prenom_titulaire_compte": ["Ada", "Bo"], "nom_titulaire_compte": ["Quillon", "Marrow"]},
+            [["prenom_titulaire_compte", "nom_titulaire_compte"]],
+        ),
+        (
+            {"Holder first name": ["Ada", "Bo"], "Account holder name": [ADA, BO]},
+            [["Account holder name"]],
+        ),
+        ({"Vorname": ["Ada", "Bo"], "Kontoinhaber": [BO, ADA]}, [["Kontoinhaber"]]),
+        (
             {"Forename": ["Ada", "Bo"], "Middle name": ["B", None], "Surname": ["Q", "M"]},
             [["Forename", "Middle name", "Surname"]],
         ),

@@ -159,6 +159,33 @@ def test_one_sure_sign_of_direct_debits_refuses_the_file(columns):
     assert columns_of({header: [None, None] for header in columns}), "an empty column is no sign"
 
 
+def test_what_members_owe_shows_direct_debits_unless_an_amount_is_paid_to_them_or_they_are_staff():
+    for header in ("Jahresbeitrag", "Membership type", "previous_membership_expiry", "Cuota de socio"):
+        with refused(InputError, "looks like direct debits"):
+            columns_of({header: ["96.00", "48.00"]})
+        for beside in ({"Refund amount": ["5.00", "6.00"]}, {"Employee No": ["7", "8"]}):
+            assert columns_of({header: ["96.00", "48.00"], **beside}).sources["iban"] == (("IBAN",),)
+
+
+def test_a_list_of_customers_and_suppliers_is_paid_only_by_its_amounts():
+    kinds = {"Category": ["Debitor", "Kreditor"]}
+    with refused(InputError, "customers as well as suppliers .*Category.*, without amounts"):
+        columns_of(kinds)
+    for beside in ({"Amount": ["5.00", "6.00"]}, {"Category": ["Supplier", "Supplier"]}):
+        assert columns_of({**kinds, **beside}).sources["name"] == (("Payee",),)
+
+
+def test_accounts_of_one_holder_without_amounts_are_ones_own():
+    def read(**columns):
+        rows = {"IBAN": [*PAYMENTS["IBAN"], "NL91ABNA0417164300"], "Account holder": ["Ada Quillon"] * 3}
+        return read_columns(pl.DataFrame({**rows, **columns}), {}, where="x.csv")
+
+    with refused(InputError, "a list of your own accounts .*Account holder"):
+        read()
+    assert read(Amount=["1.00", "2.00", "3.00"]).sources["name"] == (("Account holder",),)
+    assert read(**{"Account holder": ["Ada Quillon", "Ada Quillon", "Bo Marrow"]})
+
+
 def test_ways_to_pay_of_both_kinds_are_payments():
     assert columns_of({"Paid by": ["Direct debit", "BACS"]}).sources["name"] == (("Payee",),)
 
