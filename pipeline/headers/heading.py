@@ -29,10 +29,11 @@ _MEANINGS_MIN = 3
 """Minimum number of headers with a meaning that make a later line the header line."""
 _LABELS_MIN = 2
 """Minimum number of cells in a header row; a single cell is a title."""
+_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9 ]{10,}")
 _OF_A_PAYMENT = re.compile(
     r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
     r"|[0-9]{7,14}"  # an account number
-    r"|[A-Z]{2}[0-9]{2}[A-Z0-9 ]{10,}"  # an IBAN
+    rf"|{_IBAN.pattern}"
     r"|-?[0-9]+[.,][0-9]{2}"  # an amount
 )
 _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
@@ -68,7 +69,9 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     sufficient = (
         index
         for index, cells in enumerate(able)
-        if len(cells) > 1 and is_sufficient(recognised(cells, mapping))
+        if len(cells) > 1
+        and is_sufficient(recognised(cells, mapping))
+        and not any(_IBAN.fullmatch(cell.strip()) for cell in cells)
     )
     index = next(sufficient, None)
     if index is None:

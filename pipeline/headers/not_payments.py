@@ -68,7 +68,6 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     # A mandate's ID and its date are two cues.
     kinds = {header if filled[header] == MANDATE else filled[header] for header in debit}
     sure = _debit_codes(cells) or [header for header in cells.headers if _is_of_debits(header, cells)]
-    sure = sure or _dues(cells)
     if sure or len(kinds) >= _DEBIT_CUES_MIN:
         return Sentence(
             "headers.direct_debits", columns=list(map(quoted, list(dict.fromkeys([*sure, *debit]))[:2]))
@@ -159,9 +158,8 @@ def _named(cells: ColumnCells, what: str) -> list[str]:
 
 
 def _dues(cells: ColumnCells) -> list[str]:
-    """Find what members and other payers owe, in a list without amounts to be paid and without employees."""
-    is_of_staff = any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header))
-    if is_of_staff or _named(cells, "amount"):
+    """Find what members and other payers owe, in a list without employees."""
+    if any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header)):
         return []
     return [
         header
@@ -172,6 +170,8 @@ def _dues(cells: ColumnCells) -> list[str]:
 
 def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
     """Return why a file without amounts lists accounts that are not paid."""
+    if dues := _dues(cells):
+        return Sentence("headers.payers", columns=list(map(quoted, dues[:2])))
     for header in cells.headers:
         if _lists_customers_and_suppliers(header, cells):
             return Sentence("headers.customers_and_suppliers", column=quoted(header))

@@ -32,7 +32,9 @@ from schemas.payments import FIELDS
 
 _BANK = (
     r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
-    r"|takarékszövetkezet|building society)(?:[\s,.)].*)?$"
+    r"|takarékszövetkezet|building society|ing-diba|bnp paribas|hsbc|barclays|natwest|lloyds|unicredit|bbva"
+    r"|raiffeisen|nordea|belfius|kbc|société générale|crédit (?:agricole|mutuel|lyonnais)|intesa sanpaolo"
+    r"|abn amro|revolut|monzo|handelsbanken)(?:[\s,.)].*)?$"
 )
 
 

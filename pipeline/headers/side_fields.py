@@ -11,7 +11,7 @@ from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.guesses import are_amounts
 from pipeline.headers.meaning import CHOICE, IN_HUNDREDTHS, Side, meaning
 from pipeline.headers.spelling import fold, known_and_unknown, tokens_of
-from pipeline.headers.words import CURRENCIES
+from pipeline.headers.words import CURRENCIES, TAXES
 from pipeline.rules.account_types import account_type_in, tells_no_holder
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS
@@ -82,9 +82,11 @@ def _fits(field: str, header: str, cells: ColumnCells) -> bool:
 
 
 def _has_price(header: str, cells: ColumnCells) -> bool:
-    """True if unknown words and a currency or amount head amounts, as `Session fee (EUR)` does."""
-    known, _ = known_and_unknown(header)
-    is_priced = meaning(known).what == "amount" or not CURRENCIES.keys().isdisjoint(tokens_of(header))
+    """True if unknown words and a currency or amount head amounts, as `Session fee (EUR)` does; no tax."""
+    known, unknown = known_and_unknown(header)
+    is_priced = unknown.isdisjoint(TAXES) and (
+        meaning(known).what == "amount" or not CURRENCIES.keys().isdisjoint(tokens_of(header))
+    )
     return meaning(header).what is None and is_priced and are_amounts(cells.sample(header).to_list())
 
 

@@ -22,6 +22,7 @@ REASONS = {
     "direct_debit",
     "customers_and_suppliers",
     "own_accounts",
+    "customers",
     "ambiguous_payee",
     "ambiguous_account",
     "no_payee",
@@ -47,7 +48,7 @@ def question(payment):
     return [payment["name"] or "", compact(payment["iban"]) or digits]
 
 
-@for_each("each", sets_that("asked"), parts=4)
+@for_each("each", sets_that("asked"), parts=8)
 def test_each_row_of_a_real_template_is_asked_about_its_payee_and_their_account(each, tmp_path):
     source = read(file_of(each, tmp_path), mapping={})
     assert [question(payment) for payment in source.payments.to_dicts()] == each["asked"]

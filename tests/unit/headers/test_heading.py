@@ -109,6 +109,11 @@ def test_headers_again_below_the_header_line_are_no_payment_and_told(again):
     assert (table.repeated_headers, table.positions.of(1)) == ((2,), 3)
 
 
+def test_a_line_with_an_iban_is_a_payment_whatever_words_are_in_it():
+    rows = ("customer_001,DE89370400440532013000,iban", "customer_002,NL91ABNA0417164300,iban")
+    assert heading("partner_id/id,acc_number,acc_type", *rows).start == 0
+
+
 def test_technical_names_that_show_direct_debits_are_the_headers():
     found = heading(
         "Holder,IBAN,Ref", "account_holder,iban,sepa_mandate_reference", "Ada,DE89370400440532013000,M"

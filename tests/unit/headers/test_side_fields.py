@@ -159,9 +159,9 @@ def test_one_sure_sign_of_direct_debits_refuses_the_file(columns):
     assert columns_of({header: [None, None] for header in columns}), "an empty column is no sign"
 
 
-def test_what_members_owe_shows_direct_debits_unless_an_amount_is_paid_to_them_or_they_are_staff():
-    for header in ("Jahresbeitrag", "Membership type", "previous_membership_expiry", "Cuota de socio"):
-        with refused(InputError, "looks like direct debits"):
+def test_who_owes_something_is_not_paid_without_an_amount_unless_it_is_staff():
+    for header in ("Jahresbeitrag", "Membership type", "previous_membership_expiry", "Mahnstufe"):
+        with refused(InputError, "looks like a list of people who pay you .*without amounts"):
             columns_of({header: ["96.00", "48.00"]})
         for beside in ({"Refund amount": ["5.00", "6.00"]}, {"Employee No": ["7", "8"]}):
             assert columns_of({header: ["96.00", "48.00"], **beside}).sources["iban"] == (("IBAN",),)
@@ -184,6 +184,12 @@ def test_accounts_of_one_holder_without_amounts_are_ones_own():
         read()
     assert read(Amount=["1.00", "2.00", "3.00"]).sources["name"] == (("Account holder",),)
     assert read(**{"Account holder": ["Ada Quillon", "Ada Quillon", "Bo Marrow"]})
+
+
+@pytest.mark.parametrize("header", ["VAT amount", "pdv_iznos", "Montant TVA", "Discount (EUR)"])
+def test_a_tax_or_a_discount_is_no_amount(header):
+    assert "amount" not in columns_of({header: ["25.00", "10.00"]}).sources
+    assert columns_of({"Session amount": ["25.00", "10.00"]}).sources["amount"] == (("Session amount",),)
 
 
 def test_ways_to_pay_of_both_kinds_are_payments():
