@@ -71,9 +71,12 @@ class TableWriter(NamedTuple):
     def _written(self, table: pl.DataFrame, file: IO[bytes], name: str) -> Payments:
         self.refuse_obstacle()
         source, part = self.run.summary.input, self.run.part
-        extra = table.columns[table.width - part.extra_column_count :]
-        table = table.drop(column for column in extra if table[column].null_count() == table.height)
-        data = self.entry.payments.rewrite(table, file, part.dialect, where=name)
+        width, dialect = table.width - part.extra_column_count, part.dialect
+        while table.width > width and table[:, -1].null_count() == table.height:
+            table = table[:, :-1]
+        if table.width > width:  # the excess cells of rows have no header
+            dialect = dialect._replace(header_cells=dialect.header_cells or (*table.columns[:width],))
+        data = self.entry.payments.rewrite(table, file, dialect, where=name)
         arguments = ReadingArguments(source.mapping, part.encoding, decided=source.decision)
         again = read_written(data, self.entry.payments, arguments, where=name)
         if not again.original.equals(table):

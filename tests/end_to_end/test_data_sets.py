@@ -451,7 +451,7 @@ def test_the_folder_of_a_data_set_is_told_apart_from_that_of_a_file(desk, sandbo
 
 
 def test_the_page_names_every_part_and_the_attention_file_goes_by_size(desk, sandbox, rows):
-    as_data_set(desk, rows)
+    as_data_set(desk, [row | {"check_size": "own"} for row in rows])
     begun_with(desk, sandbox)
     page = (desk.folder / "set.precheck" / "report.html").read_text()
     assert "By part" in page
@@ -461,6 +461,7 @@ def test_the_page_names_every_part_and_the_attention_file_goes_by_size(desk, san
         listed = list(csv.DictReader(file))
     amounts = [float(row["amount"]) for row in listed]
     assert amounts == sorted(amounts, reverse=True)
+    assert {row["check_size"] for row in listed} == {"own"}
     assert len(listed) == summary(desk)["attention_count"]
     book = openpyxl.load_workbook(desk.folder / "set.precheck" / "report.xlsx")
     assert book["All"]["A1"].value == "All: the 80 rows are in outcomes."
@@ -709,12 +710,37 @@ def test_every_part_is_given_back_as_it_came_with_the_notes_of_a_file(desk, sand
         "b.csv": named + "column_8\n",
         "c.csv": named + "\n",
     }
+    too_long = (desk.folder / split["hold"]["path"] / "c.csv").read_text().splitlines()[:2]
+    assert too_long == [named, lines[0] + ",more"]
     checked = desk("verify", "set.precheck", "--input", "set")
     assert checked.status == 0, checked.out
     held = ("plan", split["hold"]["path"], "--work", "work", *sandbox.using("sandbox"), "--json")
-    assert json.loads(desk(*held).out)["row_count"] == split["hold"]["row_count"], (
-        "extra_1 is in one part only"
-    )
+    again = json.loads(desk(*held).out)
+    assert again["row_count"] == split["hold"]["row_count"]
+    assert again["rejected_count"] == 1, "the row is as long as before"
+
+
+def test_a_column_that_is_named_like_one_of_ours_is_the_users(desk, sandbox):
+    (desk.folder / "set").mkdir()
+    own = "name,iban,amount,currency,extra_1\nAnn,DE89370400440532013000,1.00,EUR,mine\n"
+    texts = {"a.csv": own + own.splitlines()[1] + ",late\n", "b.csv": own, "c.csv": own.replace("extra_1", "extra_2")}
+    for name, text in texts.items():
+        desk.file(f"set/{name}", text)
+    finished = run(desk, sandbox, status=65)
+    assert "c.csv: its columns differ from those of a.csv (without extra_1, with extra_2)" in finished.err
+    (desk.folder / "set" / "c.csv").unlink()
+    run(desk, sandbox)
+    split = desk("split", "set.precheck", "--config", sandbox.config, "--allow-simulated", "--json")
+    hold, release = (json.loads(split.out)[place] for place in ("hold", "release"))
+    given_back = {}
+    for folder in filter(None, (hold, release)):
+        for path in (desk.folder / folder["path"]).iterdir():
+            header, *lines = path.read_text().splitlines()
+            assert header == own.splitlines()[0]
+            given_back.setdefault(path.name, []).extend(lines)
+    assert {name: sorted(lines) for name, lines in given_back.items()} == {
+        name: sorted(texts[name].splitlines()[1:]) for name in ("a.csv", "b.csv")
+    }
 
 
 def test_a_finished_data_set_is_written_again_in_another_format_or_for_another_country(desk, sandbox):

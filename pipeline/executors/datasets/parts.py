@@ -4,7 +4,6 @@ part -read_part->   accepted payments by bucket, rejects, warnings
 part -decide_part-> outcome file, summary of the part
 """
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -67,7 +66,6 @@ from schemas.summary import FileDialect, InputFile, Summary
 
 REPORTED: tuple[Kept, Kept, Kept, Kept] = ("attention", "shown", "sums", "changed")
 """The names that the fields of a `PartReport` are stored under."""
-_EXTRA = re.compile("extra_[0-9]+")
 _NEEDED = [name for name in PAYMENTS if name in LISTED]
 """The columns of `Payments` that reports need."""
 
@@ -143,13 +141,10 @@ def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles
 
 
 def _found(source: PaymentSource, valid: ValidationResult, as_written: dict[str, str]) -> PartRead:
-    headers = source.original.columns
-    while _EXTRA.fullmatch(headers[-1]):  # added for long rows, now or in an earlier run
-        headers.pop()
     return PartRead(
         row_count=source.payments.height,
         accepted_count=valid.accepted.height,
-        headers=headers,
+        headers=source.original.columns[: source.original.width - source.extra_column_count],
         decision=dict(source.decision),
         blank=[
             f"{PLACE}{number}"

@@ -5,6 +5,7 @@ line are dropped, because their meaning is unknown.
 """
 
 import codecs
+import csv
 import io
 from typing import IO
 
@@ -38,12 +39,20 @@ _MARKS = {
 
 
 def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quotes_all: bool = False) -> None:
-    """Write the rows of a table as UTF-8 without a mark, ignoring the dialect's encoding and mark."""
-    if dialect.header_line and dialect.header_cells:
+    """Write the rows of a table as UTF-8 without a mark, ignoring the dialect's encoding and mark.
+
+    Columns beyond the dialect's header cells have no header: only rows with cells in them are longer.
+    """
+    if dialect.header_cells:
         cells = [cell or None for cell in dialect.header_cells]
-        names = pl.DataFrame([[*cells, *table.columns[len(cells) :]]], schema=table.columns, orient="row")
-        write_lines(names, file, dialect._replace(header_line=False), quotes_all=quotes_all)
-        dialect = dialect._replace(header_line=False)
+        below = dialect._replace(header_line=False, header_cells=())
+        if dialect.header_line:
+            names = pl.DataFrame([cells], schema=table.columns[: len(cells)], orient="row")
+            write_lines(names, file, below, quotes_all=quotes_all)
+        if len(cells) < table.width:
+            file.write(_ragged(table, len(cells), below).encode())
+            return
+        dialect = below
     table.write_csv(
         file,
         separator=dialect.delimiter or _DELIMITER,
@@ -51,6 +60,16 @@ def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quote
         include_header=dialect.header_line,
         quote_style="always" if quotes_all else "necessary",
     )
+
+
+def _ragged(table: pl.DataFrame, width: int, dialect: Dialect) -> str:
+    """Return rows of at least `width` cells as lines, without empty cells after these."""
+    lines = io.StringIO(newline="")
+    writer = csv.writer(lines, delimiter=dialect.delimiter or _DELIMITER, lineterminator=dialect.line_end or "\n")
+    for row in table.iter_rows():
+        filled = max((place for place, cell in enumerate(row, start=1) if cell is not None), default=0)
+        writer.writerow(row[: max(width, filled)])
+    return lines.getvalue()
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:

@@ -29,7 +29,7 @@ from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
 from pipeline.wording import Sentence
 from schemas.folder import OTHER_NAMES
-from schemas.outcomes import COLUMNS, PLACE_COLUMNS
+from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.payments import FIELDS
 from schemas.summary import NotPayment
 
@@ -51,7 +51,10 @@ def read_table(
     table = file_format.read(data, arguments.options, where=where)
     _refuse_patterns(table.cells.columns, where)
     cells = slim(table.cells)
-    original = cells.drop(*COLUMNS, *PLACE_COLUMNS, strict=False)
+    ours = [header for header in cells.columns if header in {*COLUMNS, *PLACE_COLUMNS}]
+    if ours and not arguments.is_ours and not _has_outcomes(cells):
+        raise InputError(Sentence("stages.columns_named_as_ours", where=where, columns=ours))
+    original = cells.drop(ours)
     own = original.columns[: original.width - table.extra_column_count]
     # Totals among the payments could distort the choice of the payee's column.
     likely = original.height if arguments.is_ours else likely_payment_count(original)
@@ -140,6 +143,12 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
     for position, header in enumerate(headers, start=1):
         if header.startswith("^") and header.endswith("$"):
             raise InputError(Sentence("stages.header_column_starts", where=where, position=position))
+
+
+def _has_outcomes(cells: pl.DataFrame) -> bool:
+    """True if this program wrote the outcomes in these cells; another column may have the same name."""
+    outcomes = cells[COLUMNS[0]].drop_nulls() if COLUMNS[0] in cells.columns else pl.Series([])
+    return not outcomes.is_empty() and set(outcomes.unique()) <= {*Outcome}
 
 
 def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
