@@ -147,6 +147,10 @@ class FileDialect(OwnDocument):
     """Number of columns in the outcome file, before the outcome, that hold excess cells of rows."""
     lines_above: bool = False
     """True if lines other than the header line precede the payments."""
+    compression: Literal["gzip", "zip"] | None = None
+    """The file's compression, or None."""
+    unpacked_name: str | None = None
+    """Name of the file inside a compressed file, with a payment file's suffix."""
 
 
 class InputFile(FileDialect):
@@ -163,10 +167,6 @@ class InputFile(FileDialect):
     """True if `--input-format` was given."""
     layout: dict[str, JsonValue] | None = None
     """The user's layout; None for a built-in format."""
-    compression: Literal["gzip", "zip"] | None = None
-    """The file's compression, or None."""
-    unpacked_name: str | None = None
-    """Name of the file inside a compressed file, with a payment file's suffix."""
     sheet: str | None = None
     """Sheet of a workbook, as the user named it; None: the only one with data."""
     country: str | None = None

@@ -229,6 +229,7 @@ def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
     as_first = {
         "encoding": check.encoding or "utf-8",
         "lines_above": any(read.dialect.lines_above for read in reads),
+        **dict.fromkeys(("compression", "unpacked_name")),  # each part has its own
     }
     return InputFile(
         **dict(first) | as_first,

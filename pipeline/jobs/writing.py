@@ -218,7 +218,6 @@ def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> Input
         layout=None
         if source.layout is None
         else source.layout.model_dump(mode="json", exclude_defaults=True),
-        **_of_packing(source),
         sheet=job.sheet,
         country=country_of(job, run.chosen),
         columns=source.read_as,
@@ -232,11 +231,6 @@ def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> Input
         currency_sources=currency_sources(source.payments),
         **_of_message(source),
     )
-
-
-def _of_packing(source: PaymentSource) -> dict[str, Any]:
-    packing = source.packing
-    return {} if packing is None else packing._asdict()
 
 
 def _of_message(source: PaymentSource) -> dict[str, Any]:

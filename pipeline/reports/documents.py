@@ -35,7 +35,7 @@ from schemas.summary import Summary
 NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 ATTENTION_MAX = 100_000
 """Maximum number of payments in a data set's attention file (the largest), which a spreadsheet can open."""
-ROW, SIZE = PLACE_COLUMNS  # reserved names, as the file's own columns are in the same table
+ROW, SIZE = PLACE_COLUMNS
 """Columns added to a file's own, which never have these names, as earlier `check_` columns are left out."""
 
 

@@ -20,6 +20,7 @@ from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
 from pipeline.review.writers import MessageWriter, PaymentsWriter, TableWriter
 from pipeline.rules.totals import added, control_totals, totals, with_money
+from pipeline.runs.ended import RunPart
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import read_again
 from pipeline.runs.manifest import identity_of_parts, refresh_manifest
@@ -100,7 +101,7 @@ def payments_in(
     write: Write,
 ) -> PaymentFile:
     """Like `write_payments`, but into an open file; the path only provides the name."""
-    with packed_like(run.summary.input, file, name=path.name) as unpacked:
+    with packed_like(run.part, file, name=path.name) as unpacked:
         payments = write(unpacked, path.name)
     file.seek(0)
     return PaymentFile(
@@ -118,6 +119,9 @@ def payment_path(run: FinishedRun, stem: str) -> Path:
     return run.folder / f"{stem}{simulated}{suffix}"
 
 
+_PACKED_SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}
+
+
 def _suffix_of(source: InputFile) -> str:
     """Return the suffix of a payment file: the input's, if the format is the same."""
     entry = entry_before(source)
@@ -128,7 +132,7 @@ def _suffix_of(source: InputFile) -> str:
         # A workbook with macros is written without them, so its suffix changes.
         is_same = source.format == entry.payments.NAME and own.lower() != ".xlsm"
         suffix = own if own and is_same else entry.payments.SUFFIX
-    return suffix + packed_suffix(source)
+    return suffix + _PACKED_SUFFIXES[source.compression]
 
 
 def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: ExitStack) -> None:
@@ -180,16 +184,8 @@ def take_into_evidence(  # noqa: PLR0913 (everything that is new)
     return made
 
 
-_SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}
-
-
-def packed_suffix(source: InputFile) -> str:
-    """Return the suffix of a compressed input, such as .gz, or an empty text."""
-    return _SUFFIXES[source.compression]
-
-
 @contextmanager
-def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
+def packed_like(source: RunPart, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
     """Yield a buffer for a payment file, written at the end of the block and compressed like the input.
 
     Raises:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 from pydantic import SecretStr
@@ -59,6 +59,7 @@ class RunPart(NamedTuple):
     row_count: int
     dialect: Dialect  # of the payment file or part
     extra_column_count: int
+    compression: Literal["gzip", "zip"] | None  # of the payment file or part
 
     @property
     def encoding(self) -> str | None:
@@ -68,12 +69,13 @@ class RunPart(NamedTuple):
     @property
     def payments_name(self) -> str:
         """The name of a payment file made from this one, in a folder for its data set."""
-        return self.name[:-3] if self.name.lower().endswith(".gz") else self.name
+        is_unpacked = self.compression is None and self.name.lower().endswith(".gz")  # by an earlier version
+        return self.name[:-3] if is_unpacked else self.name
 
 
 def _part(of: InputFile | PartTotal, path: Path, sha256: str, first_row: int) -> RunPart:
-    extra_count = of.extra_column_count
-    return RunPart(of.name, path, sha256, first_row, of.row_count, dialect_of(of), extra_count)
+    written = dialect_of(of), of.extra_column_count, of.compression
+    return RunPart(of.name, path, sha256, first_row, of.row_count, *written)
 
 
 @dataclass(frozen=True, slots=True)

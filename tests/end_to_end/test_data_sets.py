@@ -1,6 +1,7 @@
 """Data sets: parts are checked as one file would be, whatever carries them out and whatever kills the run."""
 
 import csv
+import gzip
 import json
 import logging
 import re
@@ -689,14 +690,14 @@ def test_every_part_is_given_back_as_it_came_with_the_notes_of_a_file(desk, sand
     total = ",".join("Total" if name == "name" else "3.00" if name == "amount" else "" for name in header)
     texts = {
         "a.csv": "\ufeff" + "\r\n".join([named, *lines]).replace(",", ";") + "\r\n",
-        "b.csv": "\n".join(["November", "", named + "column_8", *lines, total, ""]),
+        "b.csv.gz": "\n".join(["November", "", named + "column_8", *lines, total, ""]),
         "c.csv": "\n".join([named, lines[0] + ",more", *lines[1:], lines[3] + ",", ""]),
     }
     for name, text in texts.items():
-        (folder / name).write_bytes(text.encode())
+        (folder / name).write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
     plan = json.loads(desk("plan", "set", "--work", "work", *sandbox.using("sandbox"), "--json").out)
     assert plan["currency_sources"]["given"] == 13
-    assert plan["not_payments"][0]["sentence"]["text"].startswith("b.csv: Line 8 ")
+    assert plan["not_payments"][0]["sentence"]["text"].startswith("b.csv.gz: Line 8 ")
     assert [note[:13] for note in plan["notes"]] == ["c.csv: 1 row "]
     run(desk, sandbox)
     assert [note["text"] for note in summary(desk)["input"]["notes"]] == plan["notes"]
@@ -704,10 +705,11 @@ def test_every_part_is_given_back_as_it_came_with_the_notes_of_a_file(desk, sand
     split = json.loads(desk("split", "set.precheck", *words).out)
     assert "Lines above the payments" in split["notes"][0]
     released = desk.folder / split["release"]["path"]
-    found = {name: (released / name).read_bytes().decode().splitlines(keepends=True)[0] for name in texts}
-    assert found == {
+    data = {name: (released / name).read_bytes() for name in texts}
+    data["b.csv.gz"] = gzip.decompress(data["b.csv.gz"])
+    assert {name: part.decode().splitlines(keepends=True)[0] for name, part in data.items()} == {
         "a.csv": "\ufeff" + named.replace(",", ";") + "\r\n",
-        "b.csv": named + "column_8\n",
+        "b.csv.gz": named + "column_8\n",
         "c.csv": named + "\n",
     }
     too_long = (desk.folder / split["hold"]["path"] / "c.csv").read_text().splitlines()[:2]

@@ -106,4 +106,4 @@ class PaymentSource(NamedTuple):
         """The fields of a `FileDialect`."""
         is_below = self.positions is not None and self.positions.of(1) > 1 + self.dialect.header_line
         extra = {"extra_column_count": self.extra_column_count, "lines_above": is_below}
-        return self.dialect._asdict() | extra
+        return self.dialect._asdict() | extra | ({} if self.packing is None else self.packing._asdict())
