@@ -3,7 +3,16 @@
 from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
 from schemas.strict import OwnDocument
-from schemas.summary import CurrencySources, FileDialect, ModulusUsed, NotPayment, RouteCount, Summary
+from schemas.summary import (
+    CurrencySources,
+    FileDialect,
+    ModulusUsed,
+    NotPayment,
+    RouteCount,
+    SetAside,
+    StatedControl,
+    Summary,
+)
 
 
 class PartRead(OwnDocument):
@@ -28,6 +37,9 @@ class PartRead(OwnDocument):
     """Number of payments whose account type was assumed."""
     dialect: FileDialect = FileDialect()
     not_payments: list[NotPayment] = []
+    controls: list[StatedControl] = []
+    control_count: int = 0
+    set_aside: list[SetAside] = []
     currency_sources: CurrencySources = CurrencySources()
     routes: list[RouteCount] = []
 

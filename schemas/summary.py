@@ -250,6 +250,8 @@ class PartTotal(FileDialect):
 
     name: str
     """Name of its file."""
+    sha256: str = ""
+    """SHA-256 of its file; empty in summaries of earlier versions."""
     problem: Spoken | None = None
     """Why it cannot be used, and what to do; None if it was checked."""
     first_row: int | None = None

@@ -54,10 +54,12 @@ INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 """Names of the built-in formats, for `--input-format`."""
 
 _OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
-_PART_FORMATS: Mapping[str, OutcomeFormat] = {entry.outcomes.NAME: entry.outcomes for entry in FORMATS}
-_OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {**_PART_FORMATS, "xlsx": excel}
-PART_NAMES = tuple(_PART_FORMATS)
-"""The names of the formats for parts of a data set."""
+_OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {
+    **{entry.outcomes.NAME: entry.outcomes for entry in FORMATS},
+    "xlsx": excel,
+}
+PART_NAMES = (delimited.NAME, parquet.NAME, pain001.NAME)
+"""The names of the formats that parts of a data set may have."""
 NAMES = tuple(_OUTCOME_FORMATS)
 """The names of the formats for outcome files."""
 

@@ -6,7 +6,7 @@ few edits (`formats/edits`).
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -163,6 +163,18 @@ def with_absent_fields(fields: pl.DataFrame) -> pl.DataFrame:
 
 
 CONTROLS_MAX = 1_000
+
+
+def message_fields(message: Message | None) -> dict[str, Any]:
+    """Return what documents record of a message other than its payments; nothing for other files."""
+    if message is None:
+        return {}
+    return {
+        "facts": dict(message.facts),
+        "controls": stated_controls(message),
+        "control_count": message.controls.height,
+        "set_aside": set_aside(message),
+    }
 
 
 def stated_controls(message: Message) -> list[StatedControl]:

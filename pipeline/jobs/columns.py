@@ -8,7 +8,7 @@ from pipeline.config import ConfigurationFile
 from pipeline.config.inputs import ReadAs, section_for
 from pipeline.config.profiles import format_choice_of
 from pipeline.errors import InputError
-from pipeline.formats.message import set_aside, stated_controls
+from pipeline.formats.message import message_fields
 from pipeline.formats.table import Dialect
 from pipeline.headers.cells import VALUES_SHOWN
 from pipeline.headers.columns import ColumnsError
@@ -108,10 +108,7 @@ def _read(name: str, source: PaymentSource) -> ColumnsRead:
         notes=[note.recorded() for note in source.notes],
         format=next((reading.how.recorded() for reading in source.columns), source.format),
         row_count=message.payments.height,
-        facts=dict(message.facts),
-        controls=stated_controls(message),
-        control_count=message.controls.height,
-        set_aside=set_aside(message),
+        **message_fields(message),
     )
 
 

@@ -86,7 +86,7 @@ class CheckedSet:
         job, found = self.job, finished_before(self.job, None, ledger)
         if found is None or not found.complete:
             return None
-        file, suffix = found.input, format_named(job.format or self._data.format).SUFFIX
+        file, suffix = found.input, format_named(job.format or self._data.outcome_format).SUFFIX
         requested_before = None if found.compared is None else found.compared.requested
         before = (file.sha256, file.mapping, file.encoding, file.country, requested_before)
         now = (self.sha256, dict(job.mapping), job.encoding or "utf-8", country_of(job, chosen))

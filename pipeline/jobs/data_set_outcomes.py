@@ -125,7 +125,7 @@ def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom
 
 def _tasks(run: OpenRun, data: DataSet, known: KnownSet, shared: SetTask) -> list[DecideTask]:
     planned, answered, compared = known
-    rows, form = planned.rows, run.job.format or data.format
+    rows, form = planned.rows, run.job.format or data.outcome_format
     changes = "" if compared is None else _digest(compared.changes)
     where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence, changes])
     basis = hashlib.sha256(where.encode()).hexdigest()
@@ -244,5 +244,6 @@ def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
         row_count=sum(planned.rows.counts),
         byte_count=sum(part.byte_count for part, _ in planned.usable),
         positions=planned.rows.positions,
+        control_count=sum(read.control_count for read in reads),
         **found_in_parts(planned.usable, run.profile.default_account_type),
     )

@@ -74,7 +74,7 @@ class PlannedSet(NamedTuple):
 def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
     """Return the settings that all tasks share; their work folder is only for these settings."""
     check, modulus = job.check, there.modulus
-    bucket_bytes = format_named(data.format).BUCKET_BYTES
+    bucket_bytes = format_named(data.outcome_format).BUCKET_BYTES
     bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // bucket_bytes + 1))
     settings = {
         "parts": data.sha256,
@@ -90,7 +90,8 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
     }
     name = uuid5(_FOLDERS, json.dumps(settings, sort_keys=True))
     files = PartFiles(real_path(job.work) / str(name))
-    return SetTask(files, there, dict(check.mapping), check.encoding, bucket_count, country_of(check, chosen))
+    read_so = data.format, dict(check.mapping), check.encoding
+    return SetTask(files, there, *read_so, bucket_count, country_of(check, chosen))
 
 
 def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = count_nothing) -> PlannedSet:

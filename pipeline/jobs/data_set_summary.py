@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from pipeline.formats.message import CONTROLS_MAX
 from pipeline.jobs.prepare import assumed_types
 from pipeline.rules.totals import added_outcomes, control_totals
 from pipeline.runs.data_set import DataPart
@@ -111,6 +112,7 @@ def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:
         yield PartTotal(
             **dict(read.dialect),
             name=part.name,
+            sha256=part.sha256,
             first_row=row,
             row_count=read.row_count,
             to_look_at_count=summary.to_look_at_count,
@@ -152,11 +154,19 @@ def found_in_parts(parts: Sequence[tuple[DataPart, PartRead]], default: AccountT
         for part, read in parts
         for row in read.not_payments
     ]
+    controls = [
+        control.model_copy(update={"difference": _in_part(control.difference, part)})
+        for part, read in parts
+        for control in read.controls
+        if control.difference is not None
+    ]
     shared = [note for note in parts[0][1].notes if all(note in read.notes for _, read in parts)]
     own = [_in_part(note, part) for part, read in parts for note in read.notes if note not in shared]
     assumed = [note.recorded() for note in assumed_types(assumed_count, default)]
     return {
         "not_payments": not_payments[:ROWS_LISTED_MAX],
+        "controls": controls[:CONTROLS_MAX],
+        "set_aside": [aside for _, read in parts for aside in read.set_aside],
         "notes": [*shared, *own[:ROWS_LISTED_MAX], *assumed],
         "currency_sources": CurrencySources(**sources),
     }

@@ -74,10 +74,12 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         writer = payments_writer(run, job.input_file)
         written = job.decisions.written if isinstance(job.decisions, RunDecisions) else {}
         known = [
-            by_hand(fix(part.source.payments, part.outcomes, part.headers), written, part.headers)
+            (writer if part is run else payments_writer(part, job.input_file)).fitted(
+                by_hand(fix(part.source.payments, part.outcomes, part.headers), written, part.headers)
+            )
             for part in run.each()
         ]
-        every = writer.fitted(Corrections(pl.concat(known)))
+        every = Corrections(pl.concat(known))
         corrections = released_ones_stay(every, job.released_before())
         possible = correctable(corrections)
         approver = None if not job.accept and job.decisions is None else job.approver(time)

@@ -40,6 +40,7 @@ from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.starting import refuse_foreign_files
 from pipeline.stages.ask import AskingTally
 from pipeline.stages.plan import Plan, bases
+from pipeline.stages.read import PaymentSource
 from pipeline.stages.write import write
 from pipeline.wording import Moment, Sentence
 from schemas.folder import bank_report_name
@@ -76,10 +77,7 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
     if unused is not None:
         surface.notify(Notice(unused, {}))
     check = as_configured(check, file)
-    source = read_file(check, file)
-    message = source.message
-    if source.format != pain001.NAME or message is None:
-        raise InputError(Sentence("jobs.import_needs_pain001", file=check.file.name))
+    source, message = _read(check, file)
     before = None if check.fresh else replaced_manifest(check.out)
     if before is not None and compares(before) and before.input.sha256 == source.sha256:
         return _compared(job, EndedRun(check.out, before), message, by, surface)
@@ -139,6 +137,15 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
         return RunResult(
             decided.summary, already_finished=False, changes=decided.changes, next_step=next_step
         )
+
+
+def _read(check: CheckJob, file: ConfigurationFile) -> tuple[PaymentSource, Message]:
+    if check.file.is_dir():
+        raise UsageError(Sentence("jobs.import_one_file", file=check.file))
+    source = read_file(check, file)
+    if source.format != pain001.NAME or source.message is None:
+        raise InputError(Sentence("jobs.import_needs_pain001", file=check.file.name))
+    return source, source.message
 
 
 def _refuse_other(folder: Path, before: Manifest, sha256: str) -> None:

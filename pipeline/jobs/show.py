@@ -26,6 +26,7 @@ from pipeline.frames import (
     REJECTS,
     Accepted,
     Check,
+    Original,
     Outcomes,
     Payments,
 )
@@ -80,7 +81,7 @@ class RowContext(NamedTuple):
     planned: tuple[pl.DataFrame, pl.DataFrame]  # `Checks` and `Assignments`
     outcomes: pl.DataFrame  # `Outcomes`
     positions: RowPositions | None = None  # positions of rows in the file; None if it has no positions
-    batches: pl.Series | None = None  # each row's batch; None if the format has no batches
+    batch: str | None = None  # of the row; None if the format has no batches
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
@@ -98,6 +99,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
         raise UsageError(Sentence("jobs.sentence", row=row, extent=_extent(manifest.input)))
     with opened_to_read(folder, now=timestamp(now)) as record:
         rows, positions = _rows_with(row, run), manifest.input.positions
+        batches = batches_in(rows.original)
         validated = validate(rows.payments, routes_of(manifest.profile), positions)
         # A rejected row with a damaged line looks sound in the outcome file, which rewrites it.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
@@ -116,7 +118,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             plan(Accepted(accepted)),
             rows.outcomes,
             positions,
-            batches_in(rows.original),
+            None if batches is None else batches.item(),
         )
         built = assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
         return built.model_copy(
@@ -131,10 +133,14 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
 
 
 def _rows_with(row: int, run: EndedRun) -> Rows:
-    """Return all rows of a file or, for a data set, the rows that may pay the same account."""
+    """Return all rows of a file or, for a data set, the rows that may pay the same account.
+
+    The original is only that of the row.
+    """
     parts = run.parts()
     own = next(part for part in reversed(parts) if part.first_row <= row)
     rows = run.rows(own)
+    rows = rows._replace(original=Original(rows.original[[row - own.first_row]]))
     if len(parts) == 1:
         return rows
     account = rows.payments.select(_LAST_OF_ACCOUNT)[row - own.first_row].item()
@@ -240,7 +246,7 @@ def assembled(
         file=context.file,
         row=row,
         place=position_text(row, context.positions) or None,
-        batch=None if context.batches is None else context.batches[row - 1],
+        batch=context.batch,
         environment=context.environment,
         simulated=context.environment is Environment.SANDBOX,
         payment=_filled(payment),

@@ -14,7 +14,7 @@ from pipeline.errors import PrecheckError
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
-from pipeline.formats.message import set_aside, stated_controls
+from pipeline.formats.message import message_fields
 from pipeline.frames import Bases, Outcomes, Reasons, Warnings
 from pipeline.jobs.comparing import keep
 from pipeline.jobs.prepare import VERSION, PreparedFile, country_of
@@ -229,18 +229,5 @@ def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> Input
         not_payments=source.not_payments,
         bank_warnings=list(prepared.bank_warnings),
         currency_sources=currency_sources(source.payments),
-        **_of_message(source),
+        **message_fields(source.message),
     )
-
-
-def _of_message(source: PaymentSource) -> dict[str, Any]:
-    """Return facts about a message file other than its payments."""
-    message = source.message
-    if message is None:
-        return {}
-    return {
-        "facts": dict(message.facts),
-        "controls": stated_controls(message),
-        "control_count": message.controls.height,
-        "set_aside": set_aside(message),
-    }

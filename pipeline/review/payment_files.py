@@ -42,7 +42,11 @@ def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter
     source = run.summary.input
     entry = entry_before(source)
     if isinstance(entry, MessageEntry):
-        return MessageWriter(read_again(run.folder, source, input_file))
+        if run.is_data_set:
+            found = {"name": f"{source.name}/{run.part.name}", "sha256": run.part.input_sha256}
+            source = source.model_copy(update=found)
+            input_file = None if input_file is None else input_file / run.part.name
+        return MessageWriter(read_again(run.folder, source, input_file), run.part.first_row - 1)
     if input_file is not None:
         raise UsageError(Sentence("review.table_which_written", source=source.name))
     return TableWriter(run, entry)

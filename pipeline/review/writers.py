@@ -100,12 +100,13 @@ class MessageWriter(NamedTuple):
     """A `PaymentsWriter` for the payments of a message."""
 
     file: MessageFile
+    rows_before: int = 0  # in earlier parts of a data set
 
     def fitted(self, corrections: Corrections) -> Corrections:
         """Return names as the format writes them; it has no other fields to correct."""
         whole = self.file.entry.format.obstacle(self.file.message)
         texts = [
-            self._fitted(row, field, _Text(to, obstacle), whole)
+            self._fitted(row - self.rows_before, field, _Text(to, obstacle), whole)
             for row, field, to, obstacle in corrections.select("row", "field", "to", "obstacle").iter_rows()
         ]
         schema = {column: CORRECTIONS[column] for column in _Text._fields}
@@ -137,7 +138,7 @@ class MessageWriter(NamedTuple):
         """Write all payments, with new names."""
         self.refuse_obstacle()
         message = self.file.message
-        rows, names = corrections["row"], corrections["to"]
+        rows, names = corrections["row"] - self.rows_before, corrections["to"]
         edits = self.file.entry.format.renamed(self.file.data, message, dict(zip(rows, names, strict=True)))
         column = message.payments["name"].clone().scatter(rows - 1, names)
         return self._written(edits, message.payments.with_columns(column), message.defects, file, name)

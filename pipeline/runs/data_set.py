@@ -9,7 +9,7 @@ from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
 from pipeline.files.dividing import divide_parquet
 from pipeline.files.plain import plain_bytes, real_path
-from pipeline.formats import PART_NAMES, format_named, parquet
+from pipeline.formats import PART_NAMES, entry_named, parquet
 from pipeline.runs.manifest import identity_of, identity_of_parts, parts_in
 from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
@@ -18,8 +18,7 @@ from schemas.folder import DATA_SET
 from schemas.row_positions import RowPositions
 from schemas.strict import parse
 
-_FORMATS = [format_named(name) for name in PART_NAMES]
-"""The formats that parts may have; workbooks are not among them."""
+_ENTRIES = [entry_named(name) for name in PART_NAMES]
 PART_ROWS = 500_000
 """How many rows a part has when a file is divided."""
 _PACKED = ".gz"
@@ -48,6 +47,11 @@ class DataSet(NamedTuple):
     """The folder of the parts that a file was divided into; it is removed at the end."""
 
     @property
+    def outcome_format(self) -> str:
+        """The default format of outcomes."""
+        return entry_named(self.format).outcomes.NAME
+
+    @property
     def byte_count(self) -> int:
         """The size of all parts together."""
         return sum(part.byte_count for part in self.parts)
@@ -67,7 +71,7 @@ def open_data_set(path: Path, work: Path) -> DataSet:
     files = _files_in(path)
     found: dict[str, Path] = {}
     for file in files:
-        known = next((some for some in _FORMATS if _suffix(file) in some.SUFFIXES), None)
+        known = next((some.format for some in _ENTRIES if _suffix(file) in some.format.SUFFIXES), None)
         if known is None:
             raise InputError(Sentence("runs.foreign_part", foreign=file, formats=list(PART_NAMES)))
         found.setdefault(known.NAME, file)

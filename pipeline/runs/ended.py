@@ -60,6 +60,7 @@ class RunPart(NamedTuple):
     dialect: Dialect  # of the payment file or part
     extra_column_count: int
     compression: Literal["gzip", "zip"] | None  # of the payment file or part
+    input_sha256: str  # of the payment file or part
 
     @property
     def encoding(self) -> str | None:
@@ -74,7 +75,7 @@ class RunPart(NamedTuple):
 
 
 def _part(of: InputFile | PartTotal, path: Path, sha256: str, first_row: int) -> RunPart:
-    written = dialect_of(of), of.extra_column_count, of.compression
+    written = dialect_of(of), of.extra_column_count, of.compression, of.sha256
     return RunPart(of.name, path, sha256, first_row, of.row_count, *written)
 
 

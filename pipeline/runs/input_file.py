@@ -59,6 +59,8 @@ def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
         UsageError: the file is missing, or not a pain.001.
         InputError: it is a different file, or was changed.
     """
+    if summary.parts:
+        raise UsageError(Sentence("runs.folder_data_set", folder=folder))
     require_pain001(summary.input.format, name=summary.input.name)
     return read_again(folder, summary.input, given).message
 
@@ -88,7 +90,7 @@ def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
 
 def _is_as_checked(path: Path, file: InputFile) -> bool:
     try:
-        return path.stat().st_size == file.byte_count and identity_of(path)[0] == file.sha256
+        return identity_of(path)[0] == file.sha256
     except OSError as error:
         raise InputError(Sentence("runs.cannot_read_check_path", path=path, why=error)) from error
 

@@ -16,6 +16,7 @@ import openpyxl
 import polars as pl
 import pytest
 from desk import HEADER, VOLATILE
+from paymentfiles.pain001 import Batch, Dialect, Payment, document
 from signers import key_files
 
 from pipeline.executors.datasets.engines import engine
@@ -320,8 +321,8 @@ def test_a_bad_part_stops_no_other_and_is_checked_once_it_is_corrected(desk, san
     ("name", "content", "sentence"),
     [
         ("b.parquet", b"PAR1", "has the format csv and b.parquet has parquet"),
-        ("notes.pdf", b"%PDF", "has none of the formats of a data set's parts (csv, parquet)"),
-        ("b.xlsx", b"PK\x03\x04", "has none of the formats of a data set's parts (csv, parquet)"),
+        ("notes.pdf", b"%PDF", "has none of the formats of a data set's parts (csv, parquet, pain001)"),
+        ("b.xlsx", b"PK\x03\x04", "has none of the formats of a data set's parts (csv, parquet, pain001)"),
         ("inner/x.csv", b"", "a folder within a data set"),
         ("ann.tsv", b"x", "another part has this name with another suffix"),
     ],
@@ -727,7 +728,11 @@ def test_every_part_is_given_back_as_it_came_with_the_notes_of_a_file(desk, sand
 def test_a_column_that_is_named_like_one_of_ours_is_the_users(desk, sandbox):
     (desk.folder / "set").mkdir()
     own = "name,iban,amount,currency,extra_1\nAnn,DE89370400440532013000,1.00,EUR,mine\n"
-    texts = {"a.csv": own + own.splitlines()[1] + ",late\n", "b.csv": own, "c.csv": own.replace("extra_1", "extra_2")}
+    texts = {
+        "a.csv": own + own.splitlines()[1] + ",late\n",
+        "b.csv": own,
+        "c.csv": own.replace("extra_1", "extra_2"),
+    }
     for name, text in texts.items():
         desk.file(f"set/{name}", text)
     finished = run(desk, sandbox, status=65)
@@ -745,6 +750,76 @@ def test_a_column_that_is_named_like_one_of_ours_is_the_users(desk, sandbox):
     assert {name: sorted(lines) for name, lines in given_back.items()} == {
         name: sorted(texts[name].splitlines()[1:]) for name in ("a.csv", "b.csv")
     }
+
+
+def messages(rows):
+    """Payment files of two batches each, with these payments."""
+    payments = [
+        Payment(
+            end_to_end_id=row["payment_id"],
+            name=row["name"],
+            sort_code="001122",
+            account=row["account_number"],
+            amount=row["amount"],
+            currency="GBP",
+        )
+        for row in rows
+    ]
+    halves = Batch(tuple(payments[::2])), Batch(tuple(payments[1::2]), id="B-2")
+    return document(halves, Dialect())
+
+
+def test_parts_in_pain001_are_corrected_and_split_as_each_file_alone_is(desk, sandbox):
+    rows = known_to_the_sandbox(24)
+    (desk.folder / "set").mkdir()
+    for name, some in {"a.xml": rows[:10], "b.xml.gz": rows[10:]}.items():
+        data = messages(some)
+        desk.file(f"set/{name}", gzip.compress(data) if name.endswith(".gz") else data)
+    said, simulated = sandbox.using("sandbox"), ("--allow-simulated", "--by", "Bea", "--json")
+    work, made = ("--work", "work"), {}
+    assert json.loads(desk("plan", "set", *work, *said, "--json").out)["row_count"] == 24
+    for stem, file, more in (("a", "set/a.xml", ()), ("b", "set/b.xml.gz", ()), ("set", "set", work)):
+        assert desk("run", file, "--out", stem, *more, *said).status == 0
+        fixed = desk("fix", stem, "--accept", "close_match", "--reason", "asked", *simulated)
+        assert fixed.status == 0, fixed.err
+        corrected = json.loads(fixed.out)["corrected"]["path"]
+        assert desk("run", corrected, "--out", f"{stem}.again", *more, *said).status == 0
+        split = json.loads(desk("split", f"{stem}.again", "--config", sandbox.config, *simulated).out)
+        assert desk("verify", f"{stem}.again", "--input", corrected).status == 0
+        made[stem] = [
+            desk.folder / path for path in (corrected, *(split[of]["path"] for of in ("release", "hold")))
+        ]
+    for number, stem in enumerate("ab"):
+        for alone, together in zip(made[stem], made["set"], strict=True):
+            part = sorted(together.iterdir())[number]
+            assert part.name == ("a.xml", "b.xml.gz")[number]
+            assert part.read_bytes() == alone.read_bytes()
+    shown = json.loads(desk("show", "set", "--row", "12", "--json").out)
+    alone = json.loads(desk("show", "b", "--row", "2", "--json").out)
+    assert (shown["place"], shown["batch"]) == ("b.xml.gz row 2", alone["batch"])
+    assert desk("report", "set", "--pain002").status == 2
+    refused = desk("import", "set", "--report", "vop.xml")
+    assert "set: a folder, but a bank reports on one file" in refused.err
+
+
+def test_the_figures_of_every_part_are_compared_with_its_payments(desk, sandbox):
+    (desk.folder / "set").mkdir()
+    texts = [messages(known_to_the_sandbox(4)) for _ in range(2)]
+    desk.file("set/a.xml", texts[0])
+    desk.file("set/b.xml", texts[1].replace(b"<NbOfTxs>4<", b"<NbOfTxs>5<", 1))
+    run(desk, sandbox)
+    read = summary(desk)["input"]
+    assert read["warning_codes"] == ["TOTALS_DIFFER"]
+    assert [one["difference"]["text"][:7] for one in read["controls"]] == ["b.xml: "]
+    refused = desk("split", "set.precheck", "--config", sandbox.config, "--allow-simulated")
+    assert refused.status == 65
+
+
+def test_a_part_of_another_format_than_its_name_says_is_refused(desk, sandbox):
+    (desk.folder / "set").mkdir()
+    desk.file("set/a.csv", messages(known_to_the_sandbox(2)))
+    finished = run(desk, sandbox, status=65)
+    assert "a.csv: the file has the format pain001, but the data set has csv" in finished.err
 
 
 def test_a_finished_data_set_is_written_again_in_another_format_or_for_another_country(desk, sandbox):

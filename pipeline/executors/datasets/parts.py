@@ -13,6 +13,7 @@ from pipeline.apis.registry import APIS
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.buckets import GIVEN, HASH_SEED, IS_ACROSS
 from pipeline.executors.datasets.tasks import DecideTask, PartTask, SetTask
+from pipeline.formats.message import message_fields
 from pipeline.formats.table import dialect_of
 from pipeline.frames import (
     ANSWERS,
@@ -109,6 +110,12 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
     source = read(part.file, mapping=shared.mapping, encoding=shared.encoding, country=shared.country)
     if source.sha256 != part.sha256:
         raise InputError(Sentence("executors.changed_while_checked", part=part.name))
+    if source.format != shared.format:
+        raise InputError(
+            Sentence(
+                "executors.part_of_other_format", part=part.name, found=source.format, format=shared.format
+            )
+        )
     return source
 
 
@@ -126,7 +133,9 @@ def _as_written(source: PaymentSource) -> dict[str, str]:
     return {
         field: header
         for header, field in source.read_as.items()
-        if field in _NEEDED and payments[field].equals(original[header], check_dtypes=True)
+        if field in _NEEDED
+        and header in original.columns
+        and payments[field].equals(original[header], check_dtypes=True)
     }
 
 
@@ -141,6 +150,8 @@ def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles
 
 
 def _found(source: PaymentSource, valid: ValidationResult, as_written: dict[str, str]) -> PartRead:
+    figures = message_fields(source.message)
+    figures.pop("facts", None)
     return PartRead(
         row_count=source.payments.height,
         accepted_count=valid.accepted.height,
@@ -157,6 +168,7 @@ def _found(source: PaymentSource, valid: ValidationResult, as_written: dict[str,
         assumed_type_count=valid.assumed_type_count,
         dialect=FileDialect(**source.dialect_fields),
         not_payments=source.not_payments,
+        **figures,
         currency_sources=currency_sources(source.payments),
         routes=route_counts(valid.accepted),
     )

@@ -30,6 +30,7 @@ class SetTask(NamedTuple):
 
     files: PartFiles
     routes: Routes
+    format: str
     mapping: Mapping[str, str]
     encoding: str | None
     bucket_count: int

@@ -65,7 +65,9 @@ def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quote
 def _ragged(table: pl.DataFrame, width: int, dialect: Dialect) -> str:
     """Return rows of at least `width` cells as lines, without empty cells after these."""
     lines = io.StringIO(newline="")
-    writer = csv.writer(lines, delimiter=dialect.delimiter or _DELIMITER, lineterminator=dialect.line_end or "\n")
+    writer = csv.writer(
+        lines, delimiter=dialect.delimiter or _DELIMITER, lineterminator=dialect.line_end or "\n"
+    )
     for row in table.iter_rows():
         filled = max((place for place, cell in enumerate(row, start=1) if cell is not None), default=0)
         writer.writerow(row[: max(width, filled)])

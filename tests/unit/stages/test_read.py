@@ -110,7 +110,7 @@ def test_outcome_columns_of_an_earlier_run_are_left_out(tmp_path):
 
 @pytest.mark.parametrize("own", ["name,iban,check_id\na,b,7\n", "name,iban,check_outcome\na,b,no\n"])
 def test_a_users_own_column_is_never_taken_for_an_outcome(tmp_path, own):
-    with pytest.raises(InputError, match="gives its own columns the names check_(id|outcome); rename"):
+    with pytest.raises(InputError, match=r"gives its own columns the names check_(id|outcome); rename"):
         source_of(tmp_path, own)
 
 
