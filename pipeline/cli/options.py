@@ -222,7 +222,7 @@ data_set_options: list[Callable[..., Any]] = [
         type=PATH,
         metavar="DIR",
         help="Working folder. With a shared ledger, `precheck worker` takes questions from it. If FILE "
-        "is a data set (a folder of CSV or Parquet parts, or a Parquet file with --engine), "
+        "is a data set (a folder of CSV, Parquet or pain.001 parts, or a Parquet file with --engine), "
         "intermediate files go there. Deleted when every row is decided.",
     ),
     click.option(
