@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
-from pipeline.headers.account_signs import kinds_of_codes
+from pipeline.headers.account_signs import are_of_uk, kinds_of_codes, may_hold_sort_codes
 from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, rule_of
 from pipeline.headers.meaning import (
@@ -24,7 +24,7 @@ from pipeline.headers.spelling import fold, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
 
-CODE_OF_BANK = "a bank's code, and each cell could be a sort code"
+CODE_OF_BANK = "a bank's code, read as the sort code of UK accounts"
 """Rule for a column of bank codes that is read as sort codes."""
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
 """Pattern of a UK account number, even a damaged one, alone or with its sort code."""
@@ -117,13 +117,14 @@ def _sort_code_of_bank(
 ) -> list[ColumnChoice]:
     """Choose a column of bank codes if each has six digits and its account number has eight.
 
-    Rows with an IBAN need no code; another column may name the kind of each code, as `sort_code` or `aba`.
+    Rows with an IBAN need no code; another column may name the kind of each code, as `sort_code` or `aba`. In a
+    file of several countries, one row with such a code and a sign for the UK is enough.
 
     Raises:
         ColumnsRefused: two such columns differ in a row.
     """
-    numbers = sources.get("account_number", ())
-    if not numbers:
+    numbers = sources.get("account_number") or sources.get("iban")
+    if numbers is None:
         return []
     number = cells.first_filled(numbers).str.replace_all(PUNCTUATION, "")
     is_iban = number.str.contains(IBAN).fill_null(value=True)
@@ -134,6 +135,12 @@ def _sort_code_of_bank(
         if kinds is not None or (may_be and is_code_of_bank(header)):
             rows = ~is_iban & (True if kinds is None else (kinds == "GB").fill_null(value=False))
             if cells.where(rows).are(header, _SIX_DIGITS, without=PUNCTUATION) and _are_eight(number, rows):
+                codes.append(header)
+                continue
+        if kinds is None and may_hold_sort_codes(header):
+            is_shaped = cells.text(header).str.replace_all(PUNCTUATION, "").str.contains(_SIX_DIGITS)
+            is_shaped &= number.str.contains(_EIGHT_DIGITS)
+            if is_shaped.any() and (is_shaped & are_of_uk(cells)).any():
                 codes.append(header)
     for other in codes[1:]:
         if cells.differ(codes[:1], [other]):

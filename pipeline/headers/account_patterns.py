@@ -15,12 +15,12 @@ IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
 """Pattern of an IBAN without blanks and punctuation."""
 PUNCTUATION = rf"[\s{HYPHENS}./:]"
 _IBAN_LENGTH_MIN = 15
-_COMBINED_DIGITS = 14
+_CODE_DIGITS, _COMBINED_DIGITS = 6, 14
 
 # Cells of payments.
 
 
-def by_cell(payments: pl.DataFrame) -> pl.DataFrame:
+def by_cell(payments: pl.DataFrame, *, of_any_country: bool = False) -> pl.DataFrame:
     """Move each account to the field that it looks like, and drop repeated ones.
 
     An IBAN under the header of an account number is an IBAN; digits under the header of an IBAN are a UK
@@ -29,12 +29,19 @@ def by_cell(payments: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         payments: With `sort_code`, `account_number` and `iban` as text.
+        of_any_country: The sort codes come from a column of any country's bank codes: longer ones, and those
+        next to an IBAN of another country, are dropped.
 
     Returns:
         The same rows in the same order; cells unchanged, except that a sort code and account number in one
         cell are separated.
     """
     payments = _with_ibans_in_place(payments)
+    if of_any_country:
+        iban, is_long = _compact("iban"), _compact("sort_code").str.len_chars() > _CODE_DIGITS
+        is_other = iban.str.contains(IBAN) & ~iban.str.contains("^(?:IBAN:?)?GB")
+        is_other = is_long | is_other.fill_null(value=False)
+        payments = payments.with_columns(pl.when(~is_other).then("sort_code").alias("sort_code"))
     payments = _with_digits_in_place(payments)
     return _without_second_account(_with_combined_accounts_split(payments))
 

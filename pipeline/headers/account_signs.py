@@ -11,10 +11,10 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.meaning import CANONICAL, Side, is_column_of, meaning
+from pipeline.headers.meaning import CANONICAL, Side, is_code_of_bank, is_column_of, meaning
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_with
 from pipeline.headers.words import BANK_CODES, Cue, listed
-from pipeline.rules.account_country import AccountSigns
+from pipeline.rules.account_country import UK, AccountSigns
 from pipeline.rules.identifiers import HYPHENS
 
 
@@ -102,6 +102,31 @@ def is_code_elsewhere(header: str) -> bool:
     return any(code.country != "US" and _has(header, code) for code in _BANK_CODES)
 
 
+def may_hold_sort_codes(header: str) -> bool:
+    """True if a header names bank codes of any country, or of one whose codes differ in length.
+
+    >>> [may_hold_sort_codes(header) for header in ("BLZ", "Routing number", "Bankl", "BSB")]
+    [True, True, True, False]
+    """
+    lengths_differ = any(code.country in ("DE", "US") and _has(header, code) for code in _BANK_CODES)
+    is_other = is_ours(header) or meaning(header).what is not None
+    return not is_other and (lengths_differ or is_code_of_bank(header))
+
+
+def are_of_uk(cells: ColumnCells) -> pl.Series:
+    """True for each row with a sign for the UK: pounds, or the BIC or country of a UK bank."""
+    found = [pl.repeat(False, cells.row_count, eager=True)]
+    for header in cells.headers:
+        meant, text = meaning(header), cells.text(header).str.to_uppercase()
+        if meant.what == "bic" and meant.side is not Side.OURS:
+            found.append(text.str.slice(4, 2).is_in(UK))
+        elif meant.what == "currency" or meant.currency == "GBP":
+            found.append(text.is_in(("GBP", "£")) | (meant.currency == "GBP"))
+        elif _says_bank_country(header):
+            found.append(_countries(text).is_in(UK))
+    return pl.select(pl.any_horizontal(each.fill_null(value=False) for each in found)).to_series()
+
+
 def kinds_of_codes(header: str, cells: ColumnCells) -> pl.Series | None:
     """Country of each cell's code if another column names its kind (`routing_code_type`); else None."""
     words = [word for word in tokens_of(header) if word not in _VALUE_WORDS]
@@ -149,6 +174,7 @@ def _has(header: str, code: _BankCode) -> bool:
 
 def _bank_countries(cells: pl.DataFrame) -> pl.Series:
     found: list[pl.Expr] = []
+    stated: list[pl.Expr] = []
     for header in cells.columns:
         if (meant := meaning(header)).rule == CANONICAL or meant.side is Side.OURS or is_ours(header):
             continue
@@ -159,7 +185,8 @@ def _bank_countries(cells: pl.DataFrame) -> pl.Series:
         if _says_kind(header) and (kinds := _countries_of_kinds(_text(cells[header]))) is not None:
             found.append(pl.lit(kinds))
         if _says_bank_country(header):
-            found.append(pl.lit(_countries(_text(cells[header]))))
+            stated.append(pl.lit(_countries(_text(cells[header]))))
+    found = [*(pl.when(~of_bank.is_in(UK)).then(of_bank) for of_bank in stated), *found, *stated]
     if not found:
         return pl.Series([None], dtype=pl.String).new_from_index(0, cells.height)
     return pl.select(pl.coalesce(*found)).to_series()

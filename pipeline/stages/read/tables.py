@@ -10,7 +10,7 @@ from pipeline.formats.protocols import TabularFormat
 from pipeline.formats.table import Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_patterns import by_cell
-from pipeline.headers.account_signs import account_signs
+from pipeline.headers.account_signs import account_signs, may_hold_sort_codes
 from pipeline.headers.choice import rule_of
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
@@ -195,7 +195,9 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
         fields["account_type"] = by_legend(fields["account_type"], columns.sources["account_type"][0][0])
     absent = pl.Series([None], dtype=pl.String).new_from_index(0, original.height)
     payments = pl.DataFrame({field: fields.get(field, absent) for field in FIELDS})
-    payments = by_cell(payments)
+    codes = [header for parts in columns.sources.get("sort_code", ()) for header in parts]
+    is_ours = "sort_code" in arguments.mapping or not all(map(may_hold_sort_codes, codes))
+    payments = by_cell(payments, of_any_country=bool(codes) and not is_ours)
     signs = account_signs(
         original, payments, columns.sources, mapping=arguments.mapping, country=arguments.country
     )

@@ -220,3 +220,30 @@ def test_a_currency_in_the_header_of_the_amounts_speaks_against_the_uk_as_one_in
     rows = "Thabo Ndou,250655,62012345,10.00\nSipho Zuma,632005,12345678,20.00\n"
     text = f"Name,Sort Code,Account Number,{amount}\n{rows}"
     assert judged_text(tmp_path, text) == ([ELSEWHERE] * 2, [])
+
+
+@pytest.mark.parametrize("codes", ["Bankl", "BLZ", "Routing number", "Bank No", "Bankschlüssel"])
+@pytest.mark.parametrize(
+    "signs",
+    [
+        ("Bank country", "GB", "DE", "US"),
+        ("BIC", "NWBKGB2L", "COBADEFF", "CHASUS33"),
+    ],
+)
+def test_rows_of_the_uk_have_sort_codes_under_a_header_of_other_bank_codes(tmp_path, codes, signs):
+    header, *of_rows = signs
+    accounts = ("010203,12345678", "37040044,532013000", "123456,12345678")
+    rows = [f"Ada Quillon,{account},{sign}" for account, sign in zip(accounts, of_rows, strict=True)]
+    text = "\n".join([f"Name,{codes},Account,{header}", *rows])
+    found, _ = judged_text(tmp_path, text)
+    assert found == ["01020312345678", "ACCOUNT_ELSEWHERE", "ACCOUNT_ELSEWHERE"]
+
+
+def test_a_bank_code_beside_an_iban_is_no_second_account(tmp_path):
+    rows = [
+        "Ada Quillon,,010203,12345678,GBP",
+        "Ben Reed,DE62370400440532013001,37040044,0532013001,EUR",
+        "Cy Marrow,,010203,12345678,USD",
+    ]
+    found, _ = judged_text(tmp_path, "\n".join(["Name,IBAN,BLZ,Konto,Currency", *rows]))
+    assert found == ["01020312345678", "DE62370400440532013001", "ACCOUNT_ELSEWHERE"]
