@@ -5,6 +5,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from itertools import combinations, pairwise
@@ -16,8 +17,9 @@ from pipeline.wording import Sentence
 
 ENCODINGS = (
     *("utf-8", "cp1252", "cp1250", "cp850", "cp852", "iso-8859-2", "mac-roman", "cp1257", "cp1254"),
-    *("cp1251", "cp1253", "mac-latin2", "latin-1", "iso-8859-15", "iso-8859-5", "iso-8859-7", "iso-8859-9"),
-    *("cp866", "koi8-r", "cp737", "cp1255", "cp1256", "shift_jis", "gb18030", "big5", "euc-kr"),
+    *("cp1255", "cp1251", "cp1253", "mac-latin2", "latin-1", "iso-8859-15", "iso-8859-5", "iso-8859-7"),
+    *("iso-8859-9", "cp866", "koi8-r", "koi8-u", "cp737", "cp857", "cp775", "cp1256", "shift_jis", "euc-kr"),
+    *("cp860", "cp861", "cp862", "mac-cyrillic", "iso-8859-4", "gb18030", "big5"),
     *("utf-16-le", "utf-16-be"),
 )
 """The encodings to propose, the likely ones first; users may name any other that Python reads."""
@@ -35,13 +37,18 @@ BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *(mark for mark, _ in _MARKS))
 _ASCII = bytes(range(128))
 _CHUNK_BYTES = 64 * 1024
 _READINGS_MAX = 3
+_LANGUAGES_MAX = 3
 _CELLS_SHOWN = 3
 _CELL_CHARS_MAX = 40
 _HIGH = re.compile(rb"[\x80-\xff]")
 _LINE_WITH_HIGH = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
 _CELL = re.compile(rb'[,;\t"]')
 _WORD = re.compile(r"[^\W\d_]+")
+_WORD_CHARS_MIN = 3
+_LATIN_LAST = "\u024f"
+_VOWEL = re.compile("[αεηιουωάέήίόύώϊϋΐΰаеёиоуыэюяєії]", re.IGNORECASE)
 _MARK = re.compile(r"[^\w\s\x00-\x7f]")
+_MARK_WITHIN = re.compile(r"(?<=[^\W\d_])[^\w\s\x00-\x7f](?=[^\W\d_])")
 _WITHIN = "\u2019\u2010\u2011\u2013·"
 """Characters allowed within words: an apostrophe, hyphens, and the Catalan middle dot."""
 _AROUND = "\u2018\u2019\u2013“”„«»—…€£§°ºª·\xa0"
@@ -194,6 +201,26 @@ def readings(data: bytes) -> list[Reading]:
     ]
 
 
+_ODD_CELLS_MIN = 2
+
+
+def better_encoding(cells: Iterable[bytes], encoding: str) -> str | None:
+    """Return an encoding in which some cells are possible, if most are impossible in this one; else None.
+
+    A single cell shows nothing: it may be damaged. A C1 control, as in O\x92Brien, shows it to its own row.
+    """
+    raw = b"\n".join(cells)
+    read = raw.decode(encoding, "replace").split("\n")
+    odd = sum(_has_odd_words(cell) for cell in read)
+    if odd < _ODD_CELLS_MIN or 2 * odd <= len(read):
+        return None
+    for other in ENCODINGS[1:-2]:
+        with suppress(UnicodeDecodeError):
+            if _oddity(raw.decode(other), ()) is not None:
+                return other
+    return None
+
+
 class _Alphabet(NamedTuple):
     letters: frozenset[str]
     scripts: tuple[str, ...]
@@ -218,27 +245,48 @@ def _alphabets() -> Mapping[str, _Alphabet]:
 
 def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
     """Return how odd a reading is, by languages, headers and signs; None if it is impossible."""
+    if not _is_possible(text) or not (taken := _languages(text)):
+        return None
+    unheard = not any(names & {*spoken} for names in taken)
+    strange = sum(map(_is_strange, _WORD.findall(text)))
+    return len(taken[0]), int(unheard), strange, len(_MARK.findall(text))
+
+
+def _is_possible(text: str) -> bool:
+    """True if names may have these words and signs, in whatever language."""
     if not text.isprintable() and any(
         unicodedata.category(letter) == "Cc" for letter in text if letter != "\n"
     ):
-        return None
-    if any(_is_odd(word[0]) for word in _WORD.finditer(text)):
-        return None
-    signs = [*_MARK.finditer(text)]
-    if any(_is_misplaced(text, sign) for sign in signs):
-        return None
+        return False
+    return not _has_odd_words(text) and not any(_is_misplaced(text, sign) for sign in _MARK.finditer(text))
+
+
+def _has_odd_words(text: str) -> bool:
+    """True if a word is impossible, or has a sign between its letters."""
+    return any(map(_is_odd, _WORD.findall(text))) or any(
+        sign[0] not in _WITHIN and sign[0].isprintable() for sign in _MARK_WITHIN.finditer(text)
+    )
+
+
+def _languages(text: str) -> list[set[str]]:
+    """Return the smallest sets of languages that have all letters of a text; empty if four are too few."""
     letters = {letter for letter in text if not letter.isascii() and letter.isalpha() and letter not in "ªº"}
     covered = [(name, {one for one in letters if each.has(one)}) for name, each in _alphabets().items()]
-    for count in range(1, 4):
+    for count in range(1, _LANGUAGES_MAX + 1):
         taken = [
             {name for name, _ in some}
             for some in combinations(covered, count)
             if set.union(*(has for _, has in some)) == letters
         ]
         if taken:
-            unheard = not any(names & {*spoken} for names in taken)
-            return count, int(unheard), len(signs)
-    return None
+            return taken
+    return []
+
+
+def _is_strange(word: str) -> bool:
+    """True if a word is unusual in names: a small letter comes first, or no vowel in a script that has them."""
+    is_cased = len(word) >= _WORD_CHARS_MIN and not word.isascii() and word.lower() != word.upper()
+    return is_cased and (word[0].islower() or (word[0] > _LATIN_LAST and not _VOWEL.search(word)))
 
 
 def _is_odd(word: str) -> bool:

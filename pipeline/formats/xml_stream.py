@@ -4,24 +4,30 @@ Nothing is fetched, no entity is defined, and no token is longer than 64 KiB, so
 proportional to its length. XML features that no payment file needs are refused at the start.
 """
 
-import codecs
+import re
 from collections.abc import Callable, Iterator
 from hashlib import sha256
+from itertools import islice
 from xml.parsers import expat
 
-from pipeline.errors import InputError
+from pipeline.errors import InputError, UsageError
 from pipeline.formats.edits import Bytes
-from pipeline.formats.encodings import has_utf_8_signs
+from pipeline.formats.encodings import (
+    better_encoding,
+    codec_of,
+    has_one_byte_each,
+    has_utf_8_signs,
+    marked_encoding,
+)
 from pipeline.formats.message import FileIdentity
 from pipeline.wording import Sentence
 
 TOKEN_BYTES_MAX = 64 * 1024
 DEPTH_MAX = 32
-_ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
-"""No two differ by just one character, so a damaged declaration cannot become another one."""
-_CODECS = {codecs.lookup(name).name: name for name in _ENCODINGS} | dict.fromkeys(
-    ("utf-16-le", "utf-16-be"), "utf-16"
-)
+WIDE = ("utf-16", "utf-32")
+_FIRST = {"<".encode(codec): codec for codec in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")}
+_TEXT_WITH_HIGH = re.compile(rb"(?<=>)[^<>\x80-\xff]{0,200}[\x80-\xff][^<>]*")
+_TEXTS_MAX = 1_000
 
 
 class XmlStream:
@@ -39,7 +45,7 @@ class XmlStream:
         parser.ordered_attributes = True
         if hasattr(parser, "SetReparseDeferralEnabled"):
             parser.SetReparseDeferralEnabled(False)  # the limit on tokens already protects against long ones
-        self.encoding = "utf-8" if wide is None else "utf-16"
+        self.encoding = "utf-8" if wide is None else wide[:6]
         self.codec = "utf-8"
         """Encoding of the bytes that the parser gets."""
         self._guard_the_beginning()
@@ -74,11 +80,14 @@ class XmlStream:
             if encoding is None:
                 return
             declared = encoding_of(encoding)
-            if (declared == "utf-16") != (self.encoding == "utf-16"):
+            if declared != self.encoding and (declared in WIDE or self.encoding in WIDE):
                 raise InputError(OTHER_ENCODING)
-            if declared not in ("utf-8", "utf-16"):
+            if declared != "utf-8" and declared not in WIDE:
                 if has_utf_8_signs(self.data):
                     raise InputError(Sentence("pain001.declaration_false", declared=declared))
+                texts = islice((text[0] for text in _TEXT_WITH_HIGH.finditer(self.data)), _TEXTS_MAX)
+                if (other := better_encoding(texts, declared)) is not None:
+                    raise InputError(Sentence("pain001.reads_as_other", declared=declared, other=other))
                 self.codec = declared
             self.encoding = declared
 
@@ -119,33 +128,41 @@ class XmlStream:
 
 
 def encoding_of(declared: str) -> str:
-    """Return the usual name of the encoding in a declaration.
+    """Return the usual name of the encoding in a declaration; the parser knows all of one byte per character.
 
-    >>> encoding_of("ISO-8859-1"), encoding_of("latin1")
-    ('iso-8859-1', 'iso-8859-1')
+    >>> encoding_of("ISO-8859-1"), encoding_of("latin1"), encoding_of("UTF-16LE"), encoding_of("cp1250")
+    ('iso-8859-1', 'iso-8859-1', 'utf-16', 'windows-1250')
 
     Raises:
         InputError: the encoding is not supported.
     """
     try:
-        return _CODECS[codecs.lookup(declared).name]
-    except (LookupError, ValueError):
-        raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40]))) from None
+        codec = codec_of(declared)
+    except UsageError:
+        codec = ""
+    if codec[:6] in WIDE:
+        return codec[:6]
+    if codec == "ascii":
+        return "us-ascii"
+    if codec == "utf-8" or (codec and has_one_byte_each(codec)):
+        return codec.replace("iso8859", "iso-8859").replace("cp125", "windows-125")
+    raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40])))
 
 
 def wide_encoding_of(head: Bytes) -> str | None:
-    """Return the codec of a document with two-byte characters, by its mark or first character; else None.
+    """Return the codec of a document with wide characters, by its mark or first character; else None.
 
-    >>> wide_encoding_of("<".encode("utf-16-be")), wide_encoding_of(b"<?")
-    ('utf-16-be', None)
+    >>> [wide_encoding_of("<".encode(codec)) for codec in ("utf-16-be", "utf-32", "ascii")]
+    ['utf-16-be', 'utf-32', None]
     """
-    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
-    return {b"<\x00": "utf-16-le", b"\x00<": "utf-16-be"}.get(head[:2])
+    if (marked := marked_encoding(head)) is not None:
+        return marked.removesuffix("-be")  # the codec without a byte order reads the mark
+    start = bytes(head[:4])
+    return next((codec for first, codec in _FIRST.items() if start.startswith(first)), None)
 
 
 def _as_utf_8(data: Bytes, codec: str) -> bytes:
-    """Convert text in two-byte characters to UTF-8 for the parser; offsets differ from the file's.
+    """Convert text in wide characters to UTF-8 for the parser; offsets differ from the file's.
 
     Raises:
         InputError: it is not text in this encoding.

@@ -117,8 +117,8 @@ def _sort_code_of_bank(
 ) -> list[ColumnChoice]:
     """Choose a column of bank codes if each has six digits and its account number has eight.
 
-    Rows with an IBAN need no code; another column may name the kind of each code, as `sort_code` or `aba`. In a
-    file of several countries, one row with such a code and a sign for the UK is enough.
+    Rows with an IBAN need no code; another column may name the kind of each code, as `sort_code` or `aba`.
+    In a file of several countries, one row with such a code and a sign for the UK is enough.
 
     Raises:
         ColumnsRefused: two such columns differ in a row.

@@ -16,6 +16,7 @@ from pipeline.formats.edits import Bytes, Edit, in_order
 from pipeline.formats.message import THE_FILE, Message
 from pipeline.formats.pain001.controls import amount_like, totals
 from pipeline.formats.pain001.fields import ABSENT, BLANKS
+from pipeline.formats.xml_stream import WIDE
 from pipeline.wording import Sentence
 
 ID_CHARS_MAX = 35
@@ -23,15 +24,14 @@ _SUFFIXES = {"release": "-R", "hold": "-H"}
 _HASH_CHARS = 6
 _NO_NAME_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _EMPTY_TAG = b"/>"
-_UNWRITABLE = "utf-16"
 
 
 def obstacle(message: Message) -> Sentence | None:
     """Return why a file must not be changed; None if it may."""
     if "sealed" in message.facts:
         return Sentence("pain001.is_signed", file=THE_FILE)
-    if message.facts["encoding"] == _UNWRITABLE:
-        return Sentence("pain001.is_utf_16", file=THE_FILE)
+    if (encoding := message.facts["encoding"]) in WIDE:
+        return Sentence("pain001.is_wide", file=THE_FILE, encoding=encoding.upper())
     return message.difference
 
 

@@ -29,10 +29,11 @@ NAMES = {
         ["Ştefan Ionaşcu", "Brânduşa Ţîrlea"],
         ["Željko Šarić", "Đuro Čović"],
     ],
-    "cp1254 iso-8859-9": [["Işıl Gündoğdu", "Özgür Yağcı"]],  # noqa: RUF001
-    "cp1257": [["Jūratė Žukauskienė", "Šarūnas Čepas"], ["Jānis Bērziņš", "Ģirts Kļaviņš"]],
+    "cp1254 iso-8859-9 cp857": [["Işıl Gündoğdu", "Özgür Yağcı"], ["Şükrü Güneş", "İbrahim Çağlar"]],  # noqa: RUF001
+    "cp1257 cp775": [["Jūratė Žukauskienė", "Šarūnas Čepas"], ["Jānis Bērziņš", "Ģirts Kļaviņš"]],
+    "cp1255 iso-8859-8 cp862": [["דנה לוי", "משה כהן"], ["שרה ישראלי"]],
     "cp1253 iso-8859-7 cp737": [["Γιώργος Παππάς", "Ελένη Μαύρου"]],
-    "cp1251 koi8-r cp866 iso-8859-5": [["Наталья Щербакова", "Фёдор Ёлкин"]],
+    "cp1251 koi8-r cp866 iso-8859-5 mac-cyrillic": [["Наталья Щербакова", "Фёдор Ёлкин"]],
     "shift_jis": [["山田太郎", "カブシキガイシャ"]],
     "gb18030": [["王小明", "北京贸易有限公司"]],
 }

@@ -64,7 +64,6 @@ def wrapped(element, inside=b""):
             "is written in 'KLINGON', which cannot be read; export it as UTF-8",
         ),
         (FILE.replace(b"UTF-8", b"UTF-7"), "is written in 'UTF-7', which cannot be read"),
-        (FILE.replace(b"UTF-8", b"ISO-8859-2"), "is written in 'ISO-8859-2', which cannot be read"),
         (FILE.replace(b"UTF-8", b"Shift_JIS"), "is written in 'Shift_JIS', which cannot be read"),
         (FILE.replace(b"UTF-8", b"UTF-16"), "is not in the encoding that it declares"),
         (

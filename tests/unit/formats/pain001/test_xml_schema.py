@@ -258,3 +258,43 @@ def test_utf_8_that_is_declared_as_something_else_is_refused(declared):
 def test_latin_1_that_is_utf_8():
     with pytest.raises(InputError, match="declares the encoding iso-8859-1 but is UTF-8"):
         of_case("p09_says_latin1_is_utf8.xml")
+
+
+DECLARED = [
+    ("windows-1250", "cp1250", "Żaneta Łęcka"),
+    ("ISO-8859-2", "iso-8859-2", "Jiří Němeček"),
+    ("windows-1253", "cp1253", "Γιώργος Παπάς"),
+    ("KOI8-R", "koi8-r", "Иван Петров"),
+    ("windows-1254", "cp1254", "Şükrü İğne"),
+    ("windows-1255", "cp1255", "דנה לוי"),
+    ("windows-1257", "cp1257", "Jānis Bērziņš"),
+    ("IBM852", "cp852", "Győző Szűcs"),
+    ("UTF-32", "utf-32", "Zoë Łuk 李"),
+    ("UTF-32", "utf-32-be", "Zoë Łuk 李"),
+]
+
+
+@pytest.mark.parametrize(("declared", "codec", "name"), DECLARED)
+def test_an_encoding_that_is_declared_is_read(declared, codec, name):
+    text = document((Batch((Payment(iban=ADA.iban, name=name),)),)).decode()
+    data = text.replace("UTF-8", declared).encode(codec)
+    assert pain001.sniff(data[:400])
+    message = read(data)
+    assert message.payments["name"].to_list() == [name]
+    obstacle = pain001.obstacle(message)
+    assert ("UTF-32" in str(obstacle)) if declared == "UTF-32" else (obstacle is None)
+
+
+def test_a_declaration_that_misspells_most_names_is_refused_and_one_odd_name_is_not():
+    names = ["Łukasz Żółw", "Święta Ćma", "Małgorzata"]
+    for count, data in ((count, _of(names[:count])) for count in (1, 3)):
+        wrong = data.replace("UTF-8", "ISO-8859-1").encode("cp1250")
+        if count == 1:
+            assert read(wrong).payments.height == 1
+        else:
+            with pytest.raises(InputError, match=r"declares the encoding iso-8859-1, but .* cp1250"):
+                read(wrong)
+
+
+def _of(names):
+    return document((Batch(tuple(Payment(iban=ADA.iban, name=name) for name in names)),)).decode()
