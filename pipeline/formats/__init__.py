@@ -1,7 +1,5 @@
 """File formats: each is a module and one entry in the table here. CONTRIBUTING.md says how to add one."""
 
-import codecs
-import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
@@ -12,6 +10,7 @@ from pydantic import ValidationError
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import bacs18, excel, pain001, parquet
 from pipeline.formats import csv as delimited
+from pipeline.formats.foreign import what_else_it_is
 from pipeline.formats.layouts import BankLayout, layout_formats
 from pipeline.formats.protocols import MessageFormat, OutcomeFormat, PaymentsFormat, TabularFormat
 from pipeline.wording import Sentence
@@ -195,32 +194,3 @@ def entry_named(name: str) -> Entry:
 def format_named(name: str) -> OutcomeFormat:
     """Return the format with a name in `NAMES`; any other name is a bug in the caller (KeyError)."""
     return _OUTCOME_FORMATS[name]
-
-
-_START_BYTES = 8 * 1024
-_STARTS: tuple[tuple[bytes, Sentence], ...] = (
-    (rb"%PDF-", Sentence("formats.is_pdf")),
-    (rb"\{\\rtf", Sentence("formats.is_rtf")),
-    (rb"\x89PNG\r|\xff\xd8\xff|GIF8[79]a|II\*\x00|MM\x00\*", Sentence("formats.is_picture")),
-    (
-        rb"BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!\x1a|\x28\xb5\x2f\xfd|PK\x05\x06",
-        Sentence("formats.is_archive"),
-    ),
-    (rb"-----BEGIN PGP|-----BEGIN CMS|-----BEGIN PKCS7", Sentence("formats.is_encrypted")),
-    (rb"SQLite format 3\x00", Sentence("formats.is_database")),
-    (rb"\{1:F|:20:", Sentence("formats.is_swift")),
-    (rb"[\[{]\s*[\"{\[]", Sentence("formats.is_json")),
-    (rb"<!DOCTYPE html|<html[\s>]", Sentence("formats.is_web_page")),
-    (rb"<[A-Za-z_][\w:.-]*(\s[^<>]{0,4096})?>\s*<", Sentence("formats.is_other_xml")),
-)
-_FOREIGN = tuple((re.compile(rb"\s*(?:" + start + rb")", re.IGNORECASE), kind) for start, kind in _STARTS)
-
-
-def what_else_it_is(head: bytes) -> Sentence | None:
-    """Name the kind of a file that cannot hold payments, by its first bytes; None if it may.
-
-    >>> what_else_it_is(b"%PDF-1.7"), what_else_it_is(b"name,iban")
-    (Sentence('formats.is_pdf'), None)
-    """
-    start = head.removeprefix(codecs.BOM_UTF8)[:_START_BYTES]
-    return next((kind for pattern, kind in _FOREIGN if pattern.match(start)), None)

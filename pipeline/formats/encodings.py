@@ -205,7 +205,7 @@ _ODD_CELLS_MIN = 2
 
 
 def better_encoding(cells: Iterable[bytes], encoding: str) -> str | None:
-    """Return an encoding in which some cells are possible, if most are impossible in this one; else None.
+    r"""Return an encoding in which some cells are possible, if most are impossible in this one; else None.
 
     A single cell shows nothing: it may be damaged. A C1 control, as in O\x92Brien, shows it to its own row.
     """
@@ -284,7 +284,7 @@ def _languages(text: str) -> list[set[str]]:
 
 
 def _is_strange(word: str) -> bool:
-    """True if a word is unusual in names: a small letter comes first, or no vowel in a script that has them."""
+    """True if a word is unusual in names: it starts with a small letter, or has none of its vowels."""
     is_cased = len(word) >= _WORD_CHARS_MIN and not word.isascii() and word.lower() != word.upper()
     return is_cased and (word[0].islower() or (word[0] > _LATIN_LAST and not _VOWEL.search(word)))
 

@@ -13,6 +13,7 @@ from pipeline.formats.bacs18.writing import kept as kept
 from pipeline.formats.bacs18.writing import name_obstacle as name_obstacle
 from pipeline.formats.bacs18.writing import obstacle as obstacle
 from pipeline.formats.bacs18.writing import renamed as renamed
+from pipeline.formats.foreign import what_else_it_is
 from pipeline.formats.message import Message
 from pipeline.formats.message import split_obstacle as split_obstacle
 from pipeline.formats.table import ReadingOptions
@@ -47,7 +48,7 @@ _START_BYTES = 256
 
 def sniff(head: bytes) -> bool:
     """True if a file starts like Standard 18, with a label or a record."""
-    return _START.match(start_of(head[:_START_BYTES])) is not None
+    return _START.match(start_of(head[:_START_BYTES])) is not None and what_else_it_is(head) is None
 
 
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
