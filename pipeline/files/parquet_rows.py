@@ -73,6 +73,9 @@ def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], 
         if sum(len(column.encode()) for column in columns) > RECORD_BYTES_MAX:
             raise InputError(Sentence("files.names_columns_longer", record_bytes_max=RECORD_BYTES_MAX))
         names = file.schema_arrow.names
+        for field in file.schema_arrow:
+            if pa.types.is_decimal256(field.type):
+                raise InputError(Sentence("files.decimals_too_long", column=field.name))
         if len(columns) <= columns_max:
             headers_of(names)
         budget = SizeBudget(bytes_max)

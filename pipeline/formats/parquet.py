@@ -7,10 +7,12 @@ A few changed bytes can make a Parquet parser abort its process, so a child proc
 within a cell is detected only if the writer of the file added page checksums, which most do not.
 """
 
+from contextlib import suppress
 from typing import IO
 
 import polars as pl
 from polars import selectors
+from polars.exceptions import PolarsError
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
@@ -72,8 +74,19 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
     if cells.height == 0:
         raise InputError(Sentence("formats.no_payment_rows", where=where))
     names, cells.columns = tuple(cells.columns), headers_of(cells.columns)
+    cells = cells.with_columns(map(_as_read, cells.iter_columns()))
     dialect = Dialect(header_cells=() if names == tuple(cells.columns) else names)
     return Table(cells, no_defects(cells.height), dialect)
+
+
+def _as_read(column: pl.Series) -> pl.Series:
+    """Return text that some writers store as bytes, and the stored values of an extension type, as such."""
+    if isinstance(column.dtype, pl.BaseExtension):
+        column = column.ext.storage()
+    if column.dtype == pl.Binary:
+        with suppress(PolarsError):  # bytes that are not UTF-8 stay bytes
+            return column.cast(pl.String)
+    return column
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - there is only one way to write it

@@ -56,8 +56,15 @@ LOST_FORMULA = (
     r"|^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}].*\|.*!"
 )
 """A formula that a program wrote instead of its value, so that the name is lost."""
-NO_NAME = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./-]*[0-9]){6,}$"
-"""A sign without any letter, or the digits of a telephone or account number."""
+NO_NAME = (
+    r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./-]*[0-9]){6,}$"
+    r"|^[0-9]+[.,][0-9]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+$"
+)
+"""A sign without any letter, the digits of a telephone or account number, a fraction, or a workbook's time; a few
+digits may be a name.
+"""
+TRUTH_VALUES = ("TRUE", "FALSE", "WAHR", "FALSCH", "VRAI")
+"""What a spreadsheet makes of such words."""
 
 _ENTITY = (
     r"&(?:amp|lt|gt|quot|apos|nbsp|szlig|oslash|[A-Za-z](?:acute|grave|uml|circ|tilde|ring|cedil)"

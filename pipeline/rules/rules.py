@@ -15,7 +15,7 @@ from pipeline.rules.amounts import AMBIGUOUS, AMOUNT, MANY_DECIMALS, ZERO
 from pipeline.rules.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIES
 from pipeline.rules.identifiers import SCIENTIFIC
 from pipeline.rules.modulus import ModulusState
-from pipeline.rules.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME
+from pipeline.rules.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME, TRUTH_VALUES
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, SENTENCES, UNASKED, code_of
 from pipeline.wording import Sentence
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
@@ -215,7 +215,11 @@ _PAYEE_RULES = [
     Rule(
         "name",
         "NAME_NO_NAME",
-        _present("name", ~pl.col("name").str.contains(LOST_FORMULA) & pl.col("name").str.contains(NO_NAME)),
+        _present(
+            "name",
+            pl.col("name").is_in(TRUTH_VALUES)
+            | (~pl.col("name").str.contains(LOST_FORMULA) & pl.col("name").str.contains(NO_NAME)),
+        ),
     ),
     Rule(
         "account_type",
@@ -352,7 +356,8 @@ RULES: tuple[Rule, ...] = (
 
 PLAIN: Mapping[str, pl.Expr] = {
     "name": pl.col("name").str.contains(r"^[A-Za-zÀ-ɏ][ -~À-ɏ]*$")
-    & (pl.col("name").str.len_bytes() <= NAME_LENGTH_MAX),
+    & (pl.col("name").str.len_bytes() <= NAME_LENGTH_MAX)
+    & ~pl.col("name").is_in(TRUTH_VALUES),
     "account_type": pl.col("account_type").is_in(list(AccountType)),
     "sort_code": pl.col("sort_code").str.contains(r"^[0-9]{6}$"),
     "account_number": pl.col("account_number").str.contains(r"^[0-9]{8}$"),

@@ -33,6 +33,8 @@ from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.payments import FIELDS
 from schemas.summary import NotPayment
 
+_WITHOUT_ZEROS = ("payment_id", "reference", "currency", "account_type")
+"""Fields that lose nothing as whole numbers or dates."""
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
 _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
 """Spreadsheet notations that keep an identifier as text: `="00123456"`, or a leading apostrophe."""
@@ -283,7 +285,11 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     """
     if _holds_money(column, field):
         column = exact_text(column.cast(pl.String))
-    if column.dtype in (pl.Categorical, pl.Enum, pl.Null):
+    if column.dtype == pl.Binary:  # not all of it is UTF-8: rows with other bytes are damaged
+        texts = (None if cell is None else cell.decode(errors="replace") for cell in column)
+        column = pl.Series(column.name, texts, dtype=pl.String)
+    is_plain = field in _WITHOUT_ZEROS and (column.dtype.is_integer() or column.dtype == pl.Date)
+    if is_plain or column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         column = column.cast(pl.String)
     if column.dtype != pl.String:
         raise InputError(

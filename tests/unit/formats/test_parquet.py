@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+from decimal import Decimal
 
 import polars as pl
 import pyarrow as pa
@@ -246,3 +247,27 @@ def test_a_column_whose_name_stands_twice_is_told_by_its_position(names):
     pyarrow.parquet.write_table(table, file)
     with pytest.raises(InputError, match=r"columns 2 and 3 have the same header; rename one of them"):
         cells_of(file.getvalue())
+
+
+def of_arrow(**columns):
+    file = io.BytesIO()
+    pa.parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def test_text_that_is_stored_as_bytes_is_text_and_other_bytes_are_kept():
+    data = of_arrow(
+        name=pa.array(["Zoë".encode(), None], pa.binary()),
+        iban=pa.array([b"DE62370400440532013001"] * 2, pa.binary(22)),
+        picture=pa.array([b"\xff\xd8", b"x"], pa.binary()),
+        note=pa.array(["{}", None], pa.json_()),
+    )
+    cells = read(data).cells
+    assert cells.dtypes == [pl.String, pl.String, pl.Binary, pl.String]
+    assert cells["name"].to_list() == ["Zoë", None]
+
+
+def test_decimals_beyond_those_that_are_read_are_named():
+    amounts = pa.array([Decimal("1.50")], pa.decimal256(76, 2))
+    with pytest.raises(InputError, match='column "amount" has decimals of more than 38 digits'):
+        cells_of(of_arrow(name=pa.array(["Ada"]), amount=amounts))

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -241,13 +242,24 @@ def test_a_cell_that_is_no_whole_number_of_pence_is_no_amount():
             {"iban": ["x"], "amount": [1.5]},
             "holds floating-point numbers, which are not exact; export it as decimals",
         ),
-        ({"iban": ["x"], "bic": [b"x"]}, "holds values of type Binary; export it as text"),
+        ({"iban": ["x"], "bic": [True]}, "holds values of type Boolean; export it as text"),
         ({"iban": [["x"]]}, "holds values of type List; export it as text"),
     ],
 )
 def test_parquet_types_that_cannot_hold_a_field_are_refused(tmp_path, columns, sentence):
     with pytest.raises(InputError, match=rf"payroll\.parquet: .*{sentence}"):
         parquet_of(tmp_path, {"name": ["a"], **columns})
+
+
+def test_what_loses_nothing_as_a_number_is_text_and_a_damaged_name_is_one_of_its_row(tmp_path):
+    columns = {"name": [b"Ada", b"\xff", None], "iban": ["1"] * 3, "payment_id": [7, None, 9]}
+    source = parquet_of(tmp_path, {**columns, "reference": [date(2026, 11, 29), None, None]})
+    assert values(source, "name", "payment_id", "reference") == [
+        ("Ada", "7", "2026-11-29"),
+        ("\ufffd", None, None),
+        (None, "9", None),
+    ]
+    assert source.original["payment_id"].to_list() == [7, None, 9], "kept as it is"
 
 
 def test_a_column_of_nothing_is_absent(tmp_path):
