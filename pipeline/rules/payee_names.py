@@ -59,9 +59,10 @@ LOST_FORMULA = (
 NO_NAME = (
     r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./-]*[0-9]){6,}$"
     r"|^[0-9]+[.,][0-9]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+$"
+    r"|^[^\s@]+@[^\s@]+\.[^\s@]+$|^(?i:https?)://\S+$|^[A-Za-z]{2}[0-9]{2}(?: ?[A-Za-z0-9]){11,30}$"
 )
-"""A sign without any letter, the digits of a telephone or account number, a fraction, or a workbook's time; a few
-digits may be a name.
+"""A sign without any letter, the digits of a telephone or account number, a fraction, a workbook's time, an
+address on the internet, or an IBAN; a few digits may be a name.
 """
 TRUTH_VALUES = ("TRUE", "FALSE", "WAHR", "FALSCH", "VRAI")
 """What a spreadsheet makes of such words."""
@@ -72,10 +73,10 @@ _ENTITY = (
 )
 _OF_CP1252 = r"\x{80}-\x{BF}€\x{201A}ƒ„…†‡\x{2C6}‰Š\x{2039}ŒŽ•\x{2DC}™š\x{203A}œžŸ"
 DAMAGED = (
-    rf"\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
+    rf"^b['\x22].+['\x22]$|^\{{\s*\x22|\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
     rf"|\\['\x22]|\\u[0-9A-Fa-f]{{4}}|</?[A-Za-z]+[ />]|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
 )
-"""Damage by other programs: a question mark, an HTML or JSON code, an escaped quote, UTF-8 read as cp1252."""
+"""Damage by other programs: a question mark, HTML, JSON or Python code, an escaped quote, UTF-8 read as cp1252."""
 
 
 class CleanNames(NamedTuple):

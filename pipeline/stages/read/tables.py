@@ -12,7 +12,7 @@ from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_patterns import by_cell
 from pipeline.headers.account_signs import account_signs, may_hold_sort_codes
 from pipeline.headers.choice import rule_of
-from pipeline.headers.columns import Columns, ColumnsError, read_columns
+from pipeline.headers.columns import Columns, ColumnsError, is_sufficient, read_columns, recognised
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
 from pipeline.headers.meaning import meaning
 from pipeline.headers.not_payments import are_direct_debits, transaction_code
@@ -33,6 +33,7 @@ from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.payments import FIELDS
 from schemas.summary import NotPayment
 
+_HEADERS_MAX = 20
 _WITHOUT_ZEROS = ("payment_id", "reference", "currency", "account_type")
 """Fields that lose nothing as whole numbers or dates."""
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
@@ -80,6 +81,7 @@ def read_table(
             columns.readings,
             advice=(Sentence("advice.name_country"), Sentence("stages.give_ibans")),
         )
+    _refuse_other_headers(payments, original, where)
     ended = (
         Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.positions)
     )
@@ -128,6 +130,20 @@ def _headers_again(table: Table) -> list[NotPayment]:
         )
         for place in table.repeated_headers
     ]
+
+
+def _refuse_other_headers(payments: pl.DataFrame, original: pl.DataFrame, where: str) -> None:
+    """Refuse a table below another, as in joined files: its columns may be others, and names misread.
+
+    Raises:
+        InputError: a row is a header line whose columns have other meanings than those of the first.
+    """
+    account = pl.coalesce("iban", "account_number")
+    for index in payments.select((~account.str.contains("[0-9]")).arg_true()).to_series().head(_HEADERS_MAX):
+        cells = [cell if isinstance(cell, str) else "" for cell in original.row(index)]
+        differ = [meaning(cell).what for cell in cells] != [meaning(one).what for one in original.columns]
+        if differ and is_sufficient(recognised(cells, {})):
+            raise InputError(Sentence("stages.other_headers", where=where, row=index + 1))
 
 
 def _without_empty_extras(original: pl.DataFrame, header_count: int) -> pl.DataFrame:

@@ -267,6 +267,20 @@ def test_a_column_of_nothing_is_absent(tmp_path):
     assert values(source, "sort_code") == [(None,)]
 
 
+@pytest.mark.parametrize(
+    ("headers", "is_refused"),
+    [("iban,reference,name", True), ("reference,iban,name", True), ("Payee,IBAN,Reference", False)],
+)
+def test_a_table_of_other_columns_below_another_is_refused(tmp_path, headers, is_refused):
+    rows = ["Ada Quillon,DE62370400440532013001,one", headers, "salary,DE35370400440532013002,Bo Marrow"]
+    text = "\n".join(["name,iban,reference", *rows])
+    if is_refused:
+        with pytest.raises(InputError, match=r"row 2 is another header line, whose columns differ"):
+            source_of(tmp_path, text)
+    else:
+        assert source_of(tmp_path, text).payments.height == 3
+
+
 def test_characters_of_a_glob_in_a_file_name_are_just_characters(tmp_path):
     source_of(tmp_path, "name,iban\nother,2\n", name="pay1.csv")
     assert values(source_of(tmp_path, "name,iban\nthis,1\n", name="pay[1]*?.csv"), "name") == [("this",)]

@@ -350,11 +350,17 @@ def test_bare_sign_and_telephone_number_are_no_names(codes_of_each):
     cases = ["-", "+", "@", "=", "=5", "+44 20 7946 0000", "(020) 7946-0000", "00442079460000"]
     # What a workbook makes of a name: a fraction, a time, a truth value.
     cases += ["3.14", "0,5", "1899-12-31T10:20:00", "TRUE", "FALSE", "WAHR", "VRAI"]
+    cases += [
+        "ada@quillon.example",
+        "https://quillon.example/ada",
+        IBAN["iban"],
+        "DE62 3704 0044 0532 0130 01",
+    ]
     assert codes_of_each({**UK, "name": name} for name in cases) == [["NAME_NO_NAME"]] * len(cases)
 
 
 def test_name_of_few_digits_is_one(codes_of_each):
-    cases = ["3", "1822", "24 7", "7 Seven Ltd", "True", "True Ltd", "Ada TRUE"]
+    cases = ["3", "1822", "24 7", "7 Seven Ltd", "True", "True Ltd", "Ada TRUE", "Quillon @ Home"]
     assert codes_of_each({**UK, "name": name} for name in cases) == [[]] * len(cases)
 
 
