@@ -29,8 +29,8 @@ _XML = (r"<[A-Za-z_][\w:.-]*(\s[^<>]{0,4096})?>\s*<", Sentence("formats.is_other
 def what_else_it_is(head: bytes) -> Sentence | None:
     """Name the kind of a file that cannot hold payments, by its first bytes; None if it may.
 
-    >>> what_else_it_is(b"%PDF-1.7"), what_else_it_is(b"name,iban")
-    (Sentence('formats.is_pdf'), None)
+    >>> str(what_else_it_is(b"LM03"))[:20], what_else_it_is(b"name,iban")
+    ('has the layout LM03,', None)
     """
     start = start_of(head[:_START_BYTES])
     return next((kind for pattern, kind in _known() if pattern.match(start)), None)

@@ -76,7 +76,7 @@ DAMAGED = (
     rf"^b['\x22].+['\x22]$|^\{{\s*\x22|\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
     rf"|\\['\x22]|\\u[0-9A-Fa-f]{{4}}|</?[A-Za-z]+[ />]|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
 )
-"""Damage by other programs: a question mark, HTML, JSON or Python code, an escaped quote, UTF-8 read as cp1252."""
+"""Damage by other programs: a question mark, HTML, JSON or Python code, escaped quotes, misread UTF-8."""
 
 
 class CleanNames(NamedTuple):
