@@ -4,8 +4,7 @@ import codecs
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import combinations, pairwise
@@ -201,24 +200,15 @@ def readings(data: bytes) -> list[Reading]:
     ]
 
 
-_ODD_CELLS_MIN = 2
+def better_encoding(cells: Sequence[bytes], encoding: str) -> str | None:
+    r"""Return the likeliest encoding of cells if most, at least two, are impossible in this one; else None.
 
-
-def better_encoding(cells: Iterable[bytes], encoding: str) -> str | None:
-    r"""Return an encoding in which some cells are possible, if most are impossible in this one; else None.
-
-    A single cell shows nothing: it may be damaged. A C1 control, as in O\x92Brien, shows it to its own row.
+    A single cell may be damaged. A C1 control, as in O\x92Brien, shows the mistake to its own row.
     """
     raw = b"\n".join(cells)
-    read = raw.decode(encoding, "replace").split("\n")
-    odd = sum(_has_odd_words(cell) for cell in read)
-    if odd < _ODD_CELLS_MIN or 2 * odd <= len(read):
-        return None
-    for other in ENCODINGS[1:-2]:
-        with suppress(UnicodeDecodeError):
-            if _oddity(raw.decode(other), ()) is not None:
-                return other
-    return None
+    odd = sum(map(_has_odd_words, raw.decode(encoding, "replace").split("\n")))
+    found = readings(raw) if odd > max(1, len(cells) // 2) else []
+    return found[0].encoding if found else None
 
 
 class _Alphabet(NamedTuple):
@@ -254,11 +244,8 @@ def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
 
 def _is_possible(text: str) -> bool:
     """True if names may have these words and signs, in whatever language."""
-    if not text.isprintable() and any(
-        unicodedata.category(letter) == "Cc" for letter in text if letter != "\n"
-    ):
-        return False
-    return not _has_odd_words(text) and not any(_is_misplaced(text, sign) for sign in _MARK.finditer(text))
+    is_odd = _has_odd_words(text) or any(_is_misplaced(text, sign) for sign in _MARK.finditer(text))
+    return not is_odd and not any(unicodedata.category(each) == "Cc" for each in text if each != "\n")
 
 
 def _has_odd_words(text: str) -> bool:

@@ -85,7 +85,7 @@ class XmlStream:
             if declared != "utf-8" and declared not in WIDE:
                 if has_utf_8_signs(self.data):
                     raise InputError(Sentence("pain001.declaration_false", declared=declared))
-                texts = islice((text[0] for text in _TEXT_WITH_HIGH.finditer(self.data)), _TEXTS_MAX)
+                texts = [text[0] for text in islice(_TEXT_WITH_HIGH.finditer(self.data), _TEXTS_MAX)]
                 if (other := better_encoding(texts, declared)) is not None:
                     raise InputError(Sentence("pain001.reads_as_other", declared=declared, other=other))
                 self.codec = declared
@@ -140,12 +140,11 @@ def encoding_of(declared: str) -> str:
         codec = codec_of(declared)
     except UsageError:
         codec = ""
-    if codec[:6] in WIDE:
-        return codec[:6]
-    if codec == "ascii":
-        return "us-ascii"
-    if codec == "utf-8" or (codec and has_one_byte_each(codec)):
-        return codec.replace("iso8859", "iso-8859").replace("cp125", "windows-125")
+    name = (
+        codec[:6] if codec[:6] in WIDE else re.sub("^iso(?=8)", "iso-", codec.replace("cp125", "windows-125"))
+    )
+    if name in (*WIDE, "utf-8") or (codec and has_one_byte_each(codec)):
+        return name.replace("ascii", "us-ascii")
     raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40])))
 
 

@@ -139,8 +139,7 @@ def _sort_code_of_bank(
                 continue
         if kinds is None and may_hold_sort_codes(header):
             is_shaped = cells.text(header).str.replace_all(PUNCTUATION, "").str.contains(_SIX_DIGITS)
-            is_shaped &= number.str.contains(_EIGHT_DIGITS)
-            if is_shaped.any() and (is_shaped & are_of_uk(cells)).any():
+            if (is_shaped & number.str.contains(_EIGHT_DIGITS) & are_of_uk(cells)).any():
                 codes.append(header)
     for other in codes[1:]:
         if cells.differ(codes[:1], [other]):

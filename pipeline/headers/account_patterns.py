@@ -39,9 +39,8 @@ def by_cell(payments: pl.DataFrame, *, of_any_country: bool = False) -> pl.DataF
     payments = _with_ibans_in_place(payments)
     if of_any_country:
         iban, is_long = _compact("iban"), _compact("sort_code").str.len_chars() > _CODE_DIGITS
-        is_other = iban.str.contains(IBAN) & ~iban.str.contains("^(?:IBAN:?)?GB")
-        is_other = is_long | is_other.fill_null(value=False)
-        payments = payments.with_columns(pl.when(~is_other).then("sort_code").alias("sort_code"))
+        is_other = (iban.str.contains(IBAN) & ~iban.str.contains("^(?:IBAN:?)?GB")).fill_null(value=False)
+        payments = payments.with_columns(sort_code=pl.when(~is_other & ~is_long).then("sort_code"))
     payments = _with_digits_in_place(payments)
     return _without_second_account(_with_combined_accounts_split(payments))
 

@@ -27,6 +27,7 @@ class _BankCode(NamedTuple):
 
 
 _BANK_CODES = [_BankCode(country, listed(headers), look) for country, headers, look in BANK_CODES]
+_OF_OTHER_LENGTHS = [code for code in _BANK_CODES if code.country in ("DE", "US")]
 _NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"
 """A sort code after the name of its clearing system."""
 _NOT_IN_CODES = rf"[\s{HYPHENS}]"
@@ -108,9 +109,9 @@ def may_hold_sort_codes(header: str) -> bool:
     >>> [may_hold_sort_codes(header) for header in ("BLZ", "Routing number", "Bankl", "BSB")]
     [True, True, True, False]
     """
-    lengths_differ = any(code.country in ("DE", "US") and _has(header, code) for code in _BANK_CODES)
-    is_other = is_ours(header) or meaning(header).what is not None
-    return not is_other and (lengths_differ or is_code_of_bank(header))
+    if is_ours(header) or meaning(header).what is not None:
+        return False
+    return is_code_of_bank(header) or any(_has(header, code) for code in _OF_OTHER_LENGTHS)
 
 
 def are_of_uk(cells: ColumnCells) -> pl.Series:

@@ -133,11 +133,7 @@ def _headers_again(table: Table) -> list[NotPayment]:
 
 
 def _refuse_other_headers(payments: pl.DataFrame, original: pl.DataFrame, where: str) -> None:
-    """Refuse a table below another, as in joined files: its columns may be others, and names misread.
-
-    Raises:
-        InputError: a row is a header line whose columns have other meanings than those of the first.
-    """
+    """Refuse a row of headers with other meanings than the first (InputError): names would be misread."""
     account = pl.coalesce("iban", "account_number")
     for index in payments.select((~account.str.contains("[0-9]")).arg_true()).to_series().head(_HEADERS_MAX):
         cells = [cell if isinstance(cell, str) else "" for cell in original.row(index)]
@@ -213,9 +209,8 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
         fields["account_type"] = by_legend(fields["account_type"], columns.sources["account_type"][0][0])
     absent = pl.Series([None], dtype=pl.String).new_from_index(0, original.height)
     payments = pl.DataFrame({field: fields.get(field, absent) for field in FIELDS})
-    codes = [header for parts in columns.sources.get("sort_code", ()) for header in parts]
-    is_ours = "sort_code" in arguments.mapping or not all(map(may_hold_sort_codes, codes))
-    payments = by_cell(payments, of_any_country=bool(codes) and not is_ours)
+    codes = () if "sort_code" in arguments.mapping else columns.sources.get("sort_code", ())
+    payments = by_cell(payments, of_any_country=any(may_hold_sort_codes(header) for [header] in codes))
     signs = account_signs(
         original, payments, columns.sources, mapping=arguments.mapping, country=arguments.country
     )
