@@ -204,6 +204,23 @@ KINDS = [
         REJECTED,
     ),
     (
+        "workbooks and mail merges: what stands where a name was",
+        OF_IBAN,
+        "Name",
+        (
+            "TRUE",
+            "WAHR",
+            "0.5",
+            "3,14",
+            "1899-12-31T10:20:00",
+            "ada@quillon.example",
+            "http://quillon.example",
+            IBAN,
+        ),
+        REJECTED,
+    ),
+    ("pandas: columns of bytes", OF_IBAN, "Name", ("b'Ada Quillon'", '{"first": "Ada"}'), ...),
+    (
         "ISO 4217 and ISO 9362: another country",
         OF_UK,
         "Currency",
@@ -236,6 +253,11 @@ WHOLE = {
     "classic Mac OS, line ends": f"Name\tIBAN\rAda Quillon\t{IBAN}\r",
     "exports with a title": f"Payments of November\n\nName,IBAN\nAda Quillon,{IBAN}\n",
     "exports with totals": f"Name,IBAN,Amount\nAda Quillon,{IBAN},10.00\nTotal,,10.00\n",
+    "SAP, LFBK: bank keys of any country": (
+        f"NAME1;BANKS;BANKL;BANKN;IBAN\nAda Quillon;DE;37040044;0532013001;{IBAN}\n"
+    ),
+    "MySQL, LOAD DATA: NULL": f"Name,IBAN,BIC\nAda Quillon,{IBAN},\\N\n",
+    "Excel, sep=": f"sep=;\nName;IBAN\nAda Quillon;{IBAN}\n",
     "headers in two languages": f"Empfänger;IBAN;Betrag\nAda Quillon;{IBAN};1,00\n",
 }
 pytestmark = pytest.mark.nightly
@@ -276,6 +298,25 @@ def test_a_file_in_an_old_encoding_asks_nothing_until_it_is_named(encoding, tmp_
     with pytest.raises(InputError):
         read(path, mapping={})
     assert read(path, mapping={}, encoding=encoding).payments["name"][0] == "Jürgen Öl"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        *((encoding, "דנה לוי") for encoding in ("cp1255", "iso-8859-8")),
+        *((encoding, "Γιώργος Παπάς") for encoding in ("cp1253", "iso-8859-7", "cp737")),
+        *((encoding, "Наталья Щербакова") for encoding in ("cp1251", "koi8-r", "cp866")),
+        *((encoding, "İbrahim Çağlar") for encoding in ("cp1254", "iso-8859-9", "cp857")),
+        *((encoding, "Ģirts Kļaviņš") for encoding in ("cp1257", "iso-8859-13", "cp775")),
+        *((encoding, "Święta Żółć") for encoding in ("cp1250", "iso-8859-2", "cp852")),
+    ],
+)
+def test_the_first_advice_of_a_refusal_reads_the_names(encoding, name, tmp_path):
+    path = written(tmp_path, f"Name,IBAN\n{name},{IBAN}\n", encoding)
+    with pytest.raises(InputError) as refusal:
+        read(path, mapping={})
+    advised = refusal.value.sentence("command").split("--encoding ")[1].split()[0]
+    assert read(path, mapping={}, encoding=advised).payments["name"].to_list() == [name]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
