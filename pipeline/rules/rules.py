@@ -355,7 +355,10 @@ RULES: tuple[Rule, ...] = (
 # Rules apply only to suspicious values, because most values of most files are plainly valid.
 
 PLAIN: Mapping[str, pl.Expr] = {
-    "name": pl.col("name").str.contains(r"^[A-Za-zÀ-ɏ][ -/;-?A-~À-ɏ]*$")
+    # An internet address has @ or a colon, and an IBAN has digits early.
+    "name": pl.col("name").str.contains(
+        r"^[A-Za-zÀ-ɏ](?:[ -/;-?A-~À-ɏ]{0,2}|[ -/;-?A-~À-ɏ]{3}[ -9;-?A-~À-ɏ]*)$"
+    )
     & (pl.col("name").str.len_bytes() <= NAME_LENGTH_MAX)
     & ~pl.col("name").is_in(TRUTH_VALUES),
     "account_type": pl.col("account_type").is_in(list(AccountType)),
