@@ -95,7 +95,7 @@ class StoryPayment(OwnDocument):
 
 
 class StoryOrigin(OwnDocument):
-    """The payment in the file that was corrected, or whose held rows were taken."""
+    """The payment in the file that was corrected or split."""
 
     file: str
     folder: str

@@ -115,11 +115,11 @@ class CurrencySources(OwnDocument):
 
 
 class MadeOf(OwnDocument):
-    """The run whose corrected or held payments a file contains."""
+    """The run whose corrected, held or released payments a file contains."""
 
     folder: Annotated[str, Field(description="Of that run, from the folder of this one.")]
     name: Annotated[str, Field(description="Of the file of that run.")]
-    is_corrected: Annotated[bool, Field(description="False: the file has the payments that were held.")]
+    is_corrected: Annotated[bool, Field(description="False: the file is a hold or release file.")]
     first_sha256: Annotated[str, Field(description="Of the first file of the family.")]
     rows: Annotated[
         list[tuple[int, int]] | None,

@@ -83,7 +83,7 @@ class Source(NamedTuple):
 
 
 def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
-    """Return the file that this one corrects or whose held rows it contains; None if there is none."""
+    """Return the file that this one corrects or is a split of; None if there is none."""
     others = {other.run: other for other in home.folders()}
     found = origin_in(others, folder.read().sha256)
     return None if found is None else Source(others[found.folder], found.rows)

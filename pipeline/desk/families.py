@@ -1,4 +1,4 @@
-"""Families of files that contain the same payments: corrections, files of held rows, repeated uploads.
+"""Families of files that contain the same payments: corrections, splits, repeated uploads.
 
 No payment of a family is released twice. A payment is identified by the SHA-256 of the family's first file
 and its row in that file.
@@ -28,7 +28,7 @@ class Released(NamedTuple):
     rows: Sequence[int]
     """The rows of the file in question that it released."""
     is_same_file: bool
-    """True if the file is a repeated upload, not a correction: its payments may be due again."""
+    """True if the file is a repeated upload, of that file or release: its payments may be due again."""
 
     def __str__(self) -> str:
         """The release, as named in the evidence."""
@@ -112,7 +112,8 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
             of_first = rows if theirs is None else (theirs[row - 1] for row in rows)
             mine = of_first if at_row is None else (at_row[row] for row in of_first if row in at_row)
             if of_this := [*mine]:
-                found.append(Released(file_id, file.name, release, taken, of_this, is_same))
+                is_again = is_same or files[folder.id].sha256 == release.sha256
+                found.append(Released(file_id, file.name, release, taken, of_this, is_again))
     return found
 
 

@@ -89,7 +89,7 @@ def _parts(story: Story, width: int, reasons: SaidReasons) -> Iterable[tuple[str
 
 
 def _lines_of_origin(origin: StoryOrigin) -> Iterable[tuple[str, str]]:
-    label = "story.corrected_file" if origin.is_corrected else "story.held_payments"
+    label = "story.corrected_file" if origin.is_corrected else "story.split_payments"
     yield say(label), say("story.of", file=origin.file)
     yield say("story.its_run"), origin.folder
     yield say("story.first_file"), which_rows([origin.first_row])

@@ -1,4 +1,4 @@
-"""Families of files that share payments: a file, its corrections, its held rows. None is paid twice.
+"""Families of files that share payments: a file, its corrections, its splits. None is paid twice.
 
 A payment is identified by the SHA-256 of its family's first file and its row in that file.
 """
@@ -26,7 +26,7 @@ _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Origin(NamedTuple):
-    """The run that made a file of corrected or held payments."""
+    """The run that made a file of corrected, held or released payments."""
 
     folder: Path
     manifest: Manifest
@@ -46,8 +46,9 @@ def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
         ):
             return Origin(folder, manifest, None)
         for split in _splits(manifest):
-            if split.hold is not None and split.hold.sha256 == sha256:
-                return Origin(folder, manifest, split.held_rows)
+            for file, rows in ((split.hold, split.held_rows), (split.release, _released_rows(split))):
+                if file is not None and file.sha256 == sha256:
+                    return Origin(folder, manifest, rows)
     return None
 
 
@@ -129,10 +130,7 @@ def released_before(folder: Path) -> dict[int, str]:
             if split.release is None:
                 continue
             released = f"{split.release.name} of {theirs.input.name}, SHA-256 {split.release.sha256}"
-            held = {*split.held_rows}
-            row_count = split.release.row_count + len(held)  # a data set may have more by now
-            of_file = [row for row in range(1, row_count + 1) if row not in held]
-            for row in _composed(its_rows, of_file) or ():
+            for row in _composed(its_rows, _released_rows(split)) or ():
                 if (own_row := row if mine is None else mine.get(row)) is not None:
                     found[own_row] = released
     return found
@@ -155,6 +153,13 @@ def _composed(rows: Sequence[int] | None, some: Sequence[int] | None) -> Sequenc
     if some is None or rows is None:
         return some if rows is None else rows
     return [rows[row - 1] for row in some]
+
+
+def _released_rows(split: SplitMade) -> list[int]:
+    """Return the rows of the release file; a data set may have more rows by now."""
+    held = {*split.held_rows}
+    row_count = len(held) + (0 if split.release is None else split.release.row_count)
+    return [row for row in range(1, row_count + 1) if row not in held]
 
 
 def _splits(manifest: Manifest) -> list[SplitMade]:

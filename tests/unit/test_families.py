@@ -46,6 +46,13 @@ scope = "s"
 
 
 @pytest.fixture
+def tmp_path(tmp_path):
+    """A folder whose neighbours are not those of other tests: equal bytes there are the same payments."""
+    (folder := tmp_path / "work").mkdir()
+    return folder
+
+
+@pytest.fixture
 def run_of(tmp_path, finish_run, outcomes_of):
     """A payment file and the outcomes of its rows -> the folder of its run."""
     (tmp_path / "precheck.toml").write_text(CONFIG)
@@ -116,6 +123,17 @@ def test_held_payments_know_their_rows_in_the_first_file(run_of, split, tmp_path
     assert story(again, 1, now=NOW).made_of.first_row == 2
     assert split(again).release.row_count == 1
     assert sorted(released_before(parent)) == [2, 3]
+
+
+def test_a_release_file_that_is_checked_again_is_not_released_again(run_of, split, tmp_path):
+    parent = run_of("pay.csv", MATCH, NO_MATCH, MATCH)
+    split(parent)
+    again = run_of(taken_to(tmp_path / "again.csv", parent / "release.csv"), MATCH, MATCH)
+
+    assert read_manifest(again).input.made_of.rows == [(1, 1), (3, 3)]
+    assert split(again).release is None
+    assert split(again, release_again=True).release.row_count == 2
+    assert split(parent).release is None
 
 
 def test_a_run_finds_what_was_checked_of_it_in_the_folder_of_another_day(run_of, split, tmp_path):

@@ -75,3 +75,17 @@ def test_what_another_file_of_the_family_released_is_never_due_again(rita):
     shown = rita.shown(at, "release?again=yes")
     assert rita.approve(at, release_again="yes", shown=shown).status == 303
     assert "every payment is held" in text_of(rita.get(f"/files/{at}/release"))
+
+
+def test_a_release_file_that_is_uploaded_again_is_held_until_its_payments_are_due(rita):
+    at = rita.checked(ROWS.replace(b"P-", b"F-"), "fees.csv")
+    assert rita.approve(at).status == 303
+    released = rita.get(f"/files/{at}/download/release.csv").body
+
+    again = rita.checked(released, "release.csv")
+
+    page = text_of(rita.get(f"/files/{again}/release"))
+    assert "2 payments were released before in fees.csv" in page
+    assert "They are due again" in page
+    assert rita.approve(again).status == 303
+    assert "every payment is held" in text_of(rita.get(f"/files/{again}/release"))
