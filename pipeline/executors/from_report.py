@@ -6,7 +6,7 @@ another report.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -58,6 +58,7 @@ _UNFINISHED = {PENDING: OwnCode.PDNG, Status.NOT_COMPLETED: OwnCode.RVNC}
 _IDS = ("end_to_end_id", "instruction_id", "uetr")
 _MONEY = pl.Decimal(38, 5)
 _COUNT_MAX = 10**9
+_CLOCKS = timedelta(days=1)
 _QUOTES = ('"', "'")
 _DIGITS_OF_UK_ACCOUNT = r"^[0-9]{6}([0-9]{8})$"
 
@@ -109,16 +110,29 @@ def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
     _refuse_payment_status(content, where)
     own_id = message.levels["id"][0]
     heads = content.levels.filter(pl.col("batch") == 0)
-    own = heads.filter(pl.col("id").eq_missing(own_id) & pl.col("id").is_not_null())["message"]
+    named = heads.filter(pl.col("id").eq_missing(own_id) & pl.col("id").is_not_null())
+    sent = message.levels["created"][0]
+    is_later = [not _is_before(time, sent) for time in named["created"]]
+    own = named["message"].filter(pl.Series(is_later, dtype=pl.Boolean))
     if own.is_empty():
         other = next(iter(heads["id"].drop_nulls()), "")
-        raise InputError(
-            Sentence("executors.report_on_other", where=where, other=other[:35], own=own_id or ""),
-            advice=Sentence("advice.name_its_file"),
-        )
+        why = Sentence("executors.report_on_other", where=where, other=other[:35], own=own_id or "")
+        if (early := next(iter(named["created"]), None)) is not None:
+            why = Sentence("executors.report_before_file", where=where, time=early, own=own_id, sent=sent)
+        raise InputError(why, advice=Sentence("advice.name_its_file"))
     is_own = pl.col("message").is_in(own.implode())
     own_content = StatusReports(content.transactions.filter(is_own), content.levels.filter(is_own))
     return ReceivedReport(where, data, sha256(data).hexdigest(), own_content, heads.height - own.len())
+
+
+def _is_before(time: str | None, sent: str | None) -> bool:
+    """True if a report was written before the file; a day is allowed for clocks and missing time zones."""
+    try:
+        report, file = (datetime.fromisoformat(one or "") for one in (time, sent))
+    except ValueError:
+        return False
+    # Either may lack a zone.
+    return file.replace(tzinfo=UTC) - report.replace(tzinfo=UTC) > _CLOCKS
 
 
 def _refuse_payment_status(content: StatusReports, where: str) -> None:

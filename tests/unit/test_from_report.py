@@ -277,6 +277,12 @@ def test_a_report_that_adds_up_has_no_note():
         (report((SaidOfBatch((OF_ADA,)),), message_id="OTHER"), "executors.report_on_other"),
         (report((SaidOfBatch((OF_ADA,)),), message_id=None), "executors.report_on_other"),
         (said(replace(OF_ADA, status="RJCT")).replace(b"RVCM", b"ACTC"), "executors.payment_status_report"),
+        # The file is of 2026-11-22T02:40:00, and an earlier file had the same MsgId.
+        (report((SaidOfBatch((OF_ADA,)),), created="2026-11-21T02:39:59"), "executors.report_before_file"),
+        (
+            report((), status="RCVC", count="1", created="0001-01-01T00:00:00+14:00"),
+            "executors.report_before_file",
+        ),
     ],
 )
 def test_a_report_on_something_else_is_refused(data, key):
@@ -284,6 +290,13 @@ def test_a_report_on_something_else_is_refused(data, key):
         report_of(data, ONE, where="report.xml")
 
     assert refused.value.reason.key == key
+
+
+@pytest.mark.parametrize("created", ["2026-11-21T02:40:00", "2026-11-21T16:00:00Z", "yesterday", ""])
+def test_a_report_of_any_other_time_is_read(created):
+    of_ada = report((SaidOfBatch((OF_ADA,)),), created=created)
+
+    assert report_of(of_ada, ONE, where="report.xml").content.transactions.height == 1
 
 
 def test_as_many_statuses_as_payments_that_all_look_alike_cost_no_more_than_others():
