@@ -157,6 +157,11 @@ def name_in(member: str | None) -> str | None:
     return member or None
 
 
+def is_visible(name: str) -> bool:
+    """True if people can see a name: it does not consist of blanks and control characters."""
+    return any(sign.isprintable() and not sign.isspace() for sign in name)
+
+
 def require_json(response: httpx.Response) -> None:
     """Refuse a response not declared as JSON, such as a login page (ContractBreachError)."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -18,6 +18,7 @@ from pipeline.apis import (
     ContractBreachError,
     ParsedAnswer,
     Route,
+    is_visible,
     name_in,
     post,
     require_echo,
@@ -101,7 +102,7 @@ def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnsw
     match report.matched, report.reason_code, name_in(report.name):
         case True, None, None:
             return ParsedAnswer(MATCH_CODE, None)
-        case False, ReasonCode() as code, str() as name if code in CLOSE_MATCHES and name.strip():
+        case False, ReasonCode() as code, str() as name if code in CLOSE_MATCHES and is_visible(name):
             return ParsedAnswer(code.value, name)
         case False, ReasonCode() as code, None if code not in CLOSE_MATCHES:
             return ParsedAnswer(code.value, None)

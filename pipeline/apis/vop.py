@@ -24,6 +24,7 @@ from pipeline.apis import (
     ReportDeclaration,
     Route,
     basis_of,
+    is_visible,
     name_in,
     post,
     require_echo,
@@ -155,7 +156,7 @@ _MEMBERS = ("partyNameMatch", "matchedName", "partyIdMatch")
 
 def _read_name_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
     match answer.party_name_match, name_in(answer.matched_name), answer.party_id_match:
-        case NameMatch.CMTC, str() as name, None | IdMatch.NOAP if name.strip():
+        case NameMatch.CMTC, str() as name, None | IdMatch.NOAP if is_visible(name):
             return ParsedAnswer(NameMatch.CMTC.value, name)
         case (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code, None, None | IdMatch.NOAP:
             return ParsedAnswer(code.value, None)

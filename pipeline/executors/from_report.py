@@ -303,7 +303,7 @@ def _name() -> pl.Expr:
     for quote in _QUOTES:
         is_open = name.str.starts_with(quote) & (name.str.count_matches(quote, literal=True) == 1)
         name = pl.when(is_open).then(name.str.slice(1).str.strip_chars()).otherwise(name)
-    return name.replace("", None)
+    return pl.when(name.str.contains(r"[^\pZ\pC]")).then(name)
 
 
 def _levels(report: ReceivedReport, number: int) -> pl.DataFrame:

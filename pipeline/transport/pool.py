@@ -32,6 +32,8 @@ _SILENCE_S = 0.25
 """How long a fresh connection must stay silent before a request is sent on it."""
 _OTHER_FILES = 40
 """How many files a run has open besides its connections."""
+_HINTS_MAX = 100
+"""How many 1xx replies may precede a reply; each takes memory."""
 _CONNECTIONS_TRIED_MAX = 2
 """How many connections are tried for one request."""
 
@@ -141,7 +143,7 @@ class _Protocol(ResponseHandler):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self._is_answered = True
+        self._is_answered, self._hint_count = True, 0
         self._request_id: str | None = None
         self.is_spoilt = False
         """True if it received a reply without a request, after another one or before all."""
@@ -156,6 +158,10 @@ class _Protocol(ResponseHandler):
         message, _ = data
         self.is_spoilt |= self._is_answered
         self._is_answered = message.code >= 200
+        self._hint_count = 0 if self._is_answered else self._hint_count + 1
+        if self._hint_count > _HINTS_MAX:
+            self.abort()
+            return
         if message.code in REFUSALS and self._request_id not in message.headers.values():
             self.force_close()
         super().feed_data(data, size)

@@ -216,6 +216,7 @@ def test_batches_that_share_an_id_are_not_answered_as_one():
         (('"Bo Kestrel',), "Bo Kestrel"),
         (('"Bo" Kestrel',), '"Bo" Kestrel'),
         (("",), None),
+        (("\u200b\u00a0",), None),
         ((), None),
     ],
 )

@@ -23,7 +23,7 @@ COMBINATIONS = list(
     product(
         (True, False, ABSENT, None),
         (ABSENT, None, "", "MTCH", "mbam", "XXXX", *MAPS_TO),
-        (ABSENT, None, "", " \u00a0", "Ada Quillon"),
+        (ABSENT, None, "", " \u00a0\u200b", "Ada Quillon"),
     )
 )
 
@@ -42,7 +42,7 @@ def reading_by_the_reference(matched, code, name):
     if matched is not False or code not in MAPS_TO:
         return None
     if MAPS_TO[code] == "Close Match":
-        return ParsedAnswer(code, name) if name is not None and name.strip() else None
+        return ParsedAnswer(code, name) if name is not None and name.strip(" \u00a0\u200b") else None
     return ParsedAnswer(code, None) if name is None else None
 
 

@@ -27,7 +27,7 @@ COMBINATIONS = list(
         (Basis.NAME, Basis.IDENTIFICATION),
         (ABSENT, None, "", "mtch", "XXXX", *NAME_CODES),
         (ABSENT, None, "XXXX", "CMTC", *ID_CODES),
-        (ABSENT, None, "", "\t ", "Quillon Mills BV"),
+        (ABSENT, None, "", "\t\u200b ", "Quillon Mills BV"),
     )
 )
 APIS = [vop.GATEWAY, vop.standard("MARWGB2LXXX")]
@@ -61,9 +61,7 @@ def reading_by_the_reference(basis, name_match, id_match, matched_name):
     if answered not in codes or other not in (None, "NOAP"):
         return None
     if answered == "CMTC":
-        return (
-            ParsedAnswer("CMTC", matched_name) if matched_name is not None and matched_name.strip() else None
-        )
+        return ParsedAnswer("CMTC", matched_name) if (matched_name or "").strip("\t\u200b ") else None
     return ParsedAnswer(answered, None) if matched_name is None else None
 
 

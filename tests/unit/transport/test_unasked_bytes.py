@@ -179,6 +179,18 @@ def test_a_reply_of_class_one_hundred_is_followed_by_another(loopback):
     assert ask_of(loopback, session, 3) == [(200, b"good")] * 3
 
 
+def test_a_reply_that_only_thousands_of_others_precede_is_not_waited_for(loopback):
+    early = b"HTTP/1.1 103 Early Hints\r\n\r\n"
+
+    async def session(reader, writer):
+        await answer(reader, writer, reply=early * 100 + GOOD)
+        await answer(reader, writer, reply=early * 5_000 + GOOD)
+
+    first, second = ask_of(loopback, session, 2)
+    assert first == (200, b"good")
+    assert second in ("broken", "tls")
+
+
 @pytest.mark.parametrize(
     ("echo", "connection_count"), [(b"", 3), (b"X-Request-ID: other\r\n", 3), (b"X-Request-ID: mine\r\n", 1)]
 )
