@@ -58,7 +58,7 @@ _UNFINISHED = {PENDING: OwnCode.PDNG, Status.NOT_COMPLETED: OwnCode.RVNC}
 _IDS = ("end_to_end_id", "instruction_id", "uetr")
 _MONEY = pl.Decimal(38, 5)
 _COUNT_MAX = 10**9
-_CLOCKS = timedelta(days=1)
+_CLOCKS, _ZONES, _MINUTE = timedelta(days=1), timedelta(minutes=15), timedelta(minutes=1)
 _QUOTES = ('"', "'")
 _DIGITS_OF_UK_ACCOUNT = r"^[0-9]{6}([0-9]{8})$"
 
@@ -112,13 +112,19 @@ def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
     heads = content.levels.filter(pl.col("batch") == 0)
     named = heads.filter(pl.col("id").eq_missing(own_id) & pl.col("id").is_not_null())
     sent = message.levels["created"][0]
-    is_later = [not _is_before(time, sent) for time in named["created"]]
-    own = named["message"].filter(pl.Series(is_later, dtype=pl.Boolean))
+    is_of_file = [
+        not (_is_before(time, sent) or _is_of_other_time(of_file, sent))
+        for time, of_file in named.select("created", "file_created").rows()
+    ]
+    own = named["message"].filter(pl.Series(is_of_file, dtype=pl.Boolean))
     if own.is_empty():
         other = next(iter(heads["id"].drop_nulls()), "")
         why = Sentence("executors.report_on_other", where=where, other=other[:35], own=own_id or "")
-        if (early := next(iter(named["created"]), None)) is not None:
-            why = Sentence("executors.report_before_file", where=where, time=early, own=own_id, sent=sent)
+        for time, of_file in named.select("created", "file_created").head(1).rows():
+            others = {"where": where, "own": own_id, "sent": sent}
+            why = Sentence("executors.report_before_file", time=time, **others)
+            if _is_of_other_time(of_file, sent):
+                why = Sentence("executors.report_on_other_time", time=of_file, **others)
         raise InputError(why, advice=Sentence("advice.name_its_file"))
     is_own = pl.col("message").is_in(own.implode())
     own_content = StatusReports(content.transactions.filter(is_own), content.levels.filter(is_own))
@@ -127,12 +133,28 @@ def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
 
 def _is_before(time: str | None, sent: str | None) -> bool:
     """True if a report was written before the file; a day is allowed for clocks and missing time zones."""
+    later_by, _ = _between(time, sent)
+    return later_by > _CLOCKS
+
+
+def _is_of_other_time(stated: str | None, sent: str | None) -> bool:
+    """True if a report is on a file of another time; banks may drop its seconds or change its zone."""
+    later_by, has_zones = _between(stated, sent)
+    if not has_zones and abs(later_by) < _CLOCKS:
+        later_by = min(later_by % _ZONES, -later_by % _ZONES)
+    return abs(later_by) >= _MINUTE
+
+
+def _between(earlier: str | None, later: str | None) -> tuple[timedelta, bool]:
+    """Return the time between two time stamps, none if one is unreadable, and whether both have a zone."""
     try:
-        report, file = (datetime.fromisoformat(one or "") for one in (time, sent))
+        one, other = (datetime.fromisoformat((stamp or "").strip()) for stamp in (earlier, later))
     except ValueError:
-        return False
-    # Either may lack a zone.
-    return file.replace(tzinfo=UTC) - report.replace(tzinfo=UTC) > _CLOCKS
+        return timedelta(0), False
+    has_zones = one.tzinfo is not None and other.tzinfo is not None
+    if not has_zones:
+        one, other = one.replace(tzinfo=UTC), other.replace(tzinfo=UTC)
+    return other - one, has_zones
 
 
 def _refuse_payment_status(content: StatusReports, where: str) -> None:

@@ -61,11 +61,11 @@ COUNTED = {"status": _TEXT, "count": _TEXT, "sum": _TEXT}
 LEVELS = {
     "message": pl.UInt32(),
     "batch": pl.UInt32(),  # 0: the message itself
-    **dict.fromkeys(("report_id", "created", "id", "status", "count", "sum"), _TEXT),
+    **dict.fromkeys(("report_id", "created", "id", "file_created", "status", "count", "sum"), _TEXT),
     "counted": pl.List(pl.Struct(COUNTED)),
     "notes": pl.List(pl.String()),
 }
-"""The result for a message and for each batch: `id` as in the payment file, `notes` for people."""
+"""The result for a message and for each batch: `id`, `file_created` as in the file, `notes` for people."""
 _PARTS = {**TRANSACTIONS, "levels": pl.List(pl.Struct(LEVELS))}
 
 _IDS = ("instruction_id", "end_to_end_id", "uetr")
@@ -159,7 +159,7 @@ def _tree() -> _Element:
     header = _within(_Element(), {"MsgId": "report_id", "CreDtTm": "created"}, unread)
     message["GrpHdr"] = header
     for name, ids in (
-        ("OrgnlGrpInfAndSts", {"OrgnlMsgId": "id", "GrpSts": "status"}),
+        ("OrgnlGrpInfAndSts", {"OrgnlMsgId": "id", "OrgnlCreDtTm": "file_created", "GrpSts": "status"}),
         ("OrgnlPmtInfAndSts", {"OrgnlPmtInfId": "id", "PmtInfSts": "status"}),
     ):
         level = message[name] = _within(_Element(_Kind.LEVEL), ids | _OF_LEVEL, unread)

@@ -71,6 +71,7 @@ def report(
     dialect: ReportDialect = ReportDialect(),
     *,
     message_id: str | None = "MESSAGE-1",
+    of_file: str | None = None,
     status: str | None = "RVCM",
     count: str | None = None,
     sum: str | None = None,  # noqa: A002
@@ -85,6 +86,7 @@ def report(
         "OrgnlGrpInfAndSts",
         _leaf("OrgnlMsgId", message_id),
         _leaf("OrgnlMsgNmId", "pain.001.001.09"),
+        _leaf("OrgnlCreDtTm", of_file),
         _leaf("OrgnlNbOfTxs", count),
         _leaf("OrgnlCtrlSum", sum),
         _leaf("GrpSts", status),

@@ -284,6 +284,13 @@ def test_a_report_that_adds_up_has_no_note():
             report((), status="RCVC", count="1", created="0001-01-01T00:00:00+14:00"),
             "executors.report_before_file",
         ),
+        *(
+            (
+                report((SaidOfBatch((OF_ADA,)),), of_file=f"2026-11-22T{time}"),
+                "executors.report_on_other_time",
+            )
+            for time in ("02:42:00", "09:11:00Z")
+        ),
     ],
 )
 def test_a_report_on_something_else_is_refused(data, key):
@@ -293,9 +300,17 @@ def test_a_report_on_something_else_is_refused(data, key):
     assert refused.value.reason.key == key
 
 
-@pytest.mark.parametrize("created", ["2026-11-21T02:40:00", "2026-11-21T16:00:00Z", "yesterday", ""])
-def test_a_report_of_any_other_time_is_read(created):
-    of_ada = report((SaidOfBatch((OF_ADA,)),), created=created)
+@pytest.mark.parametrize(
+    "times",
+    [
+        *({"created": time} for time in ("2026-11-21T02:40:00", "2026-11-21T16:00:00Z", "yesterday", "")),
+        # The same time in another zone, without seconds, with a fraction of them, unreadable.
+        *({"of_file": f"2026-11-{time}"} for time in ("22T02:40:00", "22T03:40:00+01:00", "21T21:10", "x")),
+        {"of_file": "2026-11-22T02:40:00.123"},
+    ],
+)
+def test_a_report_of_any_other_time_is_read(times):
+    of_ada = report((SaidOfBatch((OF_ADA,)),), **times)
 
     assert report_of(of_ada, ONE, where="report.xml").content.transactions.height == 1
 
