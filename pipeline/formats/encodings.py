@@ -256,7 +256,7 @@ def _has_odd_words(text: str) -> bool:
 
 
 def _languages(text: str) -> list[set[str]]:
-    """Return the smallest sets of languages that have all letters of a text; empty if four are too few."""
+    """Return the smallest sets of languages that have all letters of a text; empty if three are too few."""
     letters = {letter for letter in text if not letter.isascii() and letter.isalpha() and letter not in "ªº"}
     covered = [(name, {one for one in letters if each.has(one)}) for name, each in _alphabets().items()]
     for count in range(1, _LANGUAGES_MAX + 1):
