@@ -25,6 +25,8 @@ _SMALL_BYTES = 1024**2
 _CHUNK_BYTES = 64 * 1024
 _ENCRYPTED = 0x1
 _NEEDED = ("[Content_Types].xml", "_rels/", "xl/")
+_OF_OTHER_WORKBOOKS = {"content.xml", "xl/workbook.bin", "Index/Document.iwa"}
+"""Parts of OpenDocument, of binary workbooks and of Numbers."""
 _NOT_NEEDED = ("xl/media/", "xl/drawings/", "xl/embeddings/", "xl/vbaProject.bin", "xl/pivotCache/")
 
 
@@ -32,7 +34,7 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
     """Refuse a workbook with a larger declared size than any payment file. Nothing is unpacked yet.
 
     Raises:
-        InputError: it is too large, not a ZIP, or protected by a password.
+        InputError: it is too large, not a ZIP, another kind of workbook, or protected by a password.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -43,6 +45,8 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
         raise InputError(
             Sentence("excel.parts_most_read", where=where, parts_count=len(parts), parts_max=PARTS_MAX)
         )
+    if not _OF_OTHER_WORKBOOKS.isdisjoint(part.filename for part in parts):
+        raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
     unpacked_bytes = sum(part.file_size for part in parts)
     if unpacked_bytes > max(_SMALL_BYTES, min(UNPACKED_BYTES_MAX, RATIO_MAX * len(data))):
         raise InputError(

@@ -50,8 +50,9 @@ def repacked(data, **parts):
     """The same workbook with other parts, such as xl/workbook.xml; None leaves one out."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            if (content := parts.get(name, old.read(name))) is not None:
+        whole = {name: old.read(name) for name in old.namelist()} | parts
+        for name, content in whole.items():
+            if content is not None:
                 new.writestr(name, content)
     return file.getvalue()
 
@@ -205,6 +206,11 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
         (b"", None, "the file is empty"),
         (b"name,iban\na,b\n", None, "not an Excel workbook"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), None, "protected by a password, or an old"),
+        (
+            repacked(SHEET, **{"content.xml": b"<office/>"}),
+            None,
+            "kind of workbook cannot be read; save it as",
+        ),
         (SHEET[:-30], None, "is damaged"),
         (SHEET[:1000] + SHEET[1010:], None, "is damaged"),
         (repacked(SHEET, **{"xl/workbook.xml": None}), None, "is damaged"),
