@@ -64,6 +64,13 @@ scope = "s"
 
 
 @pytest.fixture
+def tmp_path(tmp_path):
+    """A folder whose neighbours are not those of other tests: equal bytes there are the same payments."""
+    (folder := tmp_path / "work").mkdir()
+    return folder
+
+
+@pytest.fixture
 def folder_of(tmp_path, finish_run, outcomes_of):
     """Outcomes, and the bytes of a file -> the folder of its run, with reports if `reported`."""
 
