@@ -137,6 +137,7 @@ def test_no_request_leaves_inside_the_pause_that_the_server_asks_for(status):
         ("Tue, 01 Jan 2030 01:02:00 +0100", 120),
         ("Tue, 01 Jan 2030 00:02:00 -0000", 120),
         ("Mon, 31 Dec 2029 00:00:00 GMT", 0),
+        ("Mon Dec 31 00:00:00 2029", 0),
         ("Wed, 01 Jan 2031 00:00:00 GMT", 3600),
         ("-5", 0),
         ("1.5", 1.5),
