@@ -16,7 +16,7 @@ def for_each(names, cases, *, parts=1):
     columns = [names] if isinstance(names, str) else names
 
     def tried_in(part):
-        rows = cases() if callable(cases) else cases
+        rows = cases() if callable(cases) and not isinstance(cases, type) else cases
         some = [dict(zip(columns, [row] if isinstance(names, str) else row, strict=True)) for row in rows]
         assert some, "a test of nothing"
         return some[part::parts]

@@ -256,7 +256,7 @@ def write(trials: Sequence[Trial], modules: Iterable[str]) -> None:
     last = {line.split("`")[1]: line for line in table.splitlines() if "`" in line}
     lines = last | figures(trials)
     for mark, text in (
-        ("figures", [HEAD, *(lines[module] for module in modules)]),
+        ("figures", [HEAD, *(lines[module] for module in modules if module in lines)]),
         ("survivors", survivors()),
     ):
         head, opened, rest = page.partition(f"<!-- {mark} -->")

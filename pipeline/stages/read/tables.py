@@ -160,7 +160,9 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
 
 
 def _has_outcomes(cells: pl.DataFrame) -> bool:
-    """True if this program wrote the outcomes in these cells; another column may have the same name."""
+    """True if this program wrote the outcomes in these cells; others may use one of their names."""
+    if {*COLUMNS} <= {*cells.columns}:
+        return True
     outcomes = cells[COLUMNS[0]].drop_nulls() if COLUMNS[0] in cells.columns else pl.Series([])
     return not outcomes.is_empty() and set(outcomes.unique()) <= {*Outcome}
 
