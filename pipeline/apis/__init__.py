@@ -158,7 +158,7 @@ def name_in(member: str | None) -> str | None:
 
 
 def is_visible(name: str) -> bool:
-    """True if people can see a name: it does not consist of blanks and control characters."""
+    """True if a name has a character that people can see."""
     return any(sign.isprintable() and not sign.isspace() for sign in name)
 
 

@@ -138,7 +138,7 @@ def _is_before(time: str | None, sent: str | None) -> bool:
 
 
 def _is_of_other_time(stated: str | None, sent: str | None) -> bool:
-    """True if a report is on a file of another time; banks may drop its seconds or change its zone."""
+    """True if a report states another creation time; banks may drop the seconds or change the zone."""
     later_by, has_zones = _between(stated, sent)
     if not has_zones and abs(later_by) < _CLOCKS:
         later_by = min(later_by % _ZONES, -later_by % _ZONES)

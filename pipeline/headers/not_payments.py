@@ -158,7 +158,7 @@ def _named(cells: ColumnCells, what: str) -> list[str]:
 
 
 def _dues(cells: ColumnCells) -> list[str]:
-    """Find what members and other payers owe, in a list without employees."""
+    """Find the columns of dues, which members and customers pay; none in a list of employees."""
     if any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header)):
         return []
     return [
@@ -181,7 +181,7 @@ def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
 
 
 def _lists_customers_and_suppliers(header: str, cells: ColumnCells) -> bool:
-    """True if cells such as `Debitor` and `Kreditor` show two kinds of business partners, or may in DATEV."""
+    """True if a column has words for customers and suppliers; DATEV's master data always has both."""
     if fold(header) == _DATEV_KIND:
         return True
     values = {fold(value) for value in cells.sample(header).unique()}

@@ -32,9 +32,11 @@ from schemas.payments import FIELDS
 
 _BANK = (
     r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
-    r"|takarékszövetkezet|building society|ing-diba|bnp paribas|hsbc|barclays|natwest|lloyds|unicredit|bbva"
-    r"|raiffeisen|nordea|belfius|kbc|société générale|crédit (?:agricole|mutuel|lyonnais)|intesa sanpaolo"
-    r"|abn amro|revolut|monzo|handelsbanken)(?:[\s,.)].*)?$"
+    r"|takarékszövetkezet|building society)(?:[\s,.)].*)?$"
+    # In a longer name, these words may be anyone's: Lloyds Motors, Raiffeisen Lagerhaus.
+    r"|^(?:ing-diba|bnp paribas|hsbc|barclays|natwest|lloyds|unicredit|bbva|raiffeisen|nordea|belfius|kbc"
+    r"|société générale|crédit (?:agricole|mutuel|lyonnais)|intesa sanpaolo|abn amro|revolut|monzo"
+    r"|handelsbanken)(?: (?:plc|ag|sa|nv|spa|se|uab|ltd))?$"
 )
 
 

@@ -81,7 +81,7 @@ class RowContext(NamedTuple):
     planned: tuple[pl.DataFrame, pl.DataFrame]  # `Checks` and `Assignments`
     outcomes: pl.DataFrame  # `Outcomes`
     positions: RowPositions | None = None  # positions of rows in the file; None if it has no positions
-    batch: str | None = None  # of the row; None if the format has no batches
+    batch: str | None = None  # the row's batch; None if the format has none
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:

@@ -57,10 +57,10 @@ class RunPart(NamedTuple):
     sha256: str
     first_row: int
     row_count: int
-    dialect: Dialect  # of the payment file or part
+    dialect: Dialect  # how the payment file or part is packed
     extra_column_count: int
     compression: Literal["gzip", "zip"] | None  # of the payment file or part
-    input_sha256: str  # of the payment file or part
+    input_sha256: str  # the hash of the payment file or part
 
     @property
     def encoding(self) -> str | None:

@@ -30,6 +30,7 @@ def sources_of(columns):
         ({"Beneficiary name": [ADA, BO], "Company": [ACME, BRILL]}, [["Beneficiary name"], ["Company"]][:1]),
         ({"Contact person": [ADA, BO], "Supplier": [ACME, BRILL]}, [["Supplier"]]),
         ({"Bank name": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Name": ["Lloyds Motors", "Raiffeisen Lagerhaus"]}, [["Name"]]),
         ({"Approver": [ACME, BRILL], "Username": ["x", "y"], "Name": [ADA, BO]}, [["Name"]]),
         # A shop that is the same in every row does not own the accounts of several people.
         (
@@ -298,6 +299,7 @@ def test_a_file_that_names_nobody_who_is_paid_is_refused(columns):
     [
         {"Code": ["BANK1", "BANK2"], "Name": ["Aurora Bank AG", "Sparkasse Auental"]},
         {"Vendor No.": ["1", "2"], "Navn": ["Auroras Sparebank", "Nova Bank A/S"]},
+        {"Vendor No.": ["1", "2"], "Name": ["ING-DiBa", "BNP Paribas SA"]},
         {"Name": [ADA, BO], "Pankkitilin nimi": ["Aurora Pankki", "Nova Bank"]},
     ],
 )
