@@ -39,8 +39,8 @@ from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, Summa
 from pipeline.frames import Check
 from pipeline.jobs.formats import known_formats
 from pipeline.reports.explanations import STEPS, CodesSection, explanations, whole
+from pipeline.sandbox.accounts import COLUMNS, account_rows
 from pipeline.sandbox.certificates import BAD_CLIENTS
-from pipeline.sandbox.examples import COLUMNS, account_rows
 from pipeline.sandbox.faults.catalogue import SECTIONS as FAULT_SECTIONS
 from pipeline.sandbox.scenarios import SCENARIOS
 from pipeline.sandbox.verdict.rules import RULES

@@ -172,12 +172,12 @@ def sandbox(given: Given) -> None:
     names are invented.
     """
     if given.list_faults:
-        from pipeline.sandbox.faults.listing import lines
+        from pipeline.sandbox.faults.catalogue import lines
 
         click.echo("\n".join(lines(translated)))
         return
     if given.list_accounts:
-        from pipeline.sandbox.examples import account_lines
+        from pipeline.sandbox.accounts import account_lines
 
         click.echo("\n".join(account_lines()))
         return

@@ -10,22 +10,73 @@ AC01.
 
 For each Verification of Payee account, `name` is MTCH, `close_name` CMTC, every other name NMTC, and
 an IBAN that is not in the table, or is in it as not applicable, NOAP.
+
+A rehearsal also invents answers about all other accounts, so that a user without a contract who tries a real
+file sees a realistic mix instead of AC01 in every row. An answer depends only on a hash of its question.
 """
 
+import hashlib
+import json
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
 from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.matching import compare_identifications, identifications
-from pipeline.sandbox.network import NameReply, PayeeReply, cop_report, not_applicable, vop_response
+from pipeline.sandbox.network import cop_report, not_applicable, vop_response
 from pipeline.sandbox.registers import AccountStatus, RegisteredAccount
-from schemas.cop import AccountType, NameVerification, ReasonCode, VerificationReport
+from pipeline.sandbox.settings import REQUESTING_BIC, Question
+from pipeline.wording import Sentence, SurfaceKind, rendered
+from schemas.cop import (
+    AccountType,
+    NameVerification,
+    NameVerificationRequest,
+    NameVerificationResponse,
+    ReasonCode,
+    VerificationReport,
+    VerificationResult,
+)
 from schemas.outcomes import ApiName, Outcome
-from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
+from schemas.vop import (
+    Agent,
+    FinancialInstitutionId,
+    GatewayRequest,
+    IdMatch,
+    OrganisationId,
+    OtherId,
+    Party,
+    PartyAccount,
+    PartyIdentification,
+    SchemeCode,
+    StandardRequest,
+    VerificationOfPayeeResponse,
+)
+
+Json = dict[str, Any]
+Answer = NameVerificationResponse | VerificationOfPayeeResponse
+MATCHED = "MATCHED"
+"""Shown as the code of a full match of Confirmation of Payee, which has no code."""
+COLUMNS = ("api", "account", "account type", "name or identification", "answer", "matched name")
+_HEADS = {
+    "account": "story.account",
+    "account type": "field.account_type",
+    "name or identification": "sandbox.name_or_identification",
+    "answer": "sandbox.answer",
+    "matched name": "story.name_at_the_bank",
+}
+
+
+MIX = ((880, Outcome.MATCH), (50, Outcome.CLOSE_MATCH), (40, Outcome.NO_MATCH), (30, Outcome.NOT_POSSIBLE))
+"""Questions per thousand with each outcome; our choice."""
+_TYPE_WRONG = 20  # of a thousand UK accounts have the other account type
+_NOT_POSSIBLE = (ReasonCode.AC01, ReasonCode.AC01, ReasonCode.OPTO, ReasonCode.ACNS, ReasonCode.CASS)
+_NAME_MAX = 140
+_OTHER_TYPE = {AccountType.PERSONAL: AccountType.BUSINESS, AccountType.BUSINESS: AccountType.PERSONAL}
+_ID_MATCH = {Outcome.MATCH: IdMatch.MTCH, Outcome.NO_MATCH: IdMatch.NMTC, Outcome.CLOSE_MATCH: IdMatch.NMTC}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +106,6 @@ class IbanAccount:
     """False if every answer is NOAP."""
 
 
-class DummyAnswer(NamedTuple):
-    """One known question and its answer."""
-
-    api: ApiName
-    account: str
-    account_type: AccountType | None  # Confirmation of Payee only
-    asked: str  # the name, or the kind of identification and its value
-    code: str  # a reason code, MATCHED for a full match, or a code of Verification of Payee
-    matched_name: str | None
-
-
 _FILE = tomllib.loads((files(__package__) / "accounts.toml").read_text("utf-8"))
 UK_ACCOUNTS = TypeAdapter(tuple[UkAccount, ...]).validate_python(_FILE["uk"])
 IBAN_ACCOUNTS = TypeAdapter(tuple[IbanAccount, ...]).validate_python(_FILE["iban"])
@@ -79,7 +119,7 @@ _BY_IBAN = {account.iban: account for account in IBAN_ACCOUNTS}
 class DummyAccounts:
     """The fixed accounts, with the same methods as the network."""
 
-    def check_name(self, question: NameVerification) -> NameReply:
+    def check_name(self, question: NameVerification) -> tuple[VerificationReport, Conduct]:
         """Look up a Confirmation of Payee question."""
         account = _UK_BY_IDENTIFICATION.get(question.identification)
         if account is None:
@@ -90,9 +130,9 @@ class DummyAccounts:
                 RegisteredAccount(AccountStatus.OPEN, account.account_type, account.name),
                 is_type_right=question.account_type is account.account_type,
             )
-        return NameReply(report, Conduct.STEADY)
+        return report, Conduct.STEADY
 
-    def check_payee(self, question: GatewayRequest) -> PayeeReply:
+    def check_payee(self, question: GatewayRequest) -> tuple[VerificationOfPayeeResponse, Conduct]:
         """Look up a Verification of Payee question."""
         account = _BY_IBAN.get(question.party_account.iban)
         if account is None or not account.is_checkable or _names_another_bank(question, account):
@@ -102,12 +142,7 @@ class DummyAccounts:
         else:
             verdict = compare_identifications(identifications(question.party), account.identifications)
             response = VerificationOfPayeeResponse(party_id_match=verdict)
-        return PayeeReply(response, Conduct.STEADY)
-
-
-def describe_accounts() -> list[DummyAnswer]:
-    """List every known question with its answer, in table order, for the docs and the terminal."""
-    return [*_describe_uk_accounts(), *_describe_iban_accounts()]
+        return response, Conduct.STEADY
 
 
 def _outcome(name: str, account: UkAccount | IbanAccount) -> Outcome:
@@ -123,7 +158,114 @@ def _names_another_bank(question: GatewayRequest, account: IbanAccount) -> bool:
     return question.party_agent.financial_institution_id.bicfi[:8] != account.bic[:8]
 
 
-def _describe_uk_accounts() -> list[DummyAnswer]:
+class Rehearsal(DummyAccounts):
+    """The dummy accounts, with an invented answer about every other account."""
+
+    def check_name(self, question: NameVerification) -> tuple[VerificationReport, Conduct]:
+        """Answer a Confirmation of Payee question."""
+        known, conduct = super().check_name(question)
+        if known.reason_code is not ReasonCode.AC01:
+            return known, conduct
+        drawn = _drawn(question.identification, question.name, question.account_type.value)
+        outcome = _drawn_outcome(drawn % 1000)
+        if outcome is Outcome.NOT_POSSIBLE:
+            code = _NOT_POSSIBLE[drawn // 1000 % len(_NOT_POSSIBLE)]
+            return VerificationReport(matched=False, reason_code=code), conduct
+        is_type_right = drawn // 1000 % 1000 >= _TYPE_WRONG
+        held = question.account_type if is_type_right else _OTHER_TYPE[question.account_type]
+        account = RegisteredAccount(AccountStatus.OPEN, held, _near(question.name))
+        return cop_report(outcome, account, is_type_right=is_type_right), conduct
+
+    def check_payee(self, question: GatewayRequest) -> tuple[VerificationOfPayeeResponse, Conduct]:
+        """Answer a Verification of Payee question."""
+        known, conduct = super().check_payee(question)
+        if known != not_applicable(question):
+            return known, conduct
+        party = question.party
+        outcome = _drawn_outcome(_drawn(question.party_account.iban, party.model_dump_json()) % 1000)
+        if outcome is Outcome.NOT_POSSIBLE:
+            return known, conduct
+        if party.name is None:
+            return VerificationOfPayeeResponse(party_id_match=_ID_MATCH[outcome]), conduct
+        return vop_response(outcome, _near(party.name)), conduct
+
+
+def _drawn(*question: str) -> int:
+    return int.from_bytes(hashlib.blake2b("\n".join(question).encode(), digest_size=8).digest(), "big")
+
+
+def _drawn_outcome(drawn: int) -> Outcome:
+    for share, outcome in MIX:
+        if drawn < share:
+            return outcome
+        drawn -= share
+    raise AssertionError(drawn)
+
+
+def _near(name: str) -> str:
+    """Return a similar name that a bank may hold: with a middle initial, or with one word less."""
+    first, *others = name.split()
+    if not others:
+        return first[:-1] or f"{first}s"
+    return " ".join(others if len(name) + 2 > _NAME_MAX else [first, "J", *others])
+
+
+class DummyAnswer(NamedTuple):
+    """One known question and its answer."""
+
+    api: ApiName
+    account: str
+    account_type: AccountType | None  # Confirmation of Payee only
+    asked: str  # the name, or the kind of identification and its value
+    code: str  # a reason code, MATCHED for a full match, or a code of Verification of Payee
+    matched_name: str | None
+    question: Question
+    answer: Answer
+
+
+def describe_accounts() -> list[DummyAnswer]:
+    """List every known question with its answer, in table order, for the docs and the terminal."""
+    return [*_describe_uk_accounts(), *_describe_iban_accounts()]
+
+
+def question_examples(api: ApiName) -> Json:
+    """An example request for each outcome, named after the outcome."""
+    return {name: _example(name, _as_asked(api, known.question)) for name, known in _of_each_code(api)}
+
+
+def answer_examples(api: ApiName) -> Json:
+    """The answers to these requests, under the same names."""
+    return {name: _example(name, known.answer) for name, known in _of_each_code(api)}
+
+
+def account_rows() -> list[tuple[str, ...]]:
+    """Every dummy account with its answer, in the columns of COLUMNS."""
+    return [
+        (
+            "CoP" if known.api is ApiName.COP else "VoP",
+            known.account,
+            known.account_type.value if known.account_type else "",
+            known.asked,
+            known.code,
+            known.matched_name or "",
+        )
+        for known in describe_accounts()
+    ]
+
+
+def account_lines() -> Iterator[str]:
+    """The rows as columns of text, with the matched name on a line below."""
+    heads = [rendered(Sentence(_HEADS.get(column, "header.api")), SurfaceKind.COMMAND) for column in COLUMNS]
+    rows = [heads, *account_rows()]
+    narrow = [(api, f"{account} {kind}".strip(), asked, code) for api, account, kind, asked, code, _ in rows]
+    widths = [max(map(len, column)) for column in zip(*narrow, strict=True)]
+    for row, (*_, matched_name) in zip(narrow, rows, strict=True):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        if matched_name:
+            yield f"{'':{widths[0] + widths[1] + 4}}  {matched_name}"
+
+
+def _describe_uk_accounts() -> Iterator[DummyAnswer]:
     asked = [
         (account.identification, account_type, name)
         for account in UK_ACCOUNTS
@@ -135,7 +277,6 @@ def _describe_uk_accounts() -> list[DummyAnswer]:
         for identification in CLOSED_UK_ACCOUNTS
         for account_type in AccountType
     ]
-    answers = []
     for identification, account_type, name in asked:
         question = NameVerification(
             scheme_name="SortCodeAccountNumber",
@@ -143,25 +284,70 @@ def _describe_uk_accounts() -> list[DummyAnswer]:
             identification=identification,
             name=name,
         )
-        report = DummyAccounts().check_name(question).report
-        code = "MATCHED" if report.reason_code is None else report.reason_code.value
-        answers.append(DummyAnswer(ApiName.COP, identification, account_type, name, code, report.name))
-    return answers
+        report, _ = DummyAccounts().check_name(question)
+        yield DummyAnswer(
+            ApiName.COP,
+            identification,
+            account_type,
+            name,
+            MATCHED if report.reason_code is None else report.reason_code.value,
+            report.name,
+            NameVerificationRequest(data=question),
+            NameVerificationResponse(data=VerificationResult(verification_report=report)),
+        )
 
 
-def _describe_iban_accounts() -> list[DummyAnswer]:
-    answers = []
+def _describe_iban_accounts() -> Iterator[DummyAnswer]:
     for account in IBAN_ACCOUNTS:
-        for name in (account.name, account.close_name, account.other_name):
-            verdict = vop_response(_outcome(name, account), account.name)
-            code = verdict.party_name_match if account.is_checkable else "NOAP"
-            matched_name = verdict.matched_name if account.is_checkable else None
-            answers.append(
-                DummyAnswer(ApiName.VOP_GATEWAY, account.iban, None, name, str(code), matched_name)
-            )
+        parties = {name: Party(name=name) for name in (account.name, account.close_name, account.other_name)}
         for kind, value in account.identifications.items():
-            code = "MTCH" if account.is_checkable else "NOAP"
-            answers.append(
-                DummyAnswer(ApiName.VOP_GATEWAY, account.iban, None, f"{kind} {value}", code, None)
-            )
-    return answers
+            identification = PartyIdentification(organisation_id=_organisation(kind, value))
+            parties[f"{kind} {value}"] = Party(identification=identification)
+        for asked, party in parties.items():
+            question = GatewayRequest(party=party, party_account=PartyAccount(iban=account.iban))
+            answer, _ = DummyAccounts().check_payee(question)
+            code = str(answer.party_name_match or answer.party_id_match)
+            api, name = ApiName.VOP_GATEWAY, answer.matched_name
+            yield DummyAnswer(api, account.iban, None, asked, code, name, question, answer)
+
+
+def _organisation(kind: str, value: str) -> OrganisationId:
+    if kind == "LEI":
+        return OrganisationId(lei=value)
+    if kind == "BIC":
+        return OrganisationId(any_bic=value)
+    return OrganisationId(others=[OtherId(identification=value, scheme_name_code=SchemeCode(kind))])
+
+
+def _of_each_code(api: ApiName) -> Iterator[tuple[str, DummyAnswer]]:
+    """The first dummy account for each code, by name and by identification."""
+    seen = set()
+    for known in describe_accounts():
+        if (known.api is ApiName.COP) is not (api is ApiName.COP):
+            continue
+        question = known.question
+        is_by_name = isinstance(question, NameVerificationRequest) or question.party.name is not None
+        of_type = f" {known.account_type.value}" if known.account_type else ""
+        name = f"{known.code}{of_type}{'' if is_by_name else ' by identification'}"
+        if name not in seen:
+            seen.add(name)
+            yield name, known
+
+
+def _as_asked(api: ApiName, question: Question) -> Question:
+    if api is not ApiName.VOP_STANDARD or isinstance(question, NameVerificationRequest):
+        return question
+    return StandardRequest(
+        party=question.party,
+        party_account=question.party_account,
+        party_agent=_agent(_BY_IBAN[question.party_account.iban].bic),
+        requesting_agent=_agent(REQUESTING_BIC),
+    )
+
+
+def _agent(bic: str) -> Agent:
+    return Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
+
+
+def _example(name: str, document: Question | Answer) -> Json:
+    return {"summary": name, "value": json.loads(document.to_json())}

@@ -7,12 +7,10 @@ from types import MappingProxyType
 
 from pipeline.files.private import write_private
 from pipeline.sandbox.certificates import CertificateFiles
-from pipeline.sandbox.settings import CLIENT_IDS, SCOPES, TOKEN_PATH
+from pipeline.sandbox.settings import CLIENT_IDS, REQUESTING_BIC, SCOPES, TOKEN_PATH
 from schemas.outcomes import Environment
 
 CONFIGURATION = "precheck.toml"
-REQUESTING_BIC = "TREZFRP0XXX"
-"""An invented BIC of the participant in the client certificate."""
 
 _HEADER = """\
 # Written by the sandbox of payee-precheck each time it starts. Every answer behind these profiles is

@@ -14,15 +14,14 @@ from cryptography import x509
 
 from pipeline.sandbox import intake, participants
 from pipeline.sandbox.accounts import DummyAccounts
-from pipeline.sandbox.calls import TOKEN, Call, fingerprint
 from pipeline.sandbox.identity import IdentityProvider
+from pipeline.sandbox.journal import TOKEN, Call, fingerprint
 from pipeline.sandbox.limits import DailyCap, RateLimit
 from pipeline.sandbox.network import Network
 from pipeline.sandbox.openapi import describe
 from pipeline.sandbox.problems import Refusal, format_error, not_found
 from pipeline.sandbox.responders import Responder
-from pipeline.sandbox.settings import Clock, SandboxSettings
-from pipeline.sandbox.surface import NameCheckApi, Question
+from pipeline.sandbox.settings import Clock, NameCheckApi, Question, SandboxSettings
 from schemas.cop import NameVerificationRequest, NameVerificationResponse, VerificationResult
 from schemas.outcomes import ApiName, Environment
 from schemas.vop import StandardRequest

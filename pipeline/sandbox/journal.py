@@ -1,12 +1,73 @@
-"""The journal: a client's connections, and its calls in order of arrival."""
+"""A client's connections and calls: the journal for the verdict, and a log for tests to count."""
 
+import hashlib
+import json
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
 
-from pipeline.sandbox.calls import Call
+from pipeline.files.disk_errors import writing
 from pipeline.sandbox.client_hello import ClientHello
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
+
+TOKEN = "token"  # noqa: S105 (a word in the log)
+"""Logged for the token endpoint, in place of an API's name."""
+
+
+@dataclass(slots=True)
+class Call:
+    """What is known of one request; its log line contains no name and no account number."""
+
+    time: float
+    """Arrival, in seconds since the epoch."""
+    monotonic: float
+    """Arrival, in monotonic seconds."""
+    path: str
+    """The path as in the reference, or its harmless part; empty if the request was not HTTP."""
+    http_version: str
+    method: str = ""
+    connection: int = 0
+    """The number of its connection, counted from 1."""
+    waiting_count: int = 0
+    """Requests that the client had sent on this connection before this one was answered."""
+    role: str | None = None
+    api: str | None = None
+    """An ApiName, or TOKEN; None for an unknown path."""
+    status: int | None = None
+    """HTTP status; None if the client left before the answer, or a fault suppressed it."""
+    refused: str | None = None
+    """Why the request was refused, a word of `problems.Refusal`; None if it was not."""
+    answered: float | None = None
+    """Monotonic seconds when the answer was ready."""
+    is_abandoned: bool = False
+    """True if the client had left by the time of the answer."""
+    retry_after_s: float | None = None
+    """The pause requested in the answer."""
+    token: str | None = None
+    """Hash of the access token: equal hashes mean the same token."""
+    request_id: str | None = None
+    """The correlation id, if the request has a valid one."""
+    question: str | None = None
+    """SHA-256 of the question: equal hashes mean the same question."""
+    byte_count: int | None = None
+    """Length of the body, as the client declared it."""
+    has_cookie: bool = False
+    """True if the client sent a cookie."""
+    faults: tuple[str, ...] = ()
+    """Names of the faults applied to it."""
+    account: str | None = None
+    """The account asked about, for faults that affect one account; not logged."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Response headers that depend on the request; not logged."""
+
+    @property
+    def asked(self) -> ApiName | None:
+        """The API of a name check; None for other requests."""
+        return None if self.api is None or self.api == TOKEN else ApiName(self.api)
 
 
 @dataclass(slots=True)
@@ -38,3 +99,54 @@ class Journal:
     def write(self, call: Call) -> None:
         """Record a call."""
         self.calls.append(call)
+
+
+_LINE = {
+    "time": "time",
+    "monotonic": "monotonic",
+    "connection": "connection",
+    "waiting": "waiting_count",
+    "role": "role",
+    "api": "api",
+    "method": "method",
+    "path": "path",
+    "status": "status",
+    "refused": "refused",
+    "answered": "answered",
+    "abandoned": "is_abandoned",
+    "retry_after_s": "retry_after_s",
+    "request_id": "request_id",
+    "question": "question",
+    "token": "token",
+    "http_version": "http_version",
+    "byte_count": "byte_count",
+    "cookie": "has_cookie",
+    "faults": "faults",
+}
+"""Keys of a log line -> attributes of a call."""
+
+
+class CallLog:
+    """Appends calls to a log file immediately."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the log, mode 0600, for appending (OutputError, DiskError: it cannot be opened)."""
+        with writing(path, otherwise=Sentence("advice.other_file")):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._descriptor = descriptor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def write(self, call: Call) -> None:
+        """Append one call, in a single write."""
+        line = {name: getattr(call, attribute) for name, attribute in _LINE.items()}
+        os.write(self._descriptor, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+
+def fingerprint(question: bytes) -> str:
+    """Return the SHA-256 of a question, in hexadecimal."""
+    return hashlib.sha256(question).hexdigest()

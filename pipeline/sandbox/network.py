@@ -5,7 +5,6 @@ matches names (API reference, "What the service does").
 """
 
 import hashlib
-from typing import NamedTuple
 
 from pipeline.sandbox import banks
 from pipeline.sandbox.banks import Bank, Conduct
@@ -20,21 +19,6 @@ from schemas.vop import (
     StandardRequest,
     VerificationOfPayeeResponse,
 )
-
-
-class NameReply(NamedTuple):
-    """A bank's reply to a Confirmation of Payee question."""
-
-    report: VerificationReport
-    conduct: Conduct
-
-
-class PayeeReply(NamedTuple):
-    """A bank's reply to a Verification of Payee question."""
-
-    response: VerificationOfPayeeResponse
-    conduct: Conduct
-
 
 _CODE_OF_STATUS = {
     AccountStatus.ABSENT: ReasonCode.AC01,
@@ -55,23 +39,23 @@ class Network:
         self._seed = seed
         self._is_faulty = is_faulty
 
-    def check_name(self, question: NameVerification) -> NameReply:
+    def check_name(self, question: NameVerification) -> tuple[VerificationReport, Conduct]:
         """Ask the bank that owns the sort code."""
         bank = banks.bank_of_sort_code(question.identification[:6])
         if bank is None:
-            return NameReply(_not_possible(ReasonCode.NOROUTE), Conduct.STEADY)
+            return _not_possible(ReasonCode.NOROUTE), Conduct.STEADY
         conduct = self._conduct(bank)
         if conduct is Conduct.FAILING:
             is_refusal = hashlib.blake2b(question.identification.encode()).digest()[0] % 2
             code = ReasonCode.FOURHUN if is_refusal else ReasonCode.HTTPERR
-            return NameReply(_not_possible(code), conduct)
+            return _not_possible(code), conduct
         if question.identification[4:6] == banks.UNSUPPORTED_BRANCH:
             code = _CODE_OF_BRANCH.get(question.identification[6], ReasonCode.SCNS)
-            return NameReply(_not_possible(code), conduct)
+            return _not_possible(code), conduct
         account = account_of(self._seed, bank, question.identification)
-        return NameReply(report_on(question, account, is_lenient=bank.is_lenient), conduct)
+        return report_on(question, account, is_lenient=bank.is_lenient), conduct
 
-    def check_payee(self, question: GatewayRequest) -> PayeeReply:
+    def check_payee(self, question: GatewayRequest) -> tuple[VerificationOfPayeeResponse, Conduct]:
         """Ask the bank of the IBAN; if the requester names a bank, it must be the same."""
         account_number = question.party_account.iban
         bank = banks.bank_of_iban(account_number)
@@ -80,12 +64,12 @@ class Network:
             # A bank knows only its own accounts.
             bank = bank if asked == bank else None
         if bank is None:
-            return PayeeReply(not_applicable(question), Conduct.STEADY)
+            return not_applicable(question), Conduct.STEADY
         conduct = self._conduct(bank)
         account = account_of(self._seed, bank, account_number)
         if conduct is Conduct.FAILING or account.status is not AccountStatus.OPEN:
-            return PayeeReply(not_applicable(question), conduct)
-        return PayeeReply(response_on(question, account, is_lenient=bank.is_lenient), conduct)
+            return not_applicable(question), conduct
+        return response_on(question, account, is_lenient=bank.is_lenient), conduct
 
     def _conduct(self, bank: Bank) -> Conduct:
         return bank.conduct if self._is_faulty else Conduct.STEADY

@@ -11,10 +11,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from pipeline.sandbox.examples import answer_examples, question_examples
+from pipeline.sandbox.accounts import answer_examples, question_examples
 from pipeline.sandbox.intake import TIMESTAMP_PATTERN, UUID_PATTERN
-from pipeline.sandbox.settings import SCOPES, TOKEN_PATH
-from pipeline.sandbox.surface import APIS, NameCheckApi
+from pipeline.sandbox.settings import APIS, SCOPES, TOKEN_PATH, NameCheckApi
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.outcomes import ApiName, Environment
 from schemas.problem import Problem

@@ -6,24 +6,21 @@ import random
 
 from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.problems import ProblemError
+from pipeline.sandbox.settings import SandboxSettings
+from schemas.outcomes import ApiName
 from schemas.problem import ProblemCode
 
 _JUST_WITHIN = 0.9  # of the responder wait
 
 
 class Responder:
-    """The responders of one API, with their delays and failures."""
+    """The responders of one API, with the delays and failures of a sandbox's settings."""
 
-    def __init__(self, *, wait_max_s: float, latency_s: float, latency_spread: float, seed: int) -> None:
-        """Describe the responders of one API; the gateway answers 504 after `wait_max_s`.
-
-        Every answer is delayed by a log-normal time with median `latency_s` (0: no delay); `latency_spread`
-        is the standard deviation of its logarithm (0: always the median).
-        """
-        self._wait_max_s = wait_max_s
-        self._latency_s = latency_s
-        self._latency_spread = latency_spread
-        self._chance = random.Random(seed)  # noqa: S311 (waits are no secret)
+    def __init__(self, settings: SandboxSettings, api: ApiName) -> None:
+        self._wait_max_s = settings.responder_wait_s(api)
+        self._latency_s = settings.latency_s
+        self._latency_spread = settings.latency_spread
+        self._chance = random.Random(settings.seed)  # noqa: S311 (waits are no secret)
 
     async def respond(self, conduct: Conduct) -> None:
         """Wait as long as this responder does, and fail as it does, with the reference's 500, 502 or 504."""

@@ -15,20 +15,11 @@ from typing import NamedTuple
 from pipeline.errors import OutputError
 from pipeline.files.disk_errors import not_writable
 from pipeline.sandbox import banks, iban, names
-from pipeline.sandbox.accounts import (
-    IBAN_ACCOUNTS,
-    UK_ACCOUNTS,
-    DummyAnswer,
-    IbanAccount,
-    UkAccount,
-    describe_accounts,
-)
+from pipeline.sandbox.accounts import IBAN_ACCOUNTS, UK_ACCOUNTS, IbanAccount, UkAccount
 from pipeline.sandbox.banks import Bank
 from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, account_of
 from pipeline.wording import Sentence
 from schemas.cop import AccountType
-
-__all__ = ["HEADER", "DummyAnswer", "describe_accounts", "write_dummy_payments", "write_payments"]
 
 HEADER = (
     "payment_id", "name", "account_type", "sort_code", "account_number", "iban",

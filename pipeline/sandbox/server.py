@@ -21,16 +21,14 @@ from pathlib import Path
 from pipeline.errors import ConfigurationError
 from pipeline.files.private import make_folder, write_private
 from pipeline.sandbox.assembly import conditions_of, service_of
-from pipeline.sandbox.calls import CallLog
 from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
 from pipeline.sandbox.control import SandboxControl, controlled
 from pipeline.sandbox.identity import IdentityProvider
-from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.journal import CallLog, Journal
 from pipeline.sandbox.ports import Port, served
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
-from pipeline.sandbox.settings import CLIENT_IDS, SandboxSettings, ServerCertificate, Tls
-from pipeline.sandbox.surface import APIS
+from pipeline.sandbox.settings import APIS, CLIENT_IDS, SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.tls import server_context
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
 from pipeline.sandbox.verdict.requests import ELSEWHERE

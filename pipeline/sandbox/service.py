@@ -7,12 +7,11 @@ from email.utils import parsedate_to_datetime
 
 from aiohttp import web
 
-from pipeline.sandbox.calls import Call, CallLog
 from pipeline.sandbox.endpoints import Endpoint
-from pipeline.sandbox.faults.deliveries import deliver
+from pipeline.sandbox.faults.effects import deliver
 from pipeline.sandbox.faults.injector import Injector
-from pipeline.sandbox.http_connection import HttpConnection
-from pipeline.sandbox.journal import Journal, Visit
+from pipeline.sandbox.http_connection import HttpConnection, Reply
+from pipeline.sandbox.journal import Call, CallLog, Journal, Visit
 from pipeline.sandbox.problems import (
     ProblemError,
     Refusal,
@@ -23,7 +22,6 @@ from pipeline.sandbox.problems import (
     shown_path,
     too_slow,
 )
-from pipeline.sandbox.replies import Reply
 from pipeline.sandbox.settings import Clock
 from schemas.strict import timestamp
 

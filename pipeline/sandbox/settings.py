@@ -1,4 +1,7 @@
-"""The settings of a sandbox, and their names."""
+"""The interface of the three name-check APIs, and the settings of a sandbox.
+
+Source: API reference, "Endpoints", "Request headers" and "Servers".
+"""
 
 import time
 from dataclasses import dataclass
@@ -6,7 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from pipeline.sandbox.faults.selection import Selection
+from schemas.cop import NameVerificationRequest
 from schemas.outcomes import ApiName, Environment
+from schemas.vop import GatewayRequest, StandardRequest
 
 TENANT_ID = "5a9dbf0c-3f0e-4d0e-9b1c-7a3f52d0c001"
 """The identity provider's invented tenant."""
@@ -20,7 +25,48 @@ CLIENT_IDS = {
     Environment.TEST: "c0de0000-0000-4000-8000-000000000002",
     Environment.PRODUCTION: "c0de0000-0000-4000-8000-000000000003",
 }
+REQUESTING_BIC = "TREZFRP0XXX"
+"""An invented BIC of the participant in the client certificate."""
 SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in CLIENT_IDS}
+
+
+Question = NameVerificationRequest | GatewayRequest
+
+
+@dataclass(frozen=True, slots=True)
+class NameCheckApi:
+    """One of the three APIs."""
+
+    name: ApiName
+    path: str  # relative to the base URL of a server
+    correlation_header: str
+    document: type[Question]
+    roles: tuple[Environment, ...]  # the servers that offer it
+
+
+APIS = (
+    NameCheckApi(
+        ApiName.COP,
+        "/copgateway/v1.0/confirmation-payee/name-verification",
+        "x-fapi-interaction-id",
+        NameVerificationRequest,
+        (Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION),
+    ),
+    NameCheckApi(
+        ApiName.VOP_GATEWAY,
+        "/vopgateway/v1/payee-verifications",
+        "X-Request-ID",
+        GatewayRequest,
+        (Environment.SANDBOX, Environment.PRODUCTION),
+    ),
+    NameCheckApi(
+        ApiName.VOP_STANDARD,
+        "/vop/v1/payee-verifications",
+        "X-Request-ID",
+        StandardRequest,
+        (Environment.SANDBOX, Environment.PRODUCTION),
+    ),
+)
 
 
 class ServerCertificate(StrEnum):

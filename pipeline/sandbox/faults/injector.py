@@ -1,48 +1,34 @@
 """Apply the chosen faults to replies before they are sent."""
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from pipeline.sandbox.calls import Call
-from pipeline.sandbox.faults.effects import (
-    ConnectionFault,
-    Delivery,
-    Effect,
-    Pause,
-    ReplyChange,
-    ResponderPause,
-    Revocation,
-    Scene,
-    Swap,
-)
+from pipeline.sandbox.faults.effects import ConnectionFault, Delivery, Scene
 from pipeline.sandbox.faults.selection import Aim, Selection
-from pipeline.sandbox.replies import Reply
-from schemas.outcomes import ApiName
+from pipeline.sandbox.http_connection import Reply
+from pipeline.sandbox.journal import Call
+from pipeline.sandbox.settings import APIS, SandboxSettings
 
 SWAP_WAIT_MAX_S = 1.0
 """How long a reply waits for another one to swap with; after that it is sent unchanged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The parts of the server that effects need."""
-
-    correlation_headers: Mapping[ApiName, str]
-    responder_waits_s: Mapping[ApiName, float]
-    elsewhere: str  # the base URL of another port of this server
-    revoke_tokens: Callable[[], None]
+_CORRELATION_HEADERS = {api.name: api.correlation_header for api in APIS}
 
 
 class Injector:
     """Decides which faults affect each answered request, and applies them."""
 
-    def __init__(self, selections: Sequence[Selection], surroundings: Surroundings) -> None:
-        """Activate the faults; each counts requests separately, and several can affect one request."""
-        self.aim(selections)
-        self._surroundings = surroundings
-        self._swapping = _Swapping()
+    def __init__(
+        self, settings: SandboxSettings, *, elsewhere: str, revoke_tokens: Callable[[], None]
+    ) -> None:
+        """Activate the faults of the settings; redirects lead to the base URL `elsewhere`.
+
+        Each fault counts requests separately, and several can affect one request.
+        """
+        self.aim(settings.faults)
+        self._settings = settings
+        self._elsewhere = elsewhere
+        self._revoke_tokens = revoke_tokens
+        self._swapping: tuple[Reply, asyncio.Future[Reply]] | None = None
 
     def aim(self, selections: Sequence[Selection]) -> None:
         """Replace all active faults by these, which start counting now."""
@@ -59,67 +45,41 @@ class Injector:
 
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
         """Apply faults to a reply, and record their names in the call."""
-        if not self._aims:
-            return reply, None
         met = [aim.selection.fault for aim in self._aims if aim.meets(call)]
         call.faults = tuple(fault.name for fault in met)
         delivery = None
-        scene = self._scene(call)
-        for fault in met:
-            for effect in fault.effects:
-                if isinstance(effect, Delivery):
-                    delivery = effect
-                else:
-                    reply = await self._apply(effect, reply, scene)
+        for effect in (effect for fault in met for effect in fault.effects):
+            assert not isinstance(effect, ConnectionFault), "no request meets it"
+            if isinstance(effect, Delivery):
+                delivery = effect
+            else:
+                changed = effect(reply, self._scene(call))
+                reply = changed if isinstance(changed, Reply) else await changed
         return reply, delivery
 
-    async def _apply(self, effect: Effect, reply: Reply, scene: Scene) -> Reply:
-        match effect:
-            case ReplyChange(make):
-                return make(reply, scene)
-            case Pause(wait_s):
-                await asyncio.sleep(wait_s)
-            case ResponderPause():
-                assert scene.api is not None
-                await asyncio.sleep(self._surroundings.responder_waits_s[scene.api])
-            case Swap():
-                return await self._swapping.swap(reply)
-            case Revocation():
-                self._surroundings.revoke_tokens()
-            case Delivery():
-                raise AssertionError("a delivery comes last")
-            case ConnectionFault():
-                raise AssertionError("no request meets it")
-        return reply
-
     def _scene(self, call: Call) -> Scene:
-        headers, elsewhere = self._surroundings.correlation_headers, self._surroundings.elsewhere
-        header = "" if call.asked is None else headers[call.asked]
-        return Scene(call.path, call.asked, header, time.time(), elsewhere)
+        return Scene(
+            call.path,
+            call.asked,
+            correlation_header="" if call.asked is None else _CORRELATION_HEADERS[call.asked],
+            responder_wait_s=0.0 if call.asked is None else self._settings.responder_wait_s(call.asked),
+            elsewhere=self._elsewhere,
+            revoke_tokens=self._revoke_tokens,
+            swap=self._swap,
+        )
 
-
-class _Swapping:
-    """Swaps the replies to two requests in flight."""
-
-    def __init__(self) -> None:
-        self._first: tuple[Reply, asyncio.Future[Reply]] | None = None
-
-    async def swap(self, reply: Reply) -> Reply:
-        if self._first is not None:
-            (other, place), self._first = self._first, None
-            place.set_result(reply)
+    async def _swap(self, reply: Reply) -> Reply:
+        if self._swapping is not None:
+            (other, waiting), self._swapping = self._swapping, None
+            waiting.set_result(reply)
             return other
-        mine: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._first = (reply, mine)
+        place: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        mine = self._swapping = (reply, place)
         try:
             async with asyncio.timeout(SWAP_WAIT_MAX_S):
-                return await mine
+                return await place
         except TimeoutError:
             return reply
         finally:
-            self._withdraw(mine)
-
-    def _withdraw(self, place: asyncio.Future[Reply]) -> None:
-        """Withdraw a reply whose client has left."""
-        if self._first is not None and self._first[1] is place:
-            self._first = None
+            if self._swapping is mine:  # no other reply came, or this one's client has left
+                self._swapping = None

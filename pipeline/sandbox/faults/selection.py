@@ -9,12 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from pipeline.errors import UsageError
-from pipeline.sandbox.calls import Call
-from pipeline.sandbox.faults.catalogue import FAULTS, Fault, Reach
+from pipeline.sandbox.faults.catalogue import FAULTS, FORM, Fault, Reach
+from pipeline.sandbox.journal import Call
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
-
-FORM = Sentence("sandbox.fault_form")
 
 
 @dataclass(frozen=True, slots=True)

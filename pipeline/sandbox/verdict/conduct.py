@@ -3,9 +3,8 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection
 
-from pipeline.sandbox.calls import TOKEN, Call
 from pipeline.sandbox.faults.catalogue import FAULTS, NO_ANSWER, SECTIONS
-from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.journal import TOKEN, Call, Journal
 from pipeline.sandbox.problems import Refusal
 from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call
 

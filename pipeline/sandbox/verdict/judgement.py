@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from pipeline.sandbox.calls import Call
-from pipeline.sandbox.journal import Journal, Visit
+from pipeline.sandbox.journal import Call, Journal, Visit
 
 BREACHES_MAX = 20
 """How many breaches of a rule are listed; all of them are counted."""

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from pipeline.sandbox.calls import TOKEN, Call
 from pipeline.sandbox.client_hello import REFERENCE_SUITES
-from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.journal import TOKEN, Call, Journal
 from pipeline.sandbox.problems import Refusal
 from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call, shown_visit
 from schemas.outcomes import ApiName, Environment

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from pipeline.files.private import write_private
-from pipeline.sandbox.surface import APIS
+from pipeline.sandbox.settings import APIS
 
 SSLYZE = Path(__file__).parents[3] / ".cache" / "sslyze" / "bin" / "sslyze"
 EXAMPLES_MAX = 5

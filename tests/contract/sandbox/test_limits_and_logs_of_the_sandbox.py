@@ -215,6 +215,6 @@ def test_another_seed_is_another_network():
         identification="01000000000001",
         name="Quentin Zylberstajn",
     )
-    reports = {Network(seed, is_faulty=False).check_name(question).report.reason_code for seed in range(40)}
+    reports = {Network(seed, is_faulty=False).check_name(question)[0].reason_code for seed in range(40)}
     assert ReasonCode.ANNM in reports
     assert len(reports) > 1

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.sandbox.accounts import describe_accounts
-from pipeline.sandbox.examples import account_lines
+from pipeline.sandbox.accounts import account_lines, describe_accounts
 
 PAGE = Path(__file__).parents[3] / "docs" / "sandbox.md"
 

@@ -39,7 +39,7 @@ def ask_name(identification, name, account_type=AccountType.PERSONAL):
         identification=identification,
         name=name,
     )
-    return ACCOUNTS.check_name(question).report
+    return ACCOUNTS.check_name(question)[0]
 
 
 def ask_payee(account, party, bic=None):
@@ -53,7 +53,7 @@ def ask_payee(account, party, bic=None):
             party_agent=agent,
             requesting_agent=agent,
         )
-    return ACCOUNTS.check_payee(question).response
+    return ACCOUNTS.check_payee(question)[0]
 
 
 def test_every_category_of_the_reference_has_two_pairs():
@@ -111,7 +111,7 @@ def test_an_unknown_iban_is_not_applicable():
         party=Party(name=IBAN_ACCOUNTS[0].name),
         party_account=PartyAccount(iban="DE89370400440532013000"),
     )
-    assert ACCOUNTS.check_payee(question).response.party_name_match is NameMatch.NOAP
+    assert ACCOUNTS.check_payee(question)[0].party_name_match is NameMatch.NOAP
 
 
 def test_identifications_match_differ_or_are_not_held():

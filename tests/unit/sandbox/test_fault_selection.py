@@ -3,10 +3,9 @@
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.sandbox.calls import TOKEN, Call
-from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
-from pipeline.sandbox.faults.listing import lines
+from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS, lines
 from pipeline.sandbox.faults.selection import Aim, parse, written
+from pipeline.sandbox.journal import TOKEN, Call
 
 
 def call(question="q", *, api="cop", account="00112200012345", at_s=0.0):

@@ -64,7 +64,7 @@ def iban_account(bank, *, is_business):
 
 
 def code_of(network, question):
-    return network.check_name(question).report.reason_code
+    return network.check_name(question)[0].reason_code
 
 
 def test_one_seed_is_one_network():
@@ -116,15 +116,15 @@ def test_the_right_secondary_reference_lets_the_name_be_checked():
     society = next(bank for bank in banks.UK_BANKS if bank.has_roll_numbers)
     member, account = uk_account(society)
     question = uk_question(member, account.name, account.account_type, account.secondary_reference)
-    assert Network(SEED, is_faulty=False).check_name(question).report.matched is True
+    assert Network(SEED, is_faulty=False).check_name(question)[0].matched is True
 
 
 def test_banks_behave_unless_told_otherwise():
     numbers = [f"{banks.sort_codes(bank)[0]:06d}00000001" for bank in banks.UK_BANKS]
     questions = [uk_question(number, "Any Name") for number in numbers]
     steady, faulty = Network(SEED, is_faulty=False), Network(SEED, is_faulty=True)
-    assert {steady.check_name(question).conduct for question in questions} == {Conduct.STEADY}
-    assert {faulty.check_name(question).conduct for question in questions} == set(Conduct)
+    assert {steady.check_name(question)[1] for question in questions} == {Conduct.STEADY}
+    assert {faulty.check_name(question)[1] for question in questions} == set(Conduct)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_payee_is_answered_by_name_and_else_by_identification():
 
     def ask(party):
         question = GatewayRequest(party=party, party_account=PartyAccount(iban=account_number))
-        return network.check_payee(question).response
+        return network.check_payee(question)[0]
 
     assert ask(Party(name=account.name)).party_name_match is NameMatch.MTCH
     assert (ask(by_both).party_name_match, ask(by_both).party_id_match) == (NameMatch.NMTC, None)
@@ -193,7 +193,7 @@ def test_a_close_match_says_the_name_and_only_a_close_match():
 
     def ask(name):
         question = GatewayRequest(party=Party(name=name), party_account=PartyAccount(iban=account_number))
-        return network.check_payee(question).response
+        return network.check_payee(question)[0]
 
     close = ask(f"{surname} {' '.join(forenames)}")
     assert (close.party_name_match, close.matched_name) == (NameMatch.CMTC, account.name)
@@ -214,7 +214,7 @@ def test_the_wrong_bank_knows_nothing_of_an_account():
             party_agent=agent,
             requesting_agent=agent,
         )
-        return network.check_payee(question).response.party_name_match
+        return network.check_payee(question)[0].party_name_match
 
     assert ask(one.bic) is NameMatch.MTCH
     assert ask(other.bic) is NameMatch.NOAP
@@ -226,7 +226,7 @@ def test_an_iban_that_no_bank_owns_is_not_applicable():
         question = GatewayRequest(
             party=Party(name="Any Name"), party_account=PartyAccount(iban=account_number)
         )
-        response = Network(SEED, is_faulty=False).check_payee(question).response
+        response = Network(SEED, is_faulty=False).check_payee(question)[0]
         assert response.party_name_match is NameMatch.NOAP
 
 
@@ -246,7 +246,7 @@ def test_samples_are_the_same_from_the_same_seed_and_mostly_match(tmp_path):
     matched = sum(
         network.check_name(
             uk_question(row[3] + row[4], row[1], AccountType(row[2]), row[6] or None)
-        ).report.matched
+        )[0].matched
         for row in uk_rows
         if len(row[4]) == 8 and row[1]
     )

@@ -2,16 +2,20 @@
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 
 from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.problems import ProblemError
 from pipeline.sandbox.responders import Responder
+from pipeline.sandbox.settings import SandboxSettings
+from schemas.outcomes import ApiName
 
 
-def responder(**changes):
-    return Responder(**{"wait_max_s": 0.05, "latency_s": 0.0, "latency_spread": 0.73, "seed": 1, **changes})
+def responder(wait_max_s=0.05, **changes):
+    settings = SandboxSettings(Path("sandbox"), cop_responder_wait_s=wait_max_s, **changes)
+    return Responder(settings, ApiName.COP)
 
 
 def test_a_silent_bank_is_a_504_that_names_the_seconds():

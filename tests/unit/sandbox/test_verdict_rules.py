@@ -4,9 +4,8 @@ import dataclasses
 
 import pytest
 
-from pipeline.sandbox.calls import Call
 from pipeline.sandbox.client_hello import ClientHello, Greeting
-from pipeline.sandbox.journal import Journal, Visit
+from pipeline.sandbox.journal import Call, Journal, Visit
 from pipeline.sandbox.problems import Refusal
 from pipeline.sandbox.verdict.judgement import BREACHES_MAX, RuleStatus
 from pipeline.sandbox.verdict.reports import as_text, verdict_on
