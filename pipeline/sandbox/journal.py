@@ -96,6 +96,11 @@ class Journal:
     has_rate: bool = False
     """True if the server has had a rate limit at any time so far."""
 
+    @property
+    def checks(self) -> list[Call]:
+        """Name checks, in order of arrival."""
+        return [call for call in self.calls if call.asked is not None]
+
     def write(self, call: Call) -> None:
         """Record a call."""
         self.calls.append(call)

@@ -30,8 +30,8 @@ from pipeline.sandbox.ports import Port, served
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
 from pipeline.sandbox.settings import APIS, CLIENT_IDS, SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.tls import server_context
+from pipeline.sandbox.verdict.conduct import ELSEWHERE
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
-from pipeline.sandbox.verdict.requests import ELSEWHERE
 from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.outcomes import Environment
 

@@ -1,8 +1,6 @@
 """Judge a client's behaviour by the rules of the reference, HTTP and TLS, and by good manners.
 
-    judgement.py    the result of a rule: kept, broken or never met
-    requests.py     rules for connections, TLS and requests, one function each
-    conduct.py      rules for a client's next action
+    conduct.py      the rules, one function each, and their result: kept, broken or never met
     rules.py        the table: each rule's name, what a correct client does, and the source
     reports.py      the verdict as text, JSON and JUnit XML
 

@@ -1,12 +1,23 @@
-"""Rules for a client's next action: after an error, a refusal, or an impossible answer."""
+"""Rules for a client's connections and requests, and for its next action after an answer.
+
+Each is a function of the journal that returns a judgement.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
 
+from pipeline.sandbox.client_hello import REFERENCE_SUITES
 from pipeline.sandbox.faults.catalogue import FAULTS, NO_ANSWER, SECTIONS
-from pipeline.sandbox.journal import TOKEN, Call, Journal
+from pipeline.sandbox.journal import TOKEN, Call, Journal, Visit
 from pipeline.sandbox.problems import Refusal
-from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call
+from schemas.outcomes import ApiName
+
+BREACHES_MAX = 20
+"""How many breaches of a rule are listed; all of them are counted."""
+
 
 IN_FLIGHT_S = 0.5
 """Grace period after an answer, for requests that were already on their way."""
@@ -23,13 +34,147 @@ ECHO_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Correlation"])
 CONTENT_FAULTS = frozenset(fault.name for fault in FAULTS.values() if NO_ANSWER in fault.client) - ECHO_FAULTS
 CONNECTION_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Connections"])
 _FAILURES = (500, 502, 503, 504)
+_TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
+ELSEWHERE = "elsewhere"
+"""Name of the port that redirects lead to."""
+
+
+class RuleStatus(StrEnum):
+    """Whether a client kept a rule."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    NEVER_MET = "never met"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How often a rule was met, and how often it was broken."""
+
+    met_count: int
+    breach_count: int = 0
+    breaches: tuple[str, ...] = ()  # the first calls or connections that broke the rule
+
+    @property
+    def status(self) -> RuleStatus:
+        """Kept, broken or never met."""
+        if self.breach_count:
+            return RuleStatus.BROKEN
+        return RuleStatus.KEPT if self.met_count else RuleStatus.NEVER_MET
+
+
+def judged(met_count: int, breaches: Iterable[str]) -> Judgement:
+    """Return the judgement on a rule."""
+    found = list(breaches)
+    return Judgement(met_count, len(found), tuple(found[:BREACHES_MAX]))
+
+
+def shown_call(call: Call, note: str = "") -> str:
+    """Describe a call in one line; its question appears as a hash."""
+    moment = datetime.fromtimestamp(call.time, UTC).isoformat(timespec="milliseconds")[11:-6]
+    words = [moment, f"connection {call.connection}", call.method, call.path]
+    words.append("no whole answer" if call.status is None else str(call.status))
+    words += [f"({call.refused})"] if call.refused else []
+    words += [f"request id {call.request_id}"] if call.request_id else []
+    words += [f"question {call.question[:12]}"] if call.question else []
+    words += [f"fault {', '.join(call.faults)}"] if call.faults else []
+    return " ".join(filter(None, words)) + (f": {note}" if note else "")
+
+
+def shown_visit(visit: Visit, note: str) -> str:
+    """Describe a connection in one line."""
+    port = f" to the port {visit.port}" if visit.port else ""
+    return f"connection {visit.number}{port}: {note}"
+
+
+def never_refused(*refusals: Refusal, of: Callable[[Journal], list[Call]]) -> Callable[[Journal], Judgement]:
+    """The rule that no call is refused for any of these reasons."""
+
+    def judge(journal: Journal) -> Judgement:
+        calls = of(journal)
+        return judged(len(calls), (shown_call(call) for call in calls if call.refused in refusals))
+
+    return judge
+
+
+def carries_its_token(journal: Journal) -> Judgement:
+    """Every gateway check carries a token that this issuer made for this server."""
+    calls = [call for call in journal.checks if call.asked is not ApiName.VOP_STANDARD]
+    is_forged = any(_TOKEN_FAULTS & set(call.faults) for call in journal.calls)
+    wrong = {Refusal.TOKEN_MISSING, Refusal.TOKEN_OF_ANOTHER_SERVER}
+    wrong |= set() if is_forged else {Refusal.TOKEN_UNKNOWN}
+    return judged(len(calls), (shown_call(call) for call in calls if call.refused in wrong))
+
+
+def uses_a_correlation_id_once(journal: Journal) -> Judgement:
+    """No correlation id is sent twice."""
+    seen: set[str] = set()
+    again, met = [], 0
+    for call in journal.checks:
+        if call.request_id is not None:
+            met += 1
+            if call.request_id.lower() in seen:
+                again.append(call)
+            seen.add(call.request_id.lower())
+    return judged(met, map(shown_call, again))
+
+
+def speaks_tls(journal: Journal) -> Judgement:
+    """Every connection begins with TLS."""
+    plain = [visit for visit in journal.visits if visit.is_plain_http]
+    return judged(len(journal.visits), (shown_visit(visit, "plain HTTP") for visit in plain))
+
+
+def offers_tls_1_2(journal: Journal) -> Judgement:
+    """Every ClientHello offers TLS 1.2 or 1.3."""
+    greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
+    old = [(visit, hello) for visit, hello in greeted if not hello.is_modern]
+    notes = (
+        shown_visit(visit, f"offers {', '.join(hello.versions) or 'nothing known'}") for visit, hello in old
+    )
+    return judged(len(greeted), notes)
+
+
+def offers_a_listed_suite(journal: Journal) -> Judgement:
+    """Every ClientHello offers a suite of the reference."""
+    greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
+    without = [
+        (visit, hello) for visit, hello in greeted if not set(REFERENCE_SUITES.values()) & set(hello.suites)
+    ]
+    notes = (shown_visit(visit, f"offers {', '.join(hello.suites)}") for visit, hello in without)
+    return judged(len(greeted), notes)
+
+
+def sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
+    """The rule that no request is sent to a port whose TLS is faulty."""
+
+    def judge(journal: Journal) -> Judgement:
+        numbers = {visit.number for visit in journal.visits if visit.port == port}
+        sent = [call for call in journal.calls if call.connection in numbers]
+        return judged(len(numbers), map(shown_call, sent))
+
+    return judge
+
+
+def does_not_pipeline(journal: Journal) -> Judgement:
+    """No request is sent on a connection before the previous one is answered."""
+    calls = [call for call in journal.calls if call.method]
+    hurried = [call for call in calls if call.waiting_count]
+    return judged(len(calls), (shown_call(call, f"{call.waiting_count} sent behind it") for call in hurried))
+
+
+def follows_no_redirect(journal: Journal) -> Judgement:
+    """No request follows a redirect."""
+    met = [call for call in journal.calls if any(fault.startswith("redirect-") for fault in call.faults)]
+    numbers = {visit.number for visit in journal.visits if visit.port == ELSEWHERE}
+    return judged(len(met), (shown_call(call) for call in journal.calls if call.connection in numbers))
 
 
 def never_repeats_after_400(journal: Journal) -> Judgement:
     """A question refused with 400 is not sent again."""
     refused: dict[str, Call] = {}
     again = []
-    for call in checks(journal):
+    for call in journal.checks:
         if call.question in refused and call.monotonic > _end(refused[call.question]):
             again.append(call)
         if (
@@ -44,7 +189,7 @@ def never_repeats_after_400(journal: Journal) -> Judgement:
 def gets_a_new_token_after_401(journal: Journal) -> Judgement:
     """A refused token is not used again; the client requests a new one."""
     refused: dict[str, Call] = {}
-    for call in checks(journal):
+    for call in journal.checks:
         if call.token and call.status == 401 and call.refused != Refusal.TOKEN_OF_ANOTHER_SERVER:
             refused.setdefault(call.token, call)
     issued_s = [_end(call) for call in journal.calls if call.api == TOKEN]
@@ -54,7 +199,7 @@ def gets_a_new_token_after_401(journal: Journal) -> Judgement:
         over_s[token] = renewed_s + _TOKEN_IN_FLIGHT_S
     breaches = [
         shown_call(call, "with the token that was refused")
-        for call in checks(journal)
+        for call in journal.checks
         if call.token in over_s and call.monotonic > over_s[call.token]
     ]
     first = min(refused.values(), key=_end, default=None)
@@ -67,7 +212,7 @@ def waits_as_asked(journal: Journal) -> Judgement:
     """After 429 or 503 with Retry-After, no request goes to that API for the stated time."""
     met, early = 0, []
     pauses: dict[tuple[str | None, str | None], list[Call]] = defaultdict(list)
-    for call in checks(journal):
+    for call in journal.checks:
         for earlier in pauses[call.role, call.api]:
             asked_s = earlier.retry_after_s or 0.0
             waited_s = call.monotonic - _end(earlier)
@@ -93,7 +238,7 @@ def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
     """The rule that the client repeats a question after a reply with one of these faults, or stops."""
 
     def judge(journal: Journal) -> Judgement:
-        spoilt = [call for call in checks(journal) if not set(faulty).isdisjoint(call.faults)]
+        spoilt = [call for call in journal.checks if not set(faulty).isdisjoint(call.faults)]
         return _asked_again(journal, spoilt)
 
     return judge
@@ -103,7 +248,7 @@ def asks_again_after_a_failure(journal: Journal) -> Judgement:
     """After a technical failure, the client repeats the question or stops."""
     failed = [
         call
-        for call in checks(journal)
+        for call in journal.checks
         if (call.status in _FAILURES and call.refused is None)
         or not CONNECTION_FAULTS.isdisjoint(call.faults)
     ]
@@ -113,7 +258,7 @@ def asks_again_after_a_failure(journal: Journal) -> Judgement:
 def gives_up_in_the_end(journal: Journal) -> Judgement:
     """The client does not repeat a question endlessly."""
     attempts: dict[str, list[Call]] = defaultdict(list)
-    for call in checks(journal):
+    for call in journal.checks:
         if call.question and call.retry_after_s is None and call.status != 200:
             attempts[call.question].append(call)
     repeated = [calls for calls in attempts.values() if len(calls) > 1]
@@ -125,7 +270,7 @@ def waits_for_the_responder(journal: Journal) -> Judgement:
     """The client keeps the connection open while the gateway waits for the responder."""
     ends = {visit.number: visit.lasted_until for visit in journal.visits}
     slow, hasty = [], []
-    for call in checks(journal):
+    for call in journal.checks:
         wait_s = journal.responder_waits_s.get(call.asked) if call.asked else None
         if wait_s is None or _end(call) - call.monotonic < 0.8 * wait_s:
             continue
@@ -145,7 +290,7 @@ def keeps_no_cookie(journal: Journal) -> Judgement:
 def uses_a_token_again(journal: Journal) -> Judgement:
     """Each token serves many questions, not just one."""
     uses: dict[str, list[Call]] = defaultdict(list)
-    for call in checks(journal):
+    for call in journal.checks:
         if call.token and call.status == 200:
             uses[call.token].append(call)
     single = [calls[0] for calls in uses.values() if len(calls) == 1]
@@ -156,8 +301,8 @@ def uses_a_token_again(journal: Journal) -> Judgement:
 
 def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
     """Require that these questions are sent once more, except those after the client's last request."""
-    latest = {call.question: call for call in checks(journal) if call.question}
-    last_s = max((call.monotonic for call in checks(journal)), default=0.0)
+    latest = {call.question: call for call in journal.checks if call.question}
+    last_s = max((call.monotonic for call in journal.checks), default=0.0)
     first = {call.question: call for call in reversed(spoilt) if call.question}
     given_up = [
         call
@@ -169,3 +314,18 @@ def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
 
 def _end(call: Call) -> float:
     return call.monotonic if call.answered is None else call.answered
+
+
+def tls_facts(journal: Journal) -> dict[str, list[str]]:
+    """TLS parameters that were offered and agreed, each once; for information only."""
+    hellos = [visit.hello for visit in journal.visits if visit.hello is not None]
+    return {
+        "versions offered": _once(version for hello in hellos for version in hello.versions),
+        "suites offered": _once(suite for hello in hellos for suite in hello.suites),
+        "agreed": _once(f"{visit.version} {visit.suite}" for visit in journal.visits if visit.version),
+        "handshakes failed": _once(visit.failure for visit in journal.visits if visit.failure),
+    }
+
+
+def _once(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.journal import TOKEN, Call, Journal
 from pipeline.sandbox.problems import Refusal
-from pipeline.sandbox.verdict import conduct, requests
-from pipeline.sandbox.verdict.judgement import Judgement, checks
-from pipeline.sandbox.verdict.requests import never_refused
+from pipeline.sandbox.verdict import conduct
+from pipeline.sandbox.verdict.conduct import Judgement, never_refused
+from schemas.outcomes import ApiName, Environment
 
 WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-suite")
 """Ports of scenario tls, named after their TLS fault."""
@@ -29,39 +29,51 @@ _TOKENS = "reference, OAuth 2.0 client credentials"
 _MANNERS = "manners"
 _R = Refusal
 
+
+def _checks(journal: Journal) -> list[Call]:
+    return journal.checks
+
+
+def _standard_checks(journal: Journal) -> list[Call]:
+    return [call for call in journal.checks if call.asked is ApiName.VOP_STANDARD]
+
+
 RULES: tuple[Duty, ...] = (
-    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", requests.speaks_tls),
-    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, requests.offers_tls_1_2),
+    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", conduct.speaks_tls),
+    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, conduct.offers_tls_1_2),
     Duty(
-        "tls-suites", "offers a suite that the reference lists", _TRANSPORT, requests.offers_a_listed_suite
+        "tls-suites", "offers a suite that the reference lists", _TRANSPORT, conduct.offers_a_listed_suite
     ),
     *(
         Duty(
             f"tls-{port}",
             f"sends nothing to a server whose TLS is wrong: {port}",
             f"{_TRANSPORT}; RFC 9110, section 4.3.4",
-            requests.sends_nothing_to(port),
+            conduct.sends_nothing_to(port),
         )
         for port in WRONG_PORTS
     ),
     Duty(
         "http", "sends well-formed HTTP/1.1, and in time", "RFC 9112",
-        never_refused(_R.HTTP, _R.SLOW, _R.EXPECTATION, of=requests.all_calls),
+        never_refused(_R.HTTP, _R.SLOW, _R.EXPECTATION, of=lambda journal: journal.calls),
     ),
     Duty(
         "pipelining", "sends no request on a connection before the last one is answered",
-        "RFC 9112, section 9.3.2", requests.does_not_pipeline,
+        "RFC 9112, section 9.3.2", conduct.does_not_pipeline,
     ),
     Duty(
         "endpoint", "calls the paths and methods that there are", "reference, Endpoints",
-        never_refused(_R.PATH, _R.METHOD, of=requests.all_calls),
+        never_refused(_R.PATH, _R.METHOD, of=lambda journal: journal.calls),
     ),
     Duty(
         "token-request", "asks for a token with a whole form in the body, and with a client that is known",
         _TOKENS,
-        never_refused(_R.FORM, _R.QUERY, _R.CLIENT, _R.CONTENT_TYPE, of=requests.token_calls),
+        never_refused(
+            _R.FORM, _R.QUERY, _R.CLIENT, _R.CONTENT_TYPE,
+            of=lambda journal: [call for call in journal.calls if call.api == TOKEN],
+        ),
     ),
-    Duty("token", "sends a token of this server with every check", _TOKENS, requests.carries_its_token),
+    Duty("token", "sends a token of this server with every check", _TOKENS, conduct.carries_its_token),
     Duty("token-reuse", "uses a token for more than one question", _MANNERS, conduct.uses_a_token_again),
     Duty(
         "token-renewal", "gets a new token after a 401, and uses the old one no more",
@@ -70,31 +82,31 @@ RULES: tuple[Duty, ...] = (
     Duty(
         "client-certificate", "presents a qualified certificate of a participant to VoP Standard",
         "reference, VoP Standard: mutual TLS",
-        never_refused(_R.CERTIFICATE_MISSING, _R.CERTIFICATE, of=requests.standard_checks),
+        never_refused(_R.CERTIFICATE_MISSING, _R.CERTIFICATE, of=_standard_checks),
     ),
     Duty(
         "requesting-bank", "names a BIC of the participant of its certificate",
         "reference, VoP Standard: mutual TLS",
-        never_refused(_R.REQUESTING_BANK, of=requests.standard_checks),
+        never_refused(_R.REQUESTING_BANK, of=_standard_checks),
     ),
     Duty(
         "correlation-id", "sends a UUID in the header of the API, once", _HEADERS,
-        never_refused(_R.CORRELATION_ID, of=checks),
+        never_refused(_R.CORRELATION_ID, of=_checks),
     ),
     Duty(
-        "correlation-id-once", "sends no correlation id twice", _HEADERS, requests.uses_a_correlation_id_once
+        "correlation-id-once", "sends no correlation id twice", _HEADERS, conduct.uses_a_correlation_id_once
     ),
     Duty(
         "timestamp", "sends X-Request-Timestamp in the form of the reference, by a clock that is right",
-        _HEADERS, never_refused(_R.TIMESTAMP, of=checks),
+        _HEADERS, never_refused(_R.TIMESTAMP, of=_checks),
     ),
     Duty(
         "content-type", "sends JSON in UTF-8 as application/json, not compressed", "reference, Conventions",
-        never_refused(_R.CONTENT_TYPE, _R.CONTENT_ENCODING, of=checks),
+        never_refused(_R.CONTENT_TYPE, _R.CONTENT_ENCODING, of=_checks),
     ),
     Duty(
         "document", "sends documents that keep the rules of every field",
-        "reference, Resources and their fields", never_refused(_R.DOCUMENT, of=checks),
+        "reference, Resources and their fields", never_refused(_R.DOCUMENT, of=_checks),
     ),
     Duty(
         "no-repeat-after-400", "never sends a question again that was refused with 400",
@@ -106,11 +118,14 @@ RULES: tuple[Duty, ...] = (
     ),
     Duty(
         "rate", "keeps to the rate of the server", "reference, Limits",
-        never_refused(_R.RATE, of=requests.rated_checks),
+        never_refused(_R.RATE, of=lambda journal: journal.checks if journal.has_rate else []),
     ),
     Duty(
         "daily-cap", "keeps to the daily limit of the test server", "reference, Limits",
-        never_refused(_R.DAILY_CAP, of=requests.capped_checks),
+        never_refused(
+            _R.DAILY_CAP,
+            of=lambda journal: [call for call in journal.checks if call.role == Environment.TEST],
+        ),
     ),
     Duty(
         "echo", "takes no reply with another correlation id, or none, for an answer: it asks again",
@@ -135,7 +150,7 @@ RULES: tuple[Duty, ...] = (
     Duty("cookie", "keeps no cookie", _MANNERS, conduct.keeps_no_cookie),
     Duty(
         "redirect", "follows no redirect with a payee and a token", "RFC 9110, section 15.4",
-        requests.follows_no_redirect,
+        conduct.follows_no_redirect,
     ),
 )  # fmt: skip
 """Every rule, in the order of the verdict."""

@@ -244,9 +244,9 @@ def test_samples_are_the_same_from_the_same_seed_and_mostly_match(tmp_path):
     network = Network(SEED, is_faulty=False)
     uk_rows = [row.split(",") for row in rows if ",GBP," in row]
     matched = sum(
-        network.check_name(
-            uk_question(row[3] + row[4], row[1], AccountType(row[2]), row[6] or None)
-        )[0].matched
+        network.check_name(uk_question(row[3] + row[4], row[1], AccountType(row[2]), row[6] or None))[
+            0
+        ].matched
         for row in uk_rows
         if len(row[4]) == 8 and row[1]
     )
