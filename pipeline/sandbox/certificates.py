@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pipeline.files.private import write_private
-from pipeline.sandbox import der, participants
+from pipeline.sandbox import participants
 from pipeline.sandbox.settings import ServerCertificate
 
 AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"
@@ -130,7 +130,7 @@ def issue_client_certificate(  # noqa: PLR0913 (one argument per defect)
     extensions = _leaf_extensions(issuer, [x509.DNSName("treasury.invalid")], usages)
     if is_qualified:
         oid = x509.ObjectIdentifier(participants.QC_STATEMENTS)
-        extensions.append(x509.UnrecognizedExtension(oid, _qualified_statements()))
+        extensions.append(x509.UnrecognizedExtension(oid, participants.qualified_statements()))
     return _signed(subject, key, issuer, not_before, not_after, extensions), key
 
 
@@ -277,25 +277,6 @@ def _alternative_names(host: str) -> list[x509.GeneralName]:
     except ValueError:
         own = x509.DNSName(host)
     return names if own in names else [*names, own]
-
-
-def _qualified_statements() -> bytes:
-    """Encode QcCompliance, QcType web, and the PSD2 statement with roles and competent authority."""
-    roles = (("0.4.0.19495.1.2", "PSP_PI"), ("0.4.0.19495.1.3", "PSP_AI"))
-    encoded_roles = [der.sequence(der.object_identifier(oid), der.utf8_string(name)) for oid, name in roles]
-    psd2 = der.sequence(
-        der.sequence(*encoded_roles),
-        der.utf8_string("Invented Competent Authority"),
-        der.utf8_string("FR-ACPR"),
-    )
-    return der.sequence(
-        der.sequence(der.object_identifier(participants.QC_COMPLIANCE)),
-        der.sequence(
-            der.object_identifier(participants.QC_TYPE),
-            der.sequence(der.object_identifier(participants.QC_TYPE_WEB)),
-        ),
-        der.sequence(der.object_identifier(participants.PSD2_STATEMENT), psd2),
-    )
 
 
 def _pem(certificate: x509.Certificate) -> bytes:

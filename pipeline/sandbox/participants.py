@@ -13,9 +13,8 @@ from functools import lru_cache
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.x509.oid import ExtendedKeyUsageOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from pipeline.sandbox import der
 from pipeline.sandbox.problems import Refusal, client_invalid
 
 DIRECTORY: Mapping[str, frozenset[str]] = {
@@ -24,12 +23,12 @@ DIRECTORY: Mapping[str, frozenset[str]] = {
 }
 """Authorisation number -> the participant's BICs; all are invented."""
 
-ORGANIZATION_IDENTIFIER = "2.5.4.97"
 QC_STATEMENTS = "1.3.6.1.5.5.7.1.3"
-QC_COMPLIANCE = "0.4.0.1862.1.1"
-QC_TYPE = "0.4.0.1862.1.6"
-QC_TYPE_WEB = "0.4.0.1862.1.6.3"
-PSD2_STATEMENT = "0.4.0.19495.2"
+_QC_COMPLIANCE = "0.4.0.1862.1.1"
+_QC_TYPE = "0.4.0.1862.1.6"
+_QC_TYPE_WEB = "0.4.0.1862.1.6.3"
+_PSD2_STATEMENT = "0.4.0.19495.2"
+_PSD2_ROLES = "0.4.0.19495.1"
 
 _AUTHORISATION_NUMBER = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
 
@@ -87,12 +86,12 @@ def _read(certificate: bytes, authority: x509.Certificate) -> _Certificate:
     # Cached: parsing costs far more than a check, and one certificate sends many requests.
     try:
         parsed = x509.load_der_x509_certificate(certificate)
-        subject = parsed.subject.get_attributes_for_oid(x509.ObjectIdentifier(ORGANIZATION_IDENTIFIER))
+        subject = parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_IDENTIFIER)
         return _Certificate(
             authorisation_number=str(subject[0].value) if subject else "",
             is_issued_here=_is_issued_by(parsed, authority),
             is_for_clients=_is_for_clients(parsed),
-            is_qualified=_is_qualified(_statements(parsed)),
+            is_qualified=_is_qualified(parsed),
             not_before=parsed.not_valid_before_utc,
             not_after=parsed.not_valid_after_utc,
         )
@@ -116,28 +115,53 @@ def _is_for_clients(certificate: x509.Certificate) -> bool:
     return ExtendedKeyUsageOID.CLIENT_AUTH in usages
 
 
-def _statements(certificate: x509.Certificate) -> dict[bytes, bytes]:
-    """Map each QCStatement's id to the content of its information, empty if it has none."""
+def _is_qualified(certificate: x509.Certificate) -> bool:
+    """True if the QCStatements name all that a website certificate of a PSD2 provider has, and a role."""
     try:
         extension = certificate.extensions.get_extension_for_oid(x509.ObjectIdentifier(QC_STATEMENTS))
     except x509.ExtensionNotFound:
-        return {}
-    found = {}
-    for _, statements in der.members(extension.value.public_bytes()):
-        for _, statement in der.members(statements):
-            (_, statement_id), *information = der.members(statement)
-            found[statement_id] = information[0][1] if information else b""
-    return found
+        return False
+    statements = extension.value.public_bytes()
+    needed = (_QC_COMPLIANCE, _QC_TYPE_WEB, _PSD2_STATEMENT)
+    has_role = any(_identifier(f"{_PSD2_ROLES}.{number}") in statements for number in range(1, 5))
+    return has_role and all(_identifier(dotted) in statements for dotted in needed)
 
 
-def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
-    """True if the statements describe a website certificate of a PSD2 provider with a role."""
-    types = {content for _, content in der.members(statements.get(_content_of(QC_TYPE), b""))}
-    psd2 = list(der.members(statements.get(_content_of(PSD2_STATEMENT), b"")))
-    has_roles = bool(psd2) and any(der.members(psd2[0][1]))
-    return _content_of(QC_COMPLIANCE) in statements and _content_of(QC_TYPE_WEB) in types and has_roles
+def qualified_statements() -> bytes:
+    """Encode QcCompliance, QcType web, and the PSD2 statement with roles and competent authority, in DER."""
+    roles = [
+        _sequence(_identifier(f"{_PSD2_ROLES}.2"), _text("PSP_PI")),
+        _sequence(_identifier(f"{_PSD2_ROLES}.3"), _text("PSP_AI")),
+    ]
+    psd2 = _sequence(_sequence(*roles), _text("Invented Competent Authority"), _text("FR-ACPR"))
+    return _sequence(
+        _sequence(_identifier(_QC_COMPLIANCE)),
+        _sequence(_identifier(_QC_TYPE), _sequence(_identifier(_QC_TYPE_WEB))),
+        _sequence(_identifier(_PSD2_STATEMENT), psd2),
+    )
 
 
-def _content_of(dotted: str) -> bytes:
-    """Return the content of an encoded object identifier."""
-    return next(der.members(der.object_identifier(dotted)))[1]
+def _sequence(*members: bytes) -> bytes:
+    return _encoded(0x30, b"".join(members))
+
+
+def _text(text: str) -> bytes:
+    return _encoded(0x0C, text.encode())
+
+
+def _identifier(dotted: str) -> bytes:
+    """Encode an object identifier in DER (ITU-T X.690, section 8.19)."""
+    first, second, *arcs = (int(arc) for arc in dotted.split("."))
+    content = bytearray([40 * first + second])
+    for arc in arcs:
+        septets = [arc & 0x7F]
+        while arc := arc >> 7:
+            septets.append(arc & 0x7F | 0x80)
+        content += bytes(reversed(septets))
+    return _encoded(0x06, bytes(content))
+
+
+def _encoded(tag: int, content: bytes) -> bytes:
+    length = len(content)
+    assert length < 256
+    return bytes([tag, length] if length < 128 else [tag, 0x81, length]) + content
