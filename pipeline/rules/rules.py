@@ -60,6 +60,10 @@ def _present(field: str, condition: pl.Expr) -> pl.Expr:
     return _has(field) & condition
 
 
+def _matches(field: str, pattern: str) -> pl.Expr:
+    return _present(field, pl.col(field).str.contains(pattern))
+
+
 def _shape(field: str, pattern: str) -> pl.Expr:
     """Return a condition on the form of a value; spreadsheet errors break another rule (CELL_ERROR)."""
     return _present(field, ~pl.col(field).str.contains(f"{pattern}|{_ERROR}"))
@@ -96,19 +100,20 @@ def _text_rules(field: str, *, column: str | None = None, invisible: str = ANY_I
     """Return the rules of free text for an API; `column` is its column if not named like the field."""
     column = column or field
     return [
-        Rule(field, "CONTROL_CHARACTER", _present(column, pl.col(column).str.contains(_CONTROL))),
-        Rule(field, "INVISIBLE_CHARACTER", _present(column, pl.col(column).str.contains(invisible))),
-        Rule(
-            field, "DAMAGED_TEXT", _present(column, pl.col(column).str.contains(_REPLACEMENT, literal=True))
-        ),
-        Rule(
-            field,
-            "DAMAGED_TEXT",
-            _present(column, pl.col(column).str.contains(_PRIVATE_USE)),
-            Sentence("rule.private_use"),
-        ),
+        Rule(field, "CONTROL_CHARACTER", _matches(column, _CONTROL)),
+        Rule(field, "INVISIBLE_CHARACTER", _matches(column, invisible)),
+        Rule(field, "DAMAGED_TEXT", _matches(column, _REPLACEMENT)),
+        Rule(field, "DAMAGED_TEXT", _matches(column, _PRIVATE_USE), Sentence("rule.private_use")),
         Rule(field, "CELL_ERROR", _present(column, _is_error(column)), _ERROR_SENTENCE),
     ]
+
+
+def _too_long(
+    field: str, code: str, length_max: int, *, column: str | None = None, key: str = "rule.too_long"
+) -> Rule:
+    column = column or field
+    is_too_long = _present(column, pl.col(column).str.len_chars() > length_max)
+    return Rule(field, code, is_too_long, Sentence(key, length_max=length_max))
 
 
 _DEFECT_RULES = [
@@ -130,34 +135,22 @@ def _word_rule(field: str, code: str) -> Rule:
     return Rule(field, code, _present(field, _is_word(field)), Sentence("rule.word_for_account"))
 
 
+_NO_IBAN = ~_has("iban")
 _ACCOUNT_RULES = [
     *(
-        Rule(field, "INVISIBLE_CHARACTER", _present(field, pl.col(field).str.contains(ANY_INVISIBLE)))
+        Rule(field, "INVISIBLE_CHARACTER", _matches(field, ANY_INVISIBLE))
         for field in ("sort_code", "account_number", "iban")
     ),
-    Rule("account_number", "ACCOUNT_MISSING", ~_has("iban") & ~_has("sort_code") & ~_has("account_number")),
+    Rule("account_number", "ACCOUNT_MISSING", _NO_IBAN & ~_has("sort_code") & ~_has("account_number")),
     Rule(
         "iban",
         "ACCOUNT_AMBIGUOUS",
         _holds_digit("iban") & (_holds_digit("sort_code") | _holds_digit("account_number")),
         among=_has("iban") & (_has("sort_code") | _has("account_number")),
     ),
-    Rule("sort_code", "SORT_CODE_MISSING", _has("account_number") & ~_has("sort_code") & ~_has("iban")),
-    Rule(
-        "account_number",
-        "ACCOUNT_NUMBER_MISSING",
-        _has("sort_code") & ~_has("account_number") & ~_has("iban"),
-    ),
-    Rule(
-        "sort_code",
-        "SORT_CODE_DAMAGED",
-        _present(
-            "sort_code",
-            pl.col("sort_code").str.contains(r"^[0-9]{1,5}$")
-            | pl.col("sort_code").str.contains(SCIENTIFIC)
-            | pl.col("sort_code").str.contains(_DATE),
-        ),
-    ),
+    Rule("sort_code", "SORT_CODE_MISSING", _has("account_number") & ~_has("sort_code") & _NO_IBAN),
+    Rule("account_number", "ACCOUNT_NUMBER_MISSING", _has("sort_code") & ~_has("account_number") & _NO_IBAN),
+    Rule("sort_code", "SORT_CODE_DAMAGED", _matches("sort_code", rf"^[0-9]{{1,5}}$|{SCIENTIFIC}|{_DATE}")),
     _word_rule("sort_code", "SORT_CODE_FORMAT"),
     Rule(
         "sort_code",
@@ -167,11 +160,7 @@ _ACCOUNT_RULES = [
     Rule(
         "account_number",
         "ACCOUNT_NUMBER_DAMAGED",
-        _present(
-            "account_number",
-            pl.col("account_number").str.contains(r"^[0-9]{1,7}$")
-            | pl.col("account_number").str.contains(SCIENTIFIC),
-        ),
+        _matches("account_number", rf"^[0-9]{{1,7}}$|{SCIENTIFIC}"),
     ),
     _word_rule("account_number", "ACCOUNT_NUMBER_FORMAT"),
     Rule(
@@ -199,71 +188,35 @@ MODULUS_RULES = [
 """Rules that depend on the user's tables."""
 _PAYEE_RULES = [
     Rule("name", "NAME_MISSING", ~_has("name") & ~pl.col("by_identification")),
-    Rule(
-        "name",
-        "NAME_TOO_LONG",
-        _present("name", pl.col("name").str.len_chars() > NAME_LENGTH_MAX),
-        Sentence("rule.too_long", length_max=NAME_LENGTH_MAX),
-    ),
+    _too_long("name", "NAME_TOO_LONG", NAME_LENGTH_MAX),
     *_text_rules("name", invisible=INVISIBLE),
-    Rule(
-        "name",
-        "NAME_FORMULA",
-        _present("name", pl.col("name").str.contains(LOST_FORMULA)),
-        Sentence("rule.name_formula"),
-    ),
+    Rule("name", "NAME_FORMULA", _matches("name", LOST_FORMULA)),
     Rule(
         "name",
         "NAME_NO_NAME",
-        _present(
-            "name",
-            pl.col("name").is_in(TRUTH_VALUES)
-            | (~pl.col("name").str.contains(LOST_FORMULA) & pl.col("name").str.contains(NO_NAME)),
-        ),
+        _present("name", pl.col("name").is_in(TRUTH_VALUES))
+        | (_matches("name", NO_NAME) & ~_matches("name", LOST_FORMULA)),
     ),
     Rule(
         "account_type",
         "ACCOUNT_TYPE",
         pl.col("takes_account_type") & _shape("account_type", "^(Personal|Business)$"),
     ),
-    Rule(
-        "secondary_reference",
-        "SECONDARY_REFERENCE_TOO_LONG",
-        _present(
-            "secondary_reference",
-            pl.col("secondary_reference").str.len_chars() > SECONDARY_REFERENCE_LENGTH_MAX,
-        ),
-        Sentence("rule.too_long", length_max=SECONDARY_REFERENCE_LENGTH_MAX),
-    ),
+    _too_long("secondary_reference", "SECONDARY_REFERENCE_TOO_LONG", SECONDARY_REFERENCE_LENGTH_MAX),
     *_text_rules("secondary_reference"),
     *_bic_rules("bic"),
-    Rule(
-        "lei", "LEI_CHECK_DIGITS", _present("lei_fault", ~_is_error("lei")), Sentence("rule.lei_check_digits")
-    ),
+    Rule("lei", "LEI_CHECK_DIGITS", _present("lei_fault", ~_is_error("lei"))),
     *_bic_rules("organisation_bic"),
     Rule(
         "organisation_id",
         "ORGANISATION_ID_MISSING",
-        ~_has("organisation_id")
-        & (pl.col("organisation_id_scheme").is_not_null() | pl.col("organisation_id_issuer").is_not_null()),
+        ~_has("organisation_id") & (_has("organisation_id_scheme") | _has("organisation_id_issuer")),
     ),
-    *(
-        Rule(
-            field,
-            "IDENTIFICATION_TOO_LONG",
-            _present(field, pl.col(field).str.len_chars() > 140),
-            Sentence("rule.too_long", length_max=140),
-        )
-        for field in ("organisation_id", "organisation_id_issuer")
-    ),
+    _too_long("organisation_id", "IDENTIFICATION_TOO_LONG", 140),
+    _too_long("organisation_id_issuer", "IDENTIFICATION_TOO_LONG", 140),
     *_text_rules("organisation_id"),
     *_text_rules("organisation_id_issuer"),
-    Rule(
-        "reference",
-        "REFERENCE_TOO_LONG",
-        _present("remittance", pl.col("remittance").str.len_chars() > 140),
-        Sentence("rule.remittance_too_long", length_max=140),
-    ),
+    _too_long("reference", "REFERENCE_TOO_LONG", 140, column="remittance", key="rule.remittance_too_long"),
     *_text_rules("reference", column="remittance"),
     Rule(
         "organisation_id_scheme",
@@ -275,55 +228,34 @@ _PAYEE_RULES = [
         Sentence("rule.identification_scheme", schemes=list(SchemeCode)),
     ),
 ]
+_ANY_AMOUNT = f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}"
 _MONEY_RULES = [
-    Rule(
-        "amount",
-        "AMOUNT_AMBIGUOUS",
-        _present("amount", pl.col("amount").str.contains(AMBIGUOUS)),
-        Sentence("rule.amount_ambiguous"),
-    ),
-    Rule("amount", "AMOUNT_FORMAT", _shape("amount", f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}")),
+    Rule("amount", "AMOUNT_AMBIGUOUS", _matches("amount", AMBIGUOUS)),
+    Rule("amount", "AMOUNT_FORMAT", _shape("amount", _ANY_AMOUNT)),
     Rule(
         "amount",
         "AMOUNT_NEGATIVE",
-        _present(
-            "amount",
-            pl.col("amount").str.starts_with("-")
-            & pl.col("amount").str.contains(f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}")
-            & ~pl.col("amount").str.contains(ZERO),
-        ),
+        _matches("amount", "^-") & _matches("amount", _ANY_AMOUNT) & ~_matches("amount", ZERO),
     ),
-    Rule("amount", "AMOUNT_ZERO", _present("amount", pl.col("amount").str.contains(ZERO))),
+    Rule("amount", "AMOUNT_ZERO", _matches("amount", ZERO)),
     Rule(
         "amount",
         "AMOUNT_DECIMALS",
-        _fault("amount", DECIMALS)
-        | _present(
-            "amount", pl.col("amount").str.contains(MANY_DECIMALS) & ~pl.col("amount").str.contains(AMOUNT)
-        ),
+        _fault("amount", DECIMALS) | (_matches("amount", MANY_DECIMALS) & ~_matches("amount", AMOUNT)),
     ),
     Rule("currency", "CURRENCY_FORMAT", _shape("currency", CURRENCY)),
     Rule("currency", "CURRENCY_UNKNOWN", pl.col("currency_fault").is_not_null()),
     Rule("amount", "AMOUNT_CURRENCY", _fault("amount", OTHER)),
 ]
 _BY_ITS_DIGITS = pl.col("route_reason") == RouteReason.GB_IBAN
+_NO_ROUTE = pl.col("to").is_null()
 _ROUTE_RULES = [
-    Rule(
-        "iban",
-        "NO_API",
-        pl.col("to").is_null() & _has("iban") & ~_BY_ITS_DIGITS,
-        Sentence("rule.no_api_for_ibans"),
-    ),
-    Rule(
-        "iban",
-        "NO_API",
-        pl.col("to").is_null() & _has("iban") & _BY_ITS_DIGITS,
-        Sentence("rule.no_api_for_gb_ibans"),
-    ),
+    Rule("iban", "NO_API", _NO_ROUTE & _has("iban") & ~_BY_ITS_DIGITS, Sentence("rule.no_api_for_ibans")),
+    Rule("iban", "NO_API", _NO_ROUTE & _has("iban") & _BY_ITS_DIGITS, Sentence("rule.no_api_for_gb_ibans")),
     Rule(
         "sort_code",
         "NO_API",
-        pl.col("to").is_null() & ~_has("iban") & _has("sort_code"),
+        _NO_ROUTE & _NO_IBAN & _has("sort_code"),
         Sentence("rule.no_api_for_uk_accounts"),
     ),
     Rule(
