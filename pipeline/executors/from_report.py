@@ -39,7 +39,7 @@ from pipeline.frames import (
     Rejects,
     Warnings,
 )
-from pipeline.rules.sent_names import is_name_as_sent
+from pipeline.rules.payee_names import is_name_as_sent
 from pipeline.runs.ended import EndedRun
 from pipeline.stages.plan import Plan, bases
 from pipeline.stages.resolve import Resolved, resolve

@@ -12,14 +12,13 @@ from pipeline.frames import (
     ACCEPTED,
     ANSWERS,
     ASSIGNMENTS,
-    WARNINGS,
     Accepted,
     Answers,
     AnswerState,
     Assignments,
     Warnings,
 )
-from pipeline.rules.findings import finding_columns
+from pipeline.rules.findings import coded_warnings
 from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
 from schemas.cop import ReasonCode
@@ -136,14 +135,6 @@ def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
 
 def sequence_warnings(rows: pl.Series) -> Warnings:
     """Return `Warnings` about payments to such accounts, from their rows in any order."""
-    return Warnings(
-        rows.sort()
-        .to_frame()
-        .select(
-            "row",
-            field=pl.lit("account_number"),
-            code=pl.lit(WarningCode.ENUMERATION.value),
-            **finding_columns(Sentence("rule.enumeration")),
-        )
-        .cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+    return coded_warnings(
+        rows.sort().to_frame(), "account_number", WarningCode.ENUMERATION, Sentence("rule.enumeration")
     )

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from pipeline.frames import WARNINGS, Warnings
 from pipeline.wording import Sentence
+from schemas.outcomes import WarningCode
 
 
 def finding_columns(sentence: Sentence) -> Mapping[str, pl.Expr]:
@@ -27,3 +29,16 @@ def row_finding_columns(
     data = pl.struct([value.alias(name) for name, value in values.items()]).struct.json_encode()
     data_list = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
     return {"message": pl.format(english, *shown.values()), "sentence": data_list}
+
+
+def coded_warnings(
+    rows: pl.DataFrame, field: str | pl.Expr, code: WarningCode, text: Sentence | Mapping[str, pl.Expr]
+) -> Warnings:
+    """Return `Warnings` with one code about each `row`, in order; `text` has a sentence or its columns."""
+    warnings = rows.select(
+        "row",
+        field=pl.lit(field) if isinstance(field, str) else field,
+        code=pl.lit(code.value),
+        **(finding_columns(text) if isinstance(text, Sentence) else text),
+    )
+    return Warnings(warnings.cast(WARNINGS))  # type: ignore[arg-type]  # polars' stubs want an invariant mapping

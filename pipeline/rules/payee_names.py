@@ -1,4 +1,4 @@
-"""Clean payees' names of meaningless characters, and find damaged ones.
+"""Clean payees' names of meaningless characters, find damaged ones, and recognise a sent name in a report.
 
 A bank compares a name with its record, so no letter is changed. Formulas are made harmless in the files that
 people open (reports/safe_csv.py), not in the question. Sources: API reference, "NameVerificationRequest": the
@@ -6,6 +6,7 @@ name as entered by the payment initiator; RFC 5892, appendix A: joiners that are
 """
 
 from typing import NamedTuple
+from unicodedata import normalize
 
 import polars as pl
 
@@ -129,3 +130,37 @@ def _done(names: pl.Series) -> pl.Series:
     ]
     noted = pl.select(pl.concat_str(notes, separator=" ", ignore_nulls=True)).to_series()
     return noted.replace("", None)
+
+
+CUT_CHARS_MIN = 30
+"""Minimum length of a name that a bank may have cut; its fields hold 35, 70 or 140 characters."""
+_LETTERS = str.maketrans({
+    "ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "\u0131": "i",
+})  # fmt: skip
+_DIGRAPHS = (("ae", "a"), ("oe", "o"), ("ue", "u"))
+
+
+def is_name_as_sent(sent: str, reported: str) -> bool:
+    """True if a bank's spelling may be the name that was sent.
+
+    Case, accents, punctuation, spelled-out umlauts and a cut end are ignored. A name in letters that no table
+    here rewrites cannot be compared with a Latin one, so it counts as the same.
+
+    >>> is_name_as_sent("Jürgen Müller & Co.", "JUERGEN MUELLER + CO")
+    True
+    >>> is_name_as_sent("Jürgen Müller", "Ann Miller")
+    False
+    """
+    ours, theirs = _folded(sent), _folded(reported)
+    if theirs.isascii() and not ours.isascii():
+        return True
+    shorter, longer = sorted((ours, theirs), key=len)
+    return shorter == longer or (len(shorter) >= CUT_CHARS_MIN and longer.startswith(shorter))
+
+
+def _folded(name: str) -> str:
+    plain = normalize("NFKD", name.casefold().translate(_LETTERS))
+    letters = "".join(character for character in plain if character.isalnum())
+    for written_out, letter in _DIGRAPHS:
+        letters = letters.replace(written_out, letter)
+    return letters

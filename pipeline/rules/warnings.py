@@ -1,18 +1,24 @@
-"""Warnings about valid payments that should be reviewed before payment; they do not stop a payment."""
+"""Warnings about valid payments that should be reviewed before payment; they do not stop a payment.
+
+Those about the values of one payment are rows of a table, like the rules (rules.py).
+"""
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, Payments, recurring
+from pipeline.frames import ACCEPTED, IS_UK, Payments, RouteReason, recurring
 from pipeline.rules.enumeration import many_payees, same_name
-from pipeline.rules.findings import finding_columns, row_finding_columns
+from pipeline.rules.findings import coded_warnings, row_finding_columns
+from pipeline.rules.identifiers import other_countries
+from pipeline.rules.payee_names import DAMAGED, NOT_LATIN, UNMARKED, UNWRAPPED
 from pipeline.rules.row_positions import position_texts
-from pipeline.rules.selected_values import beyond_ascii
+from pipeline.rules.selected_values import beyond_ascii, noted
 from pipeline.rules.totals import with_money
 from pipeline.wording import Sentence
-from schemas.outcomes import WarningCode
+from schemas.outcomes import VOP, WarningCode
 from schemas.row_positions import RowPositions
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
@@ -21,6 +27,68 @@ ReferencesOf = Callable[[pl.Series], pl.Series]
 
 ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
 """Warnings that depend on other payments to the account."""
+
+
+class WarningRule(NamedTuple):
+    """A condition on a payment's values that leads to a warning."""
+
+    field: str
+    code: WarningCode
+    is_odd: pl.Expr
+    sentence: Sentence
+
+
+_NAME_DONE = pl.col("name_done").str
+_IS_FOREIGN = (
+    pl.col("to").is_in(VOP).fill_null(value=False) & ~pl.col("by_identification") & pl.col("is_foreign")
+)
+_IS_PRODUCT = pl.col("takes_account_type") & pl.col("is_product")
+_Code = WarningCode
+WARNING_RULES = (
+    WarningRule("name", _Code.NAME_NOT_LATIN, _IS_FOREIGN, Sentence("rule.name_not_latin")),
+    WarningRule("name", _Code.NAME_CLEANED, _NAME_DONE.contains(UNWRAPPED), Sentence("rule.name_cleaned")),
+    WarningRule("name", _Code.NAME_CLEANED, _NAME_DONE.contains(UNMARKED), Sentence("rule.name_marks")),
+    WarningRule("name", _Code.NAME_DAMAGED, pl.col("is_damaged"), Sentence("rule.name_damaged")),
+    WarningRule(
+        "account_type", _Code.ACCOUNT_TYPE_DEFAULT, _IS_PRODUCT, Sentence("rule.account_type_default")
+    ),
+    WarningRule("bic", _Code.BIC_OTHER_COUNTRY, pl.col("is_abroad"), Sentence("rule.bic_other_country")),
+    WarningRule(
+        "currency", _Code.UK_ACCOUNT_CURRENCY, pl.col("is_no_pounds"), Sentence("rule.uk_account_currency")
+    ),
+)
+"""In the order of their codes."""
+
+
+def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
+    """Return `Warnings` about values of accepted payments; rejected ones have broken rules instead."""
+    names = routed["name"]
+    is_beyond_ascii = beyond_ascii(names)
+    is_foreign = noted(
+        names, where=is_beyond_ascii, by=lambda some: some.str.contains(NOT_LATIN), kind=pl.Boolean
+    )
+    is_odd = is_beyond_ascii | names.str.contains(r"[?&<\\]")
+    is_damaged = noted(names, where=is_odd, by=lambda some: some.str.contains(DAMAGED), kind=pl.Boolean)
+    by_sort_code = pl.col("route_reason") == RouteReason.SORT_CODE
+    country_of_account = routed.select(pl.when(by_sort_code).then(pl.lit("GB")).otherwise("iban")).to_series()
+    is_abroad = other_countries(routed["bic"], country_of_account)
+    seen = routed.with_columns(
+        is_foreign.alias("is_foreign"),
+        is_damaged.alias("is_damaged"),
+        is_abroad.alias("is_abroad"),
+        is_no_pounds=(by_sort_code & (pl.col("currency") != "GBP")).fill_null(value=False),
+    )
+    candidates = seen.filter(
+        pl.any_horizontal(
+            *("is_foreign", "is_damaged", "is_abroad", "is_product", "is_no_pounds"),
+            pl.col("name_done").is_not_null(),
+        )
+    ).filter(is_fit)
+    found = [
+        coded_warnings(candidates.filter(rule.is_odd), rule.field, rule.code, rule.sentence)
+        for rule in WARNING_RULES
+    ]
+    return pl.concat(found).sort("row", maintain_order=True)
 
 
 def warnings_about(
@@ -56,13 +124,8 @@ def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
 
 def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     """Warn about every payment to an account with too many names."""
-    warnings = many_payees(accepted).select(
-        "row",
-        field=pl.lit("name"),
-        code=pl.lit(WarningCode.MANY_NAMES.value),
-        **row_finding_columns("rule.many_names", payee_count=pl.col("payee_count")),
-    )
-    return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+    text = row_finding_columns("rule.many_names", payee_count=pl.col("payee_count"))
+    return coded_warnings(many_payees(accepted), "name", WarningCode.MANY_NAMES, text)
 
 
 _TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*\p{Latin}"
@@ -72,13 +135,8 @@ _TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\
 def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
     """Warn about every name with a letter from another alphabet within a word."""
     names = accepted.select("row", "name").filter(beyond_ascii(accepted["name"]))
-    warnings = names.filter(pl.col("name").str.contains(_TWO_SCRIPTS)).select(
-        "row",
-        field=pl.lit("name"),
-        code=pl.lit(WarningCode.MIXED_SCRIPTS.value),
-        **finding_columns(Sentence("rule.mixed_scripts")),
-    )
-    return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+    mixed = names.filter(pl.col("name").str.contains(_TWO_SCRIPTS))
+    return coded_warnings(mixed, "name", WarningCode.MIXED_SCRIPTS, Sentence("rule.mixed_scripts"))
 
 
 _PAYMENT = (
@@ -129,12 +187,8 @@ def _repeated_payments(
     )
     place = pl.format(" ({})", position_texts(repeats["first"], positions)).fill_null("")
     located = pl.format("row {}{}", "first", place)
-    return repeats.select(
-        "row",
-        field=pl.lit("row"),
-        code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
-        **row_finding_columns("rule.payment_repeated", in_english={"row": located}, row=pl.col("first")),
-    ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+    text = row_finding_columns("rule.payment_repeated", in_english={"row": located}, row=pl.col("first"))
+    return coded_warnings(repeats, "row", WarningCode.PAYMENT_REPEATED, text)
 
 
 _SAME = ("account", "amount", "currency", "name", "reference", "secondary_reference")

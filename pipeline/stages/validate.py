@@ -36,8 +36,7 @@ from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
 from pipeline.rules.payee_names import NOT_LATIN
 from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
 from pipeline.rules.unasked import OF_THE_ACCOUNT, OUT_OF_ALPHABET, OUT_OF_REACH, ROW_BLANK
-from pipeline.rules.value_warnings import value_warnings
-from pipeline.rules.warnings import warnings_about
+from pipeline.rules.warnings import value_warnings, warnings_about
 from schemas.cop import AccountType
 from schemas.outcomes import VOP, ApiName
 from schemas.row_positions import RowPositions

@@ -33,7 +33,7 @@ from pipeline.rules.identifiers import bic_faults, iban_faults, lei_faults
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import Method, ModulusTables, Range
 from pipeline.rules.rules import RULES, RULES_BY_SUSPECTS
-from pipeline.rules.value_warnings import WARNING_RULES
+from pipeline.rules.warnings import WARNING_RULES
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import SummaryHeader, summarise

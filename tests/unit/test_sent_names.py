@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.rules.sent_names import is_name_as_sent
+from pipeline.rules.payee_names import is_name_as_sent
 
 LONG = "Stiftung zur Erhaltung der alten Orgeln in den Landkirchen"
 

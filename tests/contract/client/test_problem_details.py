@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from pipeline.apis.details import problem_detail
+from pipeline.apis.problem_details import problem_detail
 from pipeline.errors import CredentialsError
 from pipeline.transport.masking import DETAIL_CHARS_MAX, with_detail
 from pipeline.wording import Sentence
