@@ -8,7 +8,7 @@ A real HTTPS server, for trying precheck without credentials and for realistic t
     service.py     one request in, one response out;  endpoints.py  handlers of paths
     intake.py      reads bodies, and checks the rules for requests
     identity.py    tokens;  participants.py  client certificates
-    accounts.py    role sandbox: fixed dummy accounts
+    accounts.py    role sandbox: fixed dummy accounts, and answers of a rehearsal about others
     network.py     roles test and production: banks.py, registers.py, matching.py
     responders.py  delays and failures of banks
     faults/        failures on request
