@@ -5,6 +5,8 @@ from itertools import pairwise
 from mmap import mmap
 from typing import NamedTuple
 
+import polars as pl
+
 Bytes = bytes | mmap
 """The bytes of a file, in memory or memory-mapped."""
 
@@ -27,6 +29,15 @@ def in_order(edits: Iterable[Edit]) -> list[Edit]:
     assert all(edit.start <= edit.end for edit in ordered), "an edit ends before it starts"
     assert all(a.end <= b.start for a, b in pairwise(ordered)), "two edits overlap"
     return ordered
+
+
+def removals(pieces: pl.DataFrame) -> list[Edit]:
+    """Return edits that remove these pieces, given in file order; one edit removes adjacent pieces."""
+    begins = (pl.col("start") != pl.col("end").shift(1)).fill_null(value=True)
+    runs = pieces.group_by(begins.cum_sum().alias("run"), maintain_order=True).agg(
+        pl.col("start").first(), pl.col("end").last()
+    )
+    return [Edit(start, end, b"") for start, end in runs.select("start", "end").iter_rows()]
 
 
 def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:

@@ -13,9 +13,9 @@ from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, rule_of
 from pipeline.headers.meaning import (
     BARE_ACCOUNT,
-    COUNTER,
     HeaderMeaning,
     Side,
+    What,
     is_code_of_bank,
     is_column_of,
     meaning,
@@ -185,7 +185,7 @@ def _pays_several(cells: ColumnCells) -> bool:
 
 def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMeaning:
     """Read a column headed as account numbers as IBANs, if it holds only IBANs."""
-    if meant.what == COUNTER and cells.varies([header]) and cells.are(header, IBAN, without=PUNCTUATION):
+    if meant.what == What.COUNTER and cells.varies([header]) and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
     if meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
@@ -274,7 +274,7 @@ def _without_own(headers: list[str], cells: ColumnCells) -> list[str]:
     theirs = [
         header
         for header in headers
-        if meaning(header).subject in (Cue.SUPPLIER, Cue.PERSON) or meaning(header).what == COUNTER
+        if meaning(header).subject in (Cue.SUPPLIER, Cue.PERSON) or meaning(header).what == What.COUNTER
     ]
     if not any(cells.varies([header]) for header in theirs):
         return headers

@@ -8,29 +8,13 @@ import polars as pl
 
 from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import PART_OF_THE_NAME, either, pair
-from pipeline.headers.meaning import (
-    CANONICAL,
-    COMPANY,
-    FAMILY,
-    GIVEN,
-    INITIALS,
-    MIDDLE,
-    PARENT,
-    PREFERRED,
-    SECOND,
-    SECOND_FAMILY,
-    HeaderMeaning,
-    Rank,
-    Side,
-    is_column_of,
-    meaning,
-)
+from pipeline.headers.meaning import CANONICAL, HeaderMeaning, Rank, Side, What, is_column_of, meaning
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import fold, tokens_of, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ColumnPair, Sentence
 
-_PARTS = (GIVEN, PREFERRED, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY)
+_PARTS = (What.GIVEN, What.PREFERRED, What.INITIALS, What.MIDDLE, What.FAMILY, What.SECOND_FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
 """Headers in languages that put the family name first."""
 _NO_NAME = (
@@ -116,29 +100,29 @@ def found(cells: ColumnCells) -> NameColumns:
     parts = [header for header in usable if meant[header].what in _PARTS]
     of_parents = [header for header in parts if meant[header].subject in (Cue.PARENT, Cue.RELATIVE)]
     kinds = {meant[header].what for header in parts if header not in of_parents}
-    unread = {PREFERRED} & kinds if GIVEN in kinds else set()  # the legal given name counts
+    unread = {What.PREFERRED} & kinds if What.GIVEN in kinds else set()  # the legal given name counts
     parts = [header for header in parts if header not in of_parents and meant[header].what not in unread]
-    parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)]
+    parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(What.PARENT)]
     companies = [
         Candidate((header,), Rank.COMPANY, meant[header])
-        for header in of(COMPANY)
+        for header in of(What.COMPANY)
         if not _holds_codes(header, cells, says_name=False)
     ]
     # A part may be in `Name/Company` or, next to `Nome`, in `Cognome/Ditta`.
     eithers = [name for name in companies if _is_either(name.headers[0])]
-    if (FAMILY in kinds) != bool(kinds & {GIVEN, PREFERRED, INITIALS}):
+    if (What.FAMILY in kinds) != bool(kinds & {What.GIVEN, What.PREFERRED, What.INITIALS}):
         whole += [name._replace(rank=Rank.PLAIN) for name in eithers]
-    elif FAMILY not in kinds and any(name.rank is Rank.PLAIN for name in whole):
+    elif What.FAMILY not in kinds and any(name.rank is Rank.PLAIN for name in whole):
         parts += [name.headers[0] for name in eithers if _is_family(name.headers[0])]
     whole = _with_parts(whole, parts, cells)
     read = {header for name in whole for header in name.headers}
-    subjects = {meant[header].subject for header in usable if meant[header].what != PARENT}
+    subjects = {meant[header].subject for header in usable if meant[header].what != What.PARENT}
     return NameColumns(
         whole=whole,
         companies=[name for name in companies if read.isdisjoint(name.headers)],
         parents=_joined(parents, of_parents, cells),
         codes=codes,
-        seconds=of(SECOND),
+        seconds=of(What.SECOND),
         has_person=Cue.PERSON in subjects
         or (Cue.EMPLOYER in subjects and any(name.rank in (Rank.PLAIN, Rank.PART) for name in whole)),
     )
@@ -185,7 +169,10 @@ def _joined(
     whole: list[Candidate], parts: Sequence[str], cells: ColumnCells, owner: _Owner = _NOBODYS
 ) -> list[Candidate]:
     # A company in a part is `Cognome/Ragione sociale`.
-    whats = {header: FAMILY if meaning(header).what == COMPANY else meaning(header).what for header in parts}
+    whats = {
+        header: What.FAMILY if meaning(header).what == What.COMPANY else meaning(header).what
+        for header in parts
+    }
     by_part = {part: [header for header in parts if whats[header] == part] for part in _PARTS}
     is_named = any(_is_sure(name, cells) for name in whole)
     for headers in by_part.values():
@@ -195,7 +182,7 @@ def _joined(
                     "name", [(headers[0],), (other,)], cells, what=PART_OF_THE_NAME, pairs=[_PARTS_TOGETHER]
                 )
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
-    middle, family, second_family = first[MIDDLE], first[FAMILY], first[SECOND_FAMILY]
+    middle, family, second_family = first[What.MIDDLE], first[What.FAMILY], first[What.SECOND_FAMILY]
     # `Volunteer name` next to `Volunteer first name` is the rest of the name, like `Name`.
     of_holder = [header for header in parts if is_column_of(Cue.HOLDER, header)]
     plain = [
@@ -205,8 +192,8 @@ def _joined(
         or (candidate.meant.says_name and _owner(candidate) == owner)
         or (candidate.rank is Rank.HOLDER and of_holder == list(parts))
     ]
-    preferred = () if plain and family else first[PREFERRED]  # `Nombre` is then the legal given name
-    given = first[GIVEN] or preferred or first[INITIALS]
+    preferred = () if plain and family else first[What.PREFERRED]  # `Nombre` is then the legal given name
+    given = first[What.GIVEN] or preferred or first[What.INITIALS]
     if plain and not (given and family):
         [rest, *_] = plain
         if not _completes(rest, (*given, *family), cells):
@@ -263,7 +250,7 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
     """
     if not part:
         return False
-    if meaning(part[0]).what in (INITIALS, PREFERRED):
+    if meaning(part[0]).what in (What.INITIALS, What.PREFERRED):
         # Initials occur anywhere, nicknames nowhere: a whole name has several words, the first capitalised.
         filled = cells.joined(part).is_not_null()
         holds = cells.text(plain.headers[0]).filter(filled).drop_nulls().str.contains(_SEVERAL_WORDS)

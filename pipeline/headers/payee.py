@@ -21,7 +21,7 @@ from pipeline.headers.choice import (
     rule_of,
 )
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
-from pipeline.headers.meaning import NEVER, USER, USERS, Rank, Side, is_column_of, meaning
+from pipeline.headers.meaning import USERS, Rank, Side, What, is_column_of, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
 from pipeline.headers.parties import party_of, payee_id_header
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_with
@@ -337,7 +337,8 @@ def _only_person(seen: NameColumns, cells: ColumnCells) -> list[Candidate]:
     users = [
         Candidate((header,), Rank.SUBJECT, meant._replace(rule=USERS))
         for header in people
-        if ((meant := meaning(header)).what == USER or _is_place(header, cells)) and cells.varies([header])
+        if ((meant := meaning(header)).what == What.USER or _is_place(header, cells))
+        and cells.varies([header])
     ]
     only = [
         name
@@ -373,7 +374,7 @@ _PLACES = frozenset(map(fold, PLACES))
 
 def _may_be_people(header: str, cells: ColumnCells) -> bool:
     is_bank = not words_with(Cue.BANK).isdisjoint(tokens_of(header)) or _are_banks((header,), cells)
-    is_named = meaning(header).what == NEVER or are_parties(header, cells)
+    is_named = meaning(header).what == What.NEVER or are_parties(header, cells)
     return is_named and not is_bank and meaning(header).side is not Side.OURS
 
 

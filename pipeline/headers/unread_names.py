@@ -13,7 +13,7 @@ from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import PART_OF_THE_NAME, THE_PAYEE, ColumnChoice, either, pair
 from pipeline.headers.codes import may_be_codes
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, PARENT, Rank, Side, meaning
+from pipeline.headers.meaning import Rank, Side, What, meaning
 from pipeline.headers.names import Candidate, NameColumns
 from pipeline.headers.parties import is_of_unknown, names_unknown_party, names_unknown_payee, without_name
 from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown
@@ -80,7 +80,7 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
     names: dict[frozenset[str], list[str]] = {}
     for header in cells.headers:
         known, words = _rest_and_owner(header)
-        if not words or meaning(header).what not in (None, COMPANY) or not cells.is_filled(header):
+        if not words or meaning(header).what not in (None, What.COMPANY) or not cells.is_filled(header):
             continue
         if (field := _account_of(known, header, cells)) is not None:
             accounts.setdefault(words, {})[header] = field
@@ -138,20 +138,22 @@ def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
 def _may_name(known: str, header: str, cells: ColumnCells) -> bool:
     """True if a column may hold the names of the party in its header, or parts of them."""
     is_whole = meaning(known).rank in (Rank.PLAIN, None) and are_parties(header, cells)
-    is_party = meaning(header).what == COMPANY or is_of_unknown(header)
+    is_party = meaning(header).what == What.COMPANY or is_of_unknown(header)
     return (is_party and is_whole) or _is_part(known, header)
 
 
 def _is_part(known: str, header: str) -> bool:
-    return meaning(known).what in (GIVEN, FAMILY) and is_of_unknown(header)
+    return meaning(known).what in (What.GIVEN, What.FAMILY) and is_of_unknown(header)
 
 
 def _whole(headers: Sequence[str]) -> tuple[str, ...] | None:
     """Return one whole name, or a given name with its family name."""
     parts = {meaning(_rest_and_owner(header)[0]).what for header in headers}
-    if len(headers) == 2 and parts == {GIVEN, FAMILY}:
-        return tuple(sorted(headers, key=lambda header: meaning(_rest_and_owner(header)[0]).what != GIVEN))
-    return (headers[0],) if len(headers) == 1 and not parts & {GIVEN, FAMILY} else None
+    if len(headers) == 2 and parts == {What.GIVEN, What.FAMILY}:
+        return tuple(
+            sorted(headers, key=lambda header: meaning(_rest_and_owner(header)[0]).what != What.GIVEN)
+        )
+    return (headers[0],) if len(headers) == 1 and not parts & {What.GIVEN, What.FAMILY} else None
 
 
 def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
@@ -283,7 +285,7 @@ def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
         header
         for header in cells.headers
         if header not in read
-        and (is_of_unknown(header) or meaning(header).what in ("name", COMPANY, PARENT))
+        and (is_of_unknown(header) or meaning(header).what in ("name", What.COMPANY, What.PARENT))
         and are_parties(header, cells)
     ]
 

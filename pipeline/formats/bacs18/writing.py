@@ -23,9 +23,9 @@ from pipeline.formats.bacs18.records import (
     PENCE_MAX,
     records_of,
 )
-from pipeline.formats.edits import Edit
+from pipeline.formats.edits import Edit, removals
 from pipeline.formats.message import Message, Role, split_obstacle
-from pipeline.formats.text_lines import in_bacs_characters, removals
+from pipeline.formats.text_lines import in_bacs_characters
 from pipeline.wording import Sentence
 
 _READ_BEFORE = "a file that was read before"
