@@ -23,7 +23,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from pipeline.errors import InputError
 from pipeline.files import child_process as children
-from pipeline.files.core_dumps import forbid_core_dumps
+from pipeline.files.child_process import forbid_core_dumps
 from pipeline.files.memory import GIB, memory_max_bytes
 from pipeline.wording import Sentence, require_words
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import DiskError, InputError
 from pipeline.files import child_process as children
-from pipeline.files.core_dumps import forbid_core_dumps
+from pipeline.files.child_process import forbid_core_dumps
 from pipeline.files.memory import GIB, memory_max_bytes
 from pipeline.wording import Sentence
 

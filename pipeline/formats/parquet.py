@@ -20,6 +20,7 @@ from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.expansion import table_bytes_max
 from pipeline.files.parquet_rows import headers_of
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
+from pipeline.formats.table import load as whole_file
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.wording import Sentence
 from schemas.outcomes import COLUMNS
@@ -33,6 +34,7 @@ MEMORY_PER_BYTE = 32
 """Measured from reading to writing: 20 for a file of ten columns."""
 BUCKET_BYTES = 8 * 1024**2
 OPTIONS = ()
+load = whole_file
 
 _PARSER = "pipeline.files.parquet_rows"
 _MAGIC = b"PAR1"
@@ -42,11 +44,6 @@ _MAGIC_ENCRYPTED = b"PARE"
 def sniff(head: bytes) -> bool:
     """True if a file starts like Parquet."""
     return head.startswith((_MAGIC, _MAGIC_ENCRYPTED))
-
-
-def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - no option matters
-    """Return the bytes of a file."""
-    return file.read()
 
 
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa: ARG001 - the file needs no options

@@ -1,4 +1,4 @@
-"""Find the columns of names: whole names, parts, companies, and columns that only look like names."""
+"""Find the columns of names: whole names, parts, companies, and codes that only look like names."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.headers.cells import ColumnCells, comparable
-from pipeline.headers.choice import PART_OF_THE_NAME, either, pair
+from pipeline.headers.choice import PART_OF_THE_NAME, THE_PAYEE, either, pair, quoted
 from pipeline.headers.meaning import CANONICAL, HeaderMeaning, Rank, Side, What, is_column_of, meaning
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import fold, tokens_of, words_of
@@ -31,6 +31,8 @@ _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dac�
 _OR = frozenset("/ or oder ou of o lub nebo eller sau või ili ali vagy".split())  # noqa: SIM905
 _NAME_WITHOUT_DIGITS = r"^\p{Lu}[^0-9 ]+(?: [^0-9 ]+)+$"
 _ONE_WORD = r"^[^\s]+$"
+_SMALL = r"^[\p{Ll}\p{N}._-]*\p{Ll}[\p{Ll}\p{N}._-]*$"
+_CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 
@@ -266,3 +268,68 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
             pairs=[pair("name", plain.headers), _PARTS_TOGETHER],
         )
     return not holds.any()
+
+
+# Names that may be logins or short codes: `qmarrow` and `ACMELTD` under `Supplier`.
+
+
+def may_be_codes(name: Candidate, cells: ColumnCells) -> bool:
+    """True if each cell is one word in one case, like a login, and the header does not name a person."""
+    if name.meant.says_name or name.meant.rule == CANONICAL or len(name.headers) > 1:
+        return False
+    words = cells.sample(name.headers[0]).unique()
+    return len(words) > 1 and any(bool(words.str.contains(look).all()) for look in (_SMALL, _CAPITALS))
+
+
+def _is_small(name: Candidate, cells: ColumnCells) -> bool:
+    return not cells.joined(name.headers).str.contains(r"\p{Lu}").any()
+
+
+def without_codes(names: list[Candidate], cells: ColumnCells, *, seen: NameColumns) -> list[Candidate]:
+    """Drop logins and short codes if another column has the names: `qmarrow` next to `Quinn Marrow`."""
+    doubtful = [name for name in names if may_be_codes(name, cells)]
+    if not doubtful:
+        return names
+    others = [name for name in names if name not in doubtful]
+    companies = [] if seen.has_person else seen.companies
+    return [
+        name
+        for name in names
+        if name not in doubtful
+        or not any(_names_the_same(name, other, cells) for other in (*others, *companies))
+    ]
+
+
+def _names_the_same(code: Candidate, other: Candidate, cells: ColumnCells) -> bool:
+    """True if a column names the people behind the codes; for capitals, headers must differ by `name`."""
+    [header] = code.headers
+    if other.meant.says_name and fold(header) in fold(other.headers[0]):
+        return True
+    return (
+        party_of(other.headers[0]) in (None, party_of(header))
+        and cells.varies(other.headers)
+        and _is_small(code, cells)
+        and not _is_small(other, cells)
+    )
+
+
+def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells: ColumnCells) -> None:
+    """Refuse possible codes that are no more explicit than a name next to them."""
+    first = chosen[0]
+    if may_be_codes(first, cells):
+        for other in names:
+            if (
+                other not in chosen
+                and cells.varies(other.headers)
+                and cells.differ(first.headers, other.headers)
+            ):
+                raise either("name", [first.headers, other.headers], cells, what=THE_PAYEE)
+
+
+def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[Sentence, ...]:
+    """Return a note if the chosen names may be codes; they are read because no other column has names."""
+    return tuple(
+        Sentence("headers.may_be_codes", column=quoted(name.headers[0]))
+        for name in chosen
+        if may_be_codes(name, cells)
+    )

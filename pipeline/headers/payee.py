@@ -20,9 +20,16 @@ from pipeline.headers.choice import (
     quoted,
     rule_of,
 )
-from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import USERS, Rank, Side, What, is_column_of, meaning
-from pipeline.headers.names import Candidate, NameColumns, found
+from pipeline.headers.names import (
+    Candidate,
+    NameColumns,
+    doubts,
+    found,
+    may_be_codes,
+    refuse_codes,
+    without_codes,
+)
 from pipeline.headers.parties import party_of, payee_id_header
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_with
 from pipeline.headers.unread_names import are_parties

@@ -12,9 +12,8 @@ import polars as pl
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import PART_OF_THE_NAME, THE_PAYEE, ColumnChoice, either, pair
-from pipeline.headers.codes import may_be_codes
 from pipeline.headers.meaning import Rank, Side, What, meaning
-from pipeline.headers.names import Candidate, NameColumns
+from pipeline.headers.names import Candidate, NameColumns, may_be_codes
 from pipeline.headers.parties import is_of_unknown, names_unknown_party, names_unknown_payee, without_name
 from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown
 from pipeline.headers.words import Cue

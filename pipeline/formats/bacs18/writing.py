@@ -4,15 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from pipeline.formats.bacs18.balance import BOOKING, totals_of
-from pipeline.formats.bacs18.labels import (
-    BLOCK_COUNT,
-    TOTALS_FIELD,
-    FileLabel,
-    block_count,
-    labels_of,
-    totals_text,
-)
 from pipeline.formats.bacs18.records import (
     CONTRA,
     NAME,
@@ -22,6 +13,16 @@ from pipeline.formats.bacs18.records import (
     PENCE,
     PENCE_MAX,
     records_of,
+)
+from pipeline.formats.bacs18.totals import (
+    BLOCK_COUNT,
+    BOOKING,
+    TOTALS_FIELD,
+    FileLabel,
+    block_count,
+    labels_of,
+    totals_of,
+    totals_text,
 )
 from pipeline.formats.edits import Edit, removals
 from pipeline.formats.message import Message, Role, split_obstacle

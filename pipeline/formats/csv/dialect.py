@@ -95,7 +95,6 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
         [line.cells for line in lines],
         [line.number for line in lines],
         mapping,
-        sufficient=best.sufficient,
         where=where,
         unit="line",
     )
@@ -136,7 +135,7 @@ def _candidate(head: str, delimiter: str, mapping: Mapping[str, str] | None) -> 
     if not lines:
         return _Candidate(delimiter, [], Heading(0, (), 0, ()), 0, sufficient=False)
     cells = [line.cells for line in lines]
-    heading = Heading(0, cells[0], 1, ()) if mapping is None else heading_of(cells, mapping)
+    heading = heading_of(cells, mapping)
     known = recognised(heading.cells, mapping or {})
     return _Candidate(delimiter, lines, heading, len(known), is_sufficient(known))
 

@@ -2,32 +2,15 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.formats.message import CONTROLS, THE_FILE, difference_of
+from pipeline.formats.message import THE_FILE, StatedTotal, controls_frame
 from pipeline.wording import Sentence
 
 MONEY = pl.Decimal(precision=38, scale=5)
 """Exact amounts within the schemas' limits. Sums mix currencies, like banks' sums."""
 _AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,5})?$"
-
-
-class Control(NamedTuple):
-    """A row of `CONTROLS`."""
-
-    where: str
-    stated: str
-    found: str | None
-    agrees: bool | None
-    difference: str | None
-    place: str | None = None
-
-
-def money() -> pl.Expr:
-    """Return the amount of a payment as a number; null if it is not one."""
-    return pl.when(pl.col("amount").str.contains(_AMOUNT)).then(pl.col("amount")).cast(MONEY)
 
 
 def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
@@ -40,8 +23,9 @@ def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
     Returns:
         `count` and `sum`; the sum is null if an amount is not a number.
     """
+    money = pl.when(pl.col("amount").str.contains(_AMOUNT)).then(pl.col("amount")).cast(MONEY)
     summed = (
-        amounts.select("batch", money=money())
+        amounts.select("batch", money=money)
         .group_by("batch")
         .agg(count=pl.len(), sum=pl.col("money").sum(), known=pl.col("money").is_not_null().all())
     )
@@ -60,7 +44,7 @@ def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
 
 def controls(levels: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     """Compare the stated totals of all levels with their actual `totals`."""
-    return pl.DataFrame(list(_controls(levels, found)), schema=CONTROLS, orient="row")
+    return controls_frame(_controls(levels, found))
 
 
 def amount_like(total: Decimal, stated: str) -> str:
@@ -74,29 +58,22 @@ def amount_like(total: Decimal, stated: str) -> str:
     return f"{whole}.{decimals}" if decimals else whole
 
 
-def _control(where: str, stated: str, found: str | None, *, agrees: bool | None) -> Control:
-    if agrees:
-        difference = None
-    elif where.endswith("/CtrlSum") and _number(stated) is None:
-        difference = Sentence("formats.control_is_no_number", file=THE_FILE, stated=stated, where=where)
-    else:
-        difference = difference_of(where, stated, found)
-    return Control(where, stated, found, agrees, None if difference is None else difference.as_text())
-
-
-def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
+def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[StatedTotal]:
     pairs = zip(
         levels.select("count", "sum").iter_rows(), found.select("count", "sum").iter_rows(), strict=True
     )
     for level, ((said_count, said_sum), (count, total)) in enumerate(pairs):
         place = f"PmtInf[{level}]" if level else "GrpHdr"
         if said_count is not None:
-            agrees = _number(said_count) == count
-            yield _control(f"{place}/NbOfTxs", said_count, str(count), agrees=agrees)
+            where, is_equal = f"{place}/NbOfTxs", _number(said_count) == count
+            yield StatedTotal(where, said_count, str(count), is_equal=is_equal)
         if said_sum is not None:
+            where, said = f"{place}/CtrlSum", _number(said_sum)
             text = None if total is None else amount_like(total, said_sum)
-            agrees = None if total is None else _number(said_sum) == total
-            yield _control(f"{place}/CtrlSum", said_sum, text, agrees=agrees)
+            wrong = None
+            if said is None:
+                wrong = Sentence("formats.control_is_no_number", file=THE_FILE, stated=said_sum, where=where)
+            yield StatedTotal(where, said_sum, text, wrong, is_equal=said == total)
 
 
 def _number(text: str) -> Decimal | None:
