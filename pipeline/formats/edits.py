@@ -58,8 +58,7 @@ def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
 def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
     """Assert that a written file is the original with just these edits.
 
-    Raises:
-        AssertionError: it is not; the file must not get its final name.
+    Raises AssertionError: it is not; the file must not get its final name.
     """
     position = written = 0
     for start, end, text in (*in_order(edits), Edit(len(data), len(data), b"")):

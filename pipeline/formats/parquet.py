@@ -49,8 +49,7 @@ def sniff(head: bytes) -> bool:
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa: ARG001 - the file needs no options
     """Read a Parquet file; its columns keep their types.
 
-    Raises:
-        InputError: the file is not Parquet, is damaged or encrypted, or has no rows.
+    Raises InputError: the file is not Parquet, is damaged or encrypted, or has no rows.
     """
     if not data:
         raise InputError(Sentence("formats.file_empty_give", where=where))
@@ -98,9 +97,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 
     The file is read back and must have the table's columns and height, and the same cells in `column`.
 
-    Raises:
-        OSError: the file cannot be written.
-        AssertionError: the file does not hold the table.
+    Raises OSError: the file cannot be written; AssertionError: the file does not hold the table.
     """
     # Our enums become text for other programs; enums of the input are unchanged.
     cells = table.lazy().cast({selectors.by_name(COLUMNS, require_all=False) & selectors.enum(): pl.String})
@@ -125,8 +122,7 @@ def rewrite(
 
     The caller checks that it holds the table.
 
-    Raises:
-        OSError: the file cannot be written.
+    Raises OSError: the file cannot be written.
     """
     names = dict(zip(table.columns, dialect.header_cells, strict=False))
     with with_own_errors(file) as through:

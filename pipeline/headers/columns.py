@@ -199,8 +199,7 @@ _OF_KEYS = (Cue.SUPPLIER, Cue.CUSTOMER, Cue.PERSON, Cue.ID, Cue.DATE, Cue.REFERE
 def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]) -> None:
     """Refuse account numbers without sort codes or IBANs if an unread column looks like sort codes.
 
-    Raises:
-        ColumnsRefused: a column does; the advice names it.
+    Raises ColumnsRefused: a column does; the advice names it.
     """
     found = {choice.field: choice.sources for choice in choices if choice.sources}
     numbers = found.get("account_number")

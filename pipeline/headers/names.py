@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.headers.cells import ColumnCells, comparable
-from pipeline.headers.choice import PART_OF_THE_NAME, THE_PAYEE, either, pair, quoted
+from pipeline.headers.choice import PART_OF_THE_NAME, either, pair, quoted, refuse_differing
 from pipeline.headers.meaning import CANONICAL, HeaderMeaning, Rank, Side, What, is_column_of, meaning
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import fold, tokens_of, words_of
@@ -71,8 +71,7 @@ class NameColumns(NamedTuple):
 def found(cells: ColumnCells) -> NameColumns:
     """Find the columns of a file that hold names.
 
-    Raises:
-        ColumnsRefused: two columns could be the same part of a name and differ in a row.
+    Raises ColumnsRefused: two columns could be the same part of a name and differ in a row.
     """
     meant = {header: meaning(header) for header in cells.headers}
     usable = [
@@ -220,13 +219,7 @@ def _refuse_single_words(whole: Sequence[Candidate], given: tuple[str, ...], cel
     """Refuse holders of one word each beside given names: they may be family names."""
     for holder in (name.headers for name in whole if name.rank is Rank.HOLDER):
         if cells.are(holder[0], _ONE_WORD):
-            raise either(
-                "name",
-                [holder, (*given, *holder)],
-                cells,
-                what=PART_OF_THE_NAME,
-                pairs=[pair("name", holder), pair("name", (*given, *holder))],
-            )
+            raise either("name", [holder, (*given, *holder)], cells, what=PART_OF_THE_NAME)
 
 
 def _owner(name: Candidate) -> _Owner | None:
@@ -247,8 +240,7 @@ def _is_sure(name: Candidate, cells: ColumnCells) -> bool:
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
     """True if a plain `Name` holds only part of a name, and another column the rest.
 
-    Raises:
-        ColumnsRefused: it holds the whole name in some rows and part of it in others.
+    Raises ColumnsRefused: it holds the whole name in some rows and part of it in others.
     """
     if not part:
         return False
@@ -315,15 +307,9 @@ def _names_the_same(code: Candidate, other: Candidate, cells: ColumnCells) -> bo
 
 def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells: ColumnCells) -> None:
     """Refuse possible codes that are no more explicit than a name next to them."""
-    first = chosen[0]
-    if may_be_codes(first, cells):
-        for other in names:
-            if (
-                other not in chosen
-                and cells.varies(other.headers)
-                and cells.differ(first.headers, other.headers)
-            ):
-                raise either("name", [first.headers, other.headers], cells, what=THE_PAYEE)
+    if may_be_codes(chosen[0], cells):
+        others = (name.headers for name in names if name not in chosen and cells.varies(name.headers))
+        refuse_differing("name", chosen[0].headers, others, cells)
 
 
 def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[Sentence, ...]:

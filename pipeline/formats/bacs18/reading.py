@@ -46,8 +46,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noq
 
     Payments are the credits, even malformed ones; direct debits and instructions are set aside.
 
-    Raises:
-        InputError: it is not Standard 18, is truncated, or has no credits.
+    Raises InputError: it is not Standard 18, is truncated, or has no credits.
     """
     records = records_of(data, where=where)
     labels = labels_of(records, where=where)

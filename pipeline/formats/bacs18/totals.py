@@ -61,8 +61,7 @@ class FileLabel(NamedTuple):
 def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
     """Return the labels of a file by name.
 
-    Raises:
-        InputError: the file has its first labels but not the last, or is not in sterling.
+    Raises InputError: the file has its first labels but not the last, or is not in sterling.
     """
     found = records.filter(pl.col("kind").is_in(LABELS)).select("kind", "line", "start", "text")
     labels = {kind: FileLabel(*rest) for kind, *rest in found.iter_rows()}

@@ -154,9 +154,7 @@ def read(
 ) -> Table:
     """Read a delimited text; if polars cannot, `carefully` does, by default with the csv module.
 
-    Raises:
-        UsageError: the encoding is not supported.
-        InputError: the text is unreadable or ambiguous.
+    Raises UsageError: the encoding is not supported; InputError: the text is unreadable or ambiguous.
     """
     text, encoding = to_utf_8(data, encoding=options.encoding, where=where)
     text = _with_single_line_ends(text)

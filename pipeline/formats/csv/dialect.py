@@ -77,8 +77,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     Blank lines and titles may precede the header line; the delimiter with the most known headers is used.
     Headers named by `--map` count as known; without a mapping the header line is the first.
 
-    Raises:
-        InputError: the file is empty, has no header line or an account above it, or repeats a header.
+    Raises InputError: the file is empty, has no header line or an account above it, or repeats a header.
     """
     if not text or text.isspace():
         raise InputError(Sentence("csv.file_empty_give", where=where))

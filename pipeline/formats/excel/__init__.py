@@ -131,9 +131,7 @@ def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: st
 
     The caller checks that it holds the table.
 
-    Raises:
-        OSError: the file cannot be written.
-        OutputError: a sheet cannot hold it.
+    Raises OSError: the file cannot be written; OutputError: a sheet cannot hold it.
     """
     from pipeline.formats.excel.writing import workbook  # a library that reading does not need
 

@@ -99,8 +99,7 @@ def position(reference: str) -> tuple[int, int]:
     >>> position("AB12")
     (12, 28)
 
-    Raises:
-        ValueError: the reference is invalid.
+    Raises ValueError: the reference is invalid.
     """
     found = _CELL.fullmatch(reference)
     if found is None:
@@ -178,8 +177,7 @@ class RowBytes:
     def add(self, row: int, byte_count: int) -> None:
         """Count a cell.
 
-        Raises:
-            InputError: its row exceeds `RECORD_BYTES_MAX`, or all rows together their limit.
+        Raises InputError: its row exceeds `RECORD_BYTES_MAX`, or all rows together their limit.
         """
         if row != self._row:
             self.end_row()

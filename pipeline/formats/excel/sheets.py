@@ -31,8 +31,7 @@ class Sheet(NamedTuple):
 def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
     """Return the sheets with cells, in order; chart sheets have none.
 
-    Raises:
-        KeyError, ValueError, ExpatError: it is not a workbook.
+    Raises KeyError, ValueError, ExpatError: it is not a workbook.
     """
     parts: dict[str, str] = {}
     found: list[tuple[str, str, str]] = []

@@ -49,8 +49,7 @@ def kinds_of(layout: BankLayout) -> list[Named]:
 def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:
     """Add the `kind` of each line and, if the layout has a separator, a list of `cells`.
 
-    Raises:
-        InputError: the header or trailer is missing, or a quoted cell is not closed.
+    Raises InputError: the header or trailer is missing, or a quoted cell is not closed.
     """
     if layout.separator is not None:
         lines = lines.with_columns(_cells(lines, layout.separator, where))

@@ -183,9 +183,7 @@ class DecodedText(NamedTuple):
 def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
     """Decode a file without loss, as UTF-8 unless an encoding is given.
 
-    Raises:
-        UsageError: no bank accepts this encoding.
-        InputError: the bytes are not text in this encoding.
+    Raises UsageError: no bank accepts this encoding; InputError: the bytes are not text in this encoding.
     """
     used = encoding_of(encoding)
     if marked_encoding(data) is not None:
@@ -201,8 +199,7 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
 def encoding_of(name: str | None) -> str:
     """Return a single-byte encoding by one of its names, or UTF-8; UTF-8 for None.
 
-    Raises:
-        UsageError: it is another multi-byte encoding, where edits cannot be positioned.
+    Raises UsageError: it is another multi-byte encoding, where edits cannot be positioned.
     """
     codec = codec_of(name or _UTF_8)
     if is_utf_8(codec):

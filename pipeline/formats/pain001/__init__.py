@@ -18,10 +18,9 @@ from pipeline.formats.pain001.changes import name_obstacle as name_obstacle
 from pipeline.formats.pain001.changes import obstacle as obstacle
 from pipeline.formats.pain001.changes import renamed as renamed
 from pipeline.formats.pain001.changes import split_obstacle as split_obstacle
-from pipeline.formats.pain001.controls import controls, totals
 from pipeline.formats.pain001.fields import ADDRESS, IDS
 from pipeline.formats.pain001.fields import ORIGINS as ORIGINS
-from pipeline.formats.pain001.levels import CHEQUES
+from pipeline.formats.pain001.levels import CHEQUES, controls, totals
 from pipeline.formats.pain001.versions import sniff as sniff
 from pipeline.formats.table import ReadingOptions
 from pipeline.formats.table import load as load
@@ -44,8 +43,7 @@ OPTIONS: tuple[str, ...] = ()
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
     """Read a message in a child process with limited memory and time.
 
-    Raises:
-        InputError: it is not a credit transfer message, or is unsafe or ambiguous.
+    Raises InputError: it is not a credit transfer message, or is unsafe or ambiguous.
     """
     return read_file(data, where=where)
 

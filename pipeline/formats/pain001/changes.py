@@ -14,8 +14,8 @@ import polars as pl
 
 from pipeline.formats.edits import Bytes, Edit, in_order, removals
 from pipeline.formats.message import THE_FILE, Message
-from pipeline.formats.pain001.controls import amount_like, totals
 from pipeline.formats.pain001.fields import ABSENT, BLANKS
+from pipeline.formats.pain001.levels import amount_like, totals
 from pipeline.formats.xml_stream import WIDE
 from pipeline.wording import Sentence
 
