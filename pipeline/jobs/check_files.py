@@ -17,10 +17,8 @@ class FileResult(NamedTuple):
     """The result for one file."""
 
     job: CheckJob
-    result: RunResult | None
-    """None if the file could not be checked."""
-    end: BaseException | None
-    """The error, or bug, that prevented the check or ended it early."""
+    result: RunResult | None  # None if the file could not be checked
+    end: BaseException | None  # the error, or bug, that prevented the check or ended it early
 
 
 def check_files(

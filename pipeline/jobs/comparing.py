@@ -53,8 +53,7 @@ AT_ONCE_MAX = 200_000
 class ComparisonRequest(NamedTuple):
     """Which earlier runs the user wants to compare with."""
 
-    folders: Sequence[Path] = ()
-    """The folders from `--compare-with`."""
+    folders: Sequence[Path] = ()  # the folders from `--compare-with`
     newest_of: str | None = None
     """`compare_with` of the profile, a pattern: compare with the newest run in a matching folder."""
     signer: Signer | None = None
@@ -83,8 +82,7 @@ class ComparedRows(NamedTuple):
     """Some of the payments to compare."""
 
     payees: Payees
-    names: pl.DataFrame
-    """Their `row` and `name`; the name as in the question."""
+    names: pl.DataFrame  # their `row` and `name`; the name as in the question
 
 
 Compared = Callable[[], Iterator[ComparedRows]]
@@ -96,7 +94,7 @@ class ComparedRun(NamedTuple):
 
     comparison: Comparison
     rows: Compared  # the run keeps the keys of their payees for the next run
-    changes: Changes  # `Changes`
+    changes: Changes
     carried: pl.DataFrame  # `KeptPayees`: data of earlier runs that payments contradict
 
 

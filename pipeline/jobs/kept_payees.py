@@ -62,8 +62,7 @@ class KeptRun(NamedTuple):
     """The payees of a finished run and of the runs that it carries forward, read only when needed."""
 
     origin: RunOrigin
-    kept: pl.LazyFrame
-    """`KeptPayees`."""
+    kept: pl.LazyFrame  # `KeptPayees`
     decided: DecidedRows
     names: Names
 

@@ -43,11 +43,9 @@ class PurgeJob:
     """
     with_payments: bool = False
     """With `with_files`, also delete the files of `precheck split` and the keyed hashes of payees."""
-    by: str | None = None
-    """The user's name; None if unknown, as in a container."""
+    by: str | None = None  # the user's name; None if unknown, as in a container
     reason: str | None = None
-    sign_with: Path | None = None
-    """The private key that signs the manifest; None means the profile's, if any."""
+    sign_with: Path | None = None  # the private key that signs the manifest; None means the profile's, if any
     dry_run: bool = False
 
 

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 class EarlierAnswers(NamedTuple):
     """The answers of another run, from its folder or from a shared ledger."""
 
-    question_key: Callable[[Check], bytes]
-    """Returns the key of a question in that run."""
+    question_key: Callable[[Check], bytes]  # returns the key of a question in that run
     input_sha256: str
     answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
     """Looks up the final answers to questions by their keys."""

@@ -62,8 +62,7 @@ class SplitJob(ReviewJob):
     hold_undecided: bool = False
     repeated_rows: Sequence[int] = ()
     """Rows whose payment another family's file released; for the policy they are PAYMENT_REPEATED."""
-    release_again: bool = False
-    """True if payments that were released before may be released again."""
+    release_again: bool = False  # true if payments that were released before may be released again
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:

@@ -75,10 +75,8 @@ class VerifyJob:
     input_file: Path | None = None
     config: Path | None = None
     """The configuration whose profile names the ledger's key; None means the usual one."""
-    signed_by: Path | None = None
-    """The public key of the required signer; None if no signature is required."""
-    asks_again: bool = True
-    """True to plan the questions again; otherwise answers are found only by their ids."""
+    signed_by: Path | None = None  # the public key of the required signer; None if no signature is required
+    asks_again: bool = True  # true to plan the questions again; otherwise answers are found only by their ids
 
 
 def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:

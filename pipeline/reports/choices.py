@@ -51,10 +51,8 @@ class OfferedDecisions(NamedTuple):
 class Policy(NamedTuple):
     """The policy of a run."""
 
-    verdicts: Mapping[str, Verdict] | None
-    """Outcome, code or warning -> verdict; None if unknown."""
+    verdicts: Mapping[str, Verdict] | None  # outcome, code or warning -> verdict; None if unknown
     warned: Warned
-    """`Warned`."""
     profile: str
 
 

@@ -42,14 +42,10 @@ ROW, SIZE = PLACE_COLUMNS
 class Rows(NamedTuple):
     """Every payment of a file, in order, as three frames of the same height."""
 
-    payments: Payments
-    """`frames.PAYMENTS`: the fields as read."""
-    outcomes: Outcomes
-    """`frames.OUTCOMES`: each payment's outcome."""
-    original: Original
-    """The columns of the file, unchanged."""
-    changes: Changes | None = None
-    """`frames.CHANGES`; None if there are none, or they were deleted."""
+    payments: Payments  # `frames.PAYMENTS`: the fields as read
+    outcomes: Outcomes  # `frames.OUTCOMES`: each payment's outcome
+    original: Original  # the columns of the file, unchanged
+    changes: Changes | None = None  # `frames.CHANGES`; None if there are none, or they were deleted
     reasons: SaidReasons = MappingProxyType({})
     """The sentences of the outcomes' reasons; empty if an earlier version made the outcomes."""
 
@@ -57,14 +53,10 @@ class Rows(NamedTuple):
 class PartReport(NamedTuple):
     """What the reports of a data set need from one or more parts."""
 
-    attention: pl.DataFrame
-    """The largest payments that a person must review, as text, with their size."""
-    shown: pl.DataFrame
-    """Payments that may be on the page and in the workbook."""
-    sums: pl.DataFrame
-    """Rows and amounts by next step, as from `groups.sums_of`."""
-    changed: pl.DataFrame
-    """The gravest changes, as from `changes.gravest`."""
+    attention: pl.DataFrame  # the largest payments that a person must review, as text, with their size
+    shown: pl.DataFrame  # payments that may be on the page and in the workbook
+    sums: pl.DataFrame  # rows and amounts by next step, as from `groups.sums_of`
+    changed: pl.DataFrame  # the gravest changes, as from `changes.gravest`
 
 
 def part_report(

@@ -71,8 +71,7 @@ class Explanation(NamedTuple):
 
     code: str
     section: CodesSection
-    cases: tuple[Case, ...]
-    """At least one; several if the code differs between questions or fields."""
+    cases: tuple[Case, ...]  # at least one; several if the code differs between questions or fields
 
 
 def explain(code: str) -> Explanation:

@@ -69,12 +69,10 @@ class ListedRows(NamedTuple):
     rows: pl.DataFrame
     """`Payments` joined with `Outcomes` on `row`, in row order: all, or those of a data set that may be
     listed; with `decision` and `reason` if there are decisions."""
-    changes: Sequence[Change]
-    """Differences from an earlier run, as from `changes.listed_changes`."""
+    changes: Sequence[Change]  # differences from an earlier run, as from `changes.listed_changes`
     policy: Mapping[str, Verdict] | None
     """The profile's policy, which decides the actions offered for a row; None if unknown."""
-    warned: Warned
-    """The warnings of each row."""
+    warned: Warned  # the warnings of each row
     sums: pl.DataFrame | None = None
     """For a data set, the sums of all rows, from `groups.added_sums`; None if `rows` has all rows."""
 
@@ -111,12 +109,10 @@ class ActionGroup(NamedTuple):
 class Pending(NamedTuple):
     """All payments that are not a match."""
 
-    groups: tuple[ActionGroup, ...]
-    """Largest totals first; rows left for a later run come last."""
+    groups: tuple[ActionGroup, ...]  # largest totals first; rows left for a later run come last
     row_count: int
     listed_count: int
-    matches: ActionGroup | None
-    """The matches, for the search; None if the file has too many rows."""
+    matches: ActionGroup | None  # the matches, for the search; None if the file has too many rows
 
 
 def pending(

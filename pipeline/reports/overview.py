@@ -19,10 +19,8 @@ CURRENCIES_NAMED_MAX = 200
 class Bar(NamedTuple):
     """A number and its bar."""
 
-    text: str
-    """The number as text; empty if zero."""
-    share: int
-    """Percentage of the file's rows, or of its amounts in this currency; at least 1 unless zero."""
+    text: str  # the number as text; empty if zero
+    share: int  # percentage of the file's rows, or of its amounts in this currency; at least 1 unless zero
 
 
 class OutcomeLine(NamedTuple):
@@ -43,18 +41,12 @@ class Total(NamedTuple):
 class Overview(NamedTuple):
     """The contents of the chart."""
 
-    headers: tuple[str, ...]
-    """Rows first, then as many currencies as fit, most rows first."""
-    lines: tuple[OutcomeLine, ...]
-    """Outcomes that have rows."""
-    totals: tuple[str, ...]
-    """Totals of the whole file, one for each header."""
-    more: tuple[Total, ...]
-    """Totals of the other currencies."""
-    unnamed_count: int
-    """Number of currencies that are neither drawn nor in `more`."""
-    without_amount_count: int
-    """Rows without a readable amount, which no sum includes."""
+    headers: tuple[str, ...]  # rows first, then as many currencies as fit, most rows first
+    lines: tuple[OutcomeLine, ...]  # outcomes that have rows
+    totals: tuple[str, ...]  # totals of the whole file, one for each header
+    more: tuple[Total, ...]  # totals of the other currencies
+    unnamed_count: int  # number of currencies that are neither drawn nor in `more`
+    without_amount_count: int  # rows without a readable amount, which no sum includes
 
 
 def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:

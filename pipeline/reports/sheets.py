@@ -15,16 +15,12 @@ from schemas.outcomes import Action, Outcome
 class SheetColumn(NamedTuple):
     """A column of a sheet."""
 
-    header: str
-    """In English; people see it translated by `header_in_words`."""
-    source: str | None
-    """The source column in the rows; None if people fill it in."""
-    width: int
-    """Maximum width in characters; for amounts the minimum, as numbers must never be cut."""
+    header: str  # in English; people see it translated by `header_in_words`
+    source: str | None  # the source column in the rows; None if people fill it in
+    width: int  # maximum width in characters; for amounts the minimum, as numbers must never be cut
     wraps: bool = False
     is_printed: bool = True
-    is_input: bool = False
-    """True if people fill it in; the column then exists even if no row has a value."""
+    is_input: bool = False  # true if people fill it in; the column then exists even if no row has a value
 
 
 class ReportSheet(NamedTuple):

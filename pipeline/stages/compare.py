@@ -40,14 +40,10 @@ class EarlierPayees(NamedTuple):
     """The payees of an earlier run."""
 
     folder: str
-    known: pl.DataFrame
-    """`PayeeKeys` of payments that make their account known."""
-    unsure: pl.DataFrame
-    """`PayeeKeys` of all other payments."""
-    hashed: Hashed
-    """Keyed hashes of its folder."""
-    names: Names
-    """Reads the names in some rows; returns None if they were deleted."""
+    known: pl.DataFrame  # `PayeeKeys` of payments that make their account known
+    unsure: pl.DataFrame  # `PayeeKeys` of all other payments
+    hashed: Hashed  # keyed hashes of its folder
+    names: Names  # reads the names in some rows; returns None if they were deleted
 
 
 class ContradictedKeys(NamedTuple):

@@ -30,12 +30,9 @@ class ApiLimits(NamedTuple):
 class SparedChecks(NamedTuple):
     """The questions that a run would skip, by check number."""
 
-    answered: frozenset[int] = frozenset()
-    """Checks with an answer in the run's folder."""
-    reused: frozenset[int] = frozenset()
-    """Checks with a reusable match of an earlier run."""
-    why_uncounted: LocalizedText | None = None
-    """Why the run's folder could not be read, or None."""
+    answered: frozenset[int] = frozenset()  # checks with an answer in the run's folder
+    reused: frozenset[int] = frozenset()  # checks with a reusable match of an earlier run
+    why_uncounted: LocalizedText | None = None  # why the run's folder could not be read, or None
 
 
 class QuestionCounts(NamedTuple):

@@ -45,23 +45,17 @@ from schemas.row_positions import RowPositions
 class Routes(NamedTuple):
     """The routes of a profile."""
 
-    apis: Collection[ApiName]
-    """APIs in the profile."""
+    apis: Collection[ApiName]  # APIs in the profile
     gb_iban_to: Literal["cop", "vop"] = "cop"
     """Which API checks a GB IBAN: CoP by its sort code and account number, or VoP."""
     default_account_type: AccountType = AccountType.PERSONAL
-    ask_by: Literal["name", "identification"] = "name"
-    """What is sent for payments with both."""
-    send_remittance: bool = False
-    """True if VoP Standard requests carry the payment reference."""
+    ask_by: Literal["name", "identification"] = "name"  # what is sent for payments with both
+    send_remittance: bool = False  # true if VoP Standard requests carry the payment reference
     bic_table: Mapping[str, str] = {}
     """The user's own directory for VoP Standard: start of an IBAN without check digits -> BIC11."""
-    modulus: Modulus | None = None
-    """Modulus tables for UK accounts; None if the user gave none."""
-    vop_countries: tuple[str, ...] | None = None
-    """Countries whose IBANs go to VoP; None: any."""
-    vop_names: Literal["any", "latin"] = "any"
-    """Names that go to VoP: any, or only those in Latin letters."""
+    modulus: Modulus | None = None  # modulus tables for UK accounts; None if the user gave none
+    vop_countries: tuple[str, ...] | None = None  # countries whose IBANs go to VoP; None: any
+    vop_names: Literal["any", "latin"] = "any"  # names that go to VoP: any, or only those in Latin letters
 
 
 class ValidationResult(NamedTuple):
@@ -70,8 +64,7 @@ class ValidationResult(NamedTuple):
     accepted: Accepted
     rejects: Rejects
     warnings: Warnings
-    assumed_type_count: int
-    """Number of accepted payments that need an account type but have no readable one."""
+    assumed_type_count: int  # number of accepted payments that need an account type but have no readable one
 
 
 def validate(payments: Payments, routes: Routes, positions: RowPositions | None = None) -> ValidationResult:

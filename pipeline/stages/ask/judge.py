@@ -61,14 +61,11 @@ class UselessReply(NamedTuple):
 
     code: str
     decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | EndRun
-    misdirected: bool = False
-    """True if it belongs to another request, so that its connection is out of step."""
+    misdirected: bool = False  # true if it belongs to another request, so that its connection is out of step
     needs_fresh: bool = False
     """True if the question must be sent again on its own connection, to see whose reply it was."""
-    told_to_wait: bool = False
-    """True if it only requests a pause."""
-    detail: str = ""
-    """The server's description of the problem."""
+    told_to_wait: bool = False  # true if it only requests a pause
+    detail: str = ""  # the server's description of the problem
 
 
 class ReplyJudge:

@@ -28,14 +28,12 @@ _APIS = {api.value: api for api in ApiName}
 class RemainingQuestions(NamedTuple):
     """The questions of a run, answered and open."""
 
-    answers: pl.DataFrame
-    """`Answers` of closed questions: answered before, or given up."""
+    answers: pl.DataFrame  # `Answers` of closed questions: answered before, or given up
     todo: pl.DataFrame
     """`Checks` of open questions, in the order of the requests, with their `attempts` so far; `is_suspect` is
     true if an earlier run got no answer to them.
     """
-    has_answered: Collection[ApiName]
-    """APIs that answered a question of this file before."""
+    has_answered: Collection[ApiName]  # APIs that answered a question of this file before
 
 
 async def remaining_questions(

@@ -54,23 +54,19 @@ class ApiChannel:
 
     api: Api
     sender: RequestSender
-    share: Share
-    """This process's share of the account; `pace` and `concurrency` follow it."""
+    share: Share  # this process's share of the account; `pace` and `concurrency` follow it
     pace: Pace
     concurrency: ConcurrencyLimit
     quota: CapCount | None
-    in_flight_max: int
-    """The limit in flight of all processes together; `concurrency` has this process's."""
+    in_flight_max: int  # the limit in flight of all processes together; `concurrency` has this process's
     attempts_max: int
     deadline_s: float
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
-    slow_s: float = SLOW_S
-    """A responder counts as slow after this many seconds."""
+    slow_s: float = SLOW_S  # a responder counts as slow after this many seconds
     requester: str | None = None
     """The authorisation number in our certificate, if the server identifies us by one."""
-    stays: bool = False
-    """True if the share is kept after the last question, for the next file."""
+    stays: bool = False  # true if the share is kept after the last question, for the next file
     unreachable: PrecheckError | None = None
     """Why no connection could be made; it ends the questions to this API only."""
 
@@ -88,18 +84,14 @@ class AskingTally:
 
     check_count: int = 0
     done_count: int = 0
-    settled_count: int = 0
-    """Questions settled before asking, by an earlier answer or a limit."""
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
-    """Outcomes of the other questions."""
+    settled_count: int = 0  # questions settled before asking, by an earlier answer or a limit
+    outcomes: Counter[Outcome] = field(default_factory=Counter)  # outcomes of the other questions
     is_asking: bool = False
     """True from the first question until the channels close: a stop then waits for replies."""
     in_flight_count: int = 0
-    landed: anyio.Event = field(default_factory=anyio.Event)
-    """Set after a stop once no request is in flight."""
+    landed: anyio.Event = field(default_factory=anyio.Event)  # set after a stop once no request is in flight
     answered_before: Counter[ApiName] = field(default_factory=Counter)
-    reused: Counter[ApiName] = field(default_factory=Counter)
-    """Answers reused from runs in other folders."""
+    reused: Counter[ApiName] = field(default_factory=Counter)  # answers reused from runs in other folders
     answered: Counter[ApiName] = field(default_factory=Counter)
     """Questions that this process settled for good."""
     elsewhere: Counter[ApiName] = field(default_factory=Counter)
@@ -107,12 +99,10 @@ class AskingTally:
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
     """Requests that repeated a question, perhaps one of an earlier run."""
-    pauses: Counter[ApiName] = field(default_factory=Counter)
-    """Pauses requested by servers."""
+    pauses: Counter[ApiName] = field(default_factory=Counter)  # pauses requested by servers
     slowed: dict[ApiName, float] = field(default_factory=dict)
     """The current limit in flight of APIs whose server wants fewer than agreed."""
-    slowest: dict[ApiName, float] = field(default_factory=dict)
-    """The lowest limit so far."""
+    slowest: dict[ApiName, float] = field(default_factory=dict)  # the lowest limit so far
     closures: dict[ApiName, Closure] = field(default_factory=dict)
     """APIs that get no more requests in this run."""
     closed: dict[ApiName, Sentence] = field(default_factory=dict)

@@ -46,10 +46,8 @@ class WorkerContext:
     counted_ahead_s: dict[ApiName, float] = field(default_factory=dict)
     """Seconds that each server is ahead of us by agreeing replies; its cap is counted by its time."""
     ended_by: PrecheckError | None = None
-    open_apis: set[ApiName] = field(default_factory=set)
-    """APIs that are being asked or will be."""
-    all_left: anyio.Event = field(default_factory=anyio.Event)
-    """Set for good once no API is open."""
+    open_apis: set[ApiName] = field(default_factory=set)  # APIs that are being asked or will be
+    all_left: anyio.Event = field(default_factory=anyio.Event)  # set for good once no API is open
 
     def leave(self, api: ApiName) -> None:
         """Stop asking this API; after an error, end all waits once the other APIs are done."""
@@ -66,19 +64,14 @@ class QuestionInProgress:
 
     question: Question
     hold: ChunkLease
-    sent_count: int
-    """Number of its requests, including earlier runs."""
-    event: Follow
-    """Called with its events."""
-    tries: int = 0
-    """Number of its requests in this run that count as attempts."""
+    sent_count: int  # number of its requests, including earlier runs
+    event: Follow  # called with its events
+    tries: int = 0  # number of its requests in this run that count as attempts
     streak: int | None = None
     """Number of the server's streak of failures that includes its latest reply, or None."""
-    in_doubt: bool = False
-    """True if its attempts are used up and the server may have been down all the time."""
+    in_doubt: bool = False  # true if its attempts are used up and the server may have been down all the time
     token_renewed: bool = False
-    useless: UselessReply | None = None
-    """The result of its latest request."""
+    useless: UselessReply | None = None  # the result of its latest request
 
     @property
     def check(self) -> Check:

@@ -33,8 +33,7 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 class OpenedFile(NamedTuple):
     """The contents of a file."""
 
-    content: bytes | Message
-    """The unpacked bytes; a message if a child process has read the file."""
+    content: bytes | Message  # the unpacked bytes; a message if a child process has read the file
     entry: Entry
     packed: tuple[Packing, FileIdentity] | None
     """The compression, and the identity of the compressed file; None if it is not compressed."""

@@ -27,17 +27,14 @@ class Packing(NamedTuple):
 class ReadingArguments(NamedTuple):
     """The arguments of reading: the user's choices and what the program found."""
 
-    mapping: Mapping[str, str]
-    """Field -> header, from the user."""
+    mapping: Mapping[str, str]  # field -> header, from the user
     encoding: str | None = None
     sheet: str | None = None
     decided: Mapping[str, str] | None = None
     """The `decision` of an earlier reading of the same columns, which fewer rows must not change."""
-    is_ours: bool = False
-    """True if this program wrote the file: every row below its header line is a payment."""
+    is_ours: bool = False  # true if this program wrote the file: every row below its header line is a payment
     format_choice: FormatChoice = ANY_FORMAT
-    country: str | None = None
-    """Country of all accounts without an IBAN, from the user or the profile."""
+    country: str | None = None  # country of all accounts without an IBAN, from the user or the profile
 
     @property
     def is_of_a_table(self) -> bool:
@@ -53,44 +50,30 @@ class ReadingArguments(NamedTuple):
 class PaymentSource(NamedTuple):
     """A payment file after reading."""
 
-    payments: Payments
-    """`frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1."""
+    payments: Payments  # `frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1
     original: Original
     """The columns of the file, unchanged and in order, without outcome columns of an earlier run; same
     height.
     """
-    columns: tuple[ColumnReading, ...]
-    """How each header was read, in file order."""
+    columns: tuple[ColumnReading, ...]  # how each header was read, in file order
     decision: Mapping[str, str]
     """The column of each field, in `--map` notation by position: the `decided` of a later `read`."""
-    notes: tuple[Sentence, ...]
-    """Notes for people on how columns were chosen."""
-    format: str
-    """The name of the format."""
-    layout: BankLayout | None
-    """The user's layout, if the file has one."""
-    outcome_format: str
-    """The default format of outcomes: the input's, if it can be written."""
-    dialect: Dialect
-    """The dialect of the file."""
-    sha256: str
-    """SHA-256 of the file in hexadecimal."""
+    notes: tuple[Sentence, ...]  # notes for people on how columns were chosen
+    format: str  # the name of the format
+    layout: BankLayout | None  # the user's layout, if the file has one
+    outcome_format: str  # the default format of outcomes: the input's, if it can be written
+    dialect: Dialect  # the dialect of the file
+    sha256: str  # SHA-256 of the file in hexadecimal
     byte_count: int
-    extra_column_count: int
-    """Number of columns at the end that hold cells of rows that were too long."""
-    earlier: pl.DataFrame
-    """The outcome columns of an earlier run in the file; same height, or no columns."""
-    positions: RowPositions | None
-    """The positions of payments in the file; None if the format has no lines."""
+    extra_column_count: int  # number of columns at the end that hold cells of rows that were too long
+    earlier: pl.DataFrame  # the outcome columns of an earlier run in the file; same height, or no columns
+    positions: RowPositions | None  # the positions of payments in the file; None if the format has no lines
     not_payments: list[NotPayment]
     """Rows of the table that are not payments, such as repeated headers or totals."""
 
-    packing: Packing | None = None
-    """How the file was compressed."""
-    message: Message | None = None
-    """Facts of a message file, with their positions."""
-    warnings: Warnings = Warnings(pl.DataFrame(schema=WARNINGS))
-    """Warnings that only the format can find."""
+    packing: Packing | None = None  # how the file was compressed
+    message: Message | None = None  # facts of a message file, with their positions
+    warnings: Warnings = Warnings(pl.DataFrame(schema=WARNINGS))  # warnings that only the format can find
 
     @property
     def read_as(self) -> dict[str, str]:
