@@ -37,7 +37,7 @@ from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, SummaryLine
 from pipeline.frames import Check
-from pipeline.jobs.formats import known_formats
+from pipeline.jobs.columns import known_formats
 from pipeline.reports.explanations import STEPS, CodesSection, explanations, whole
 from pipeline.sandbox.accounts import COLUMNS, account_rows
 from pipeline.sandbox.certificates import BAD_CLIENTS

@@ -20,7 +20,7 @@ def formats(*, config: Path | None, as_json: bool, in_full: bool) -> None:
     configuration.
     """
     from pipeline.config.profiles import format_choice_of
-    from pipeline.jobs.formats import known_formats
+    from pipeline.jobs.columns import known_formats
     from pipeline.reports.codes import print_formats
     from pipeline.reports.terminal import answers
 

@@ -67,7 +67,7 @@ def plan(given: Given) -> None:
     if given.work is None:
         forecast = forecast_file(job, now)
     else:
-        from pipeline.jobs.data_set_forecast import forecast_data_set
+        from pipeline.jobs.forecast import forecast_data_set
 
         forecast = forecast_data_set(DataSetJob(job, given.work), now)
     if given.as_json:

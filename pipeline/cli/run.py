@@ -156,7 +156,7 @@ def run(given: Given) -> None:
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.cli.observing import ObservingTargets, observed
     from pipeline.files.open_files import require_open_files
-    from pipeline.jobs.check_files import check_files
+    from pipeline.jobs.check import check_files
     from pipeline.reports.listings import FileEnd
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
 

@@ -26,8 +26,7 @@ def status(*, profile: str, config: Path | None, as_json: bool) -> None:
     rate     the share of the account's rate and requests in flight of each process
     cap      today's requests of the account, from all hosts
     """  # noqa: D301 (click's mark)
-    from pipeline.jobs.ledger import LedgerJob
-    from pipeline.jobs.status import status_of
+    from pipeline.jobs.ledger import LedgerJob, status_of
 
     found = status_of(LedgerJob(profile, config, now, time.monotonic))
     if as_json:

@@ -18,8 +18,7 @@ from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments, Warned
 from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, warned_in
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import ActionGroup, groups_of, in_line
-from pipeline.reports.reasons import sentences_of
-from pipeline.reports.wording import BY_POLICY
+from pipeline.reports.wording import BY_POLICY, sentences_of
 from pipeline.review.corrections import BY_HAND, OF_REJECTED
 from pipeline.review.placements import Preview, judged, preview, total
 from pipeline.rules.policy import ANSWERED, verdicts

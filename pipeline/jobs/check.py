@@ -8,8 +8,8 @@
 (`pipeline.jobs.data_set`) for each of its parts. An executor (`pipeline.executors`) asks the questions.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, choose, opened, signed_with
 from pipeline.connections import api_of
-from pipeline.errors import InputError, PrecheckError, status_of_summary
-from pipeline.jobs.prepare import RunTime, as_configured, identity_of
+from pipeline.errors import CONCERN_ONE_FILE, InputError, PrecheckError, status_of_summary
+from pipeline.files.disk_errors import is_expected_end
+from pipeline.jobs.prepare import RunTime, as_configured, identity_of, read_ahead
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.jobs.whole_file import WholeFile
 from pipeline.runs.folder import has_begun
@@ -185,3 +186,69 @@ def _notify_unsigned(job: CheckJob, chosen: Chosen, surface: Surface) -> None:
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         missing = Sentence("jobs.notice_not_signed")
         surface.notify(Notice(missing, {"folder": str(job.out)}, is_vital=True))
+
+
+class FileResult(NamedTuple):
+    """The result for one file."""
+
+    job: CheckJob
+    result: RunResult | None  # None if the file could not be checked
+    end: BaseException | None  # the error, or bug, that prevented the check or ended it early
+
+
+def check_files(
+    jobs: Sequence[CheckJob],
+    surfaces: Callable[[CheckJob], AbstractContextManager[Surface]],
+    how: Callable[[CheckJob, Surface], RunResult] = check,
+    kept: "KeptOpen | None" = None,
+) -> Iterator[FileResult]:
+    """Check payment files in order, and yield the result of each as soon as it is ready.
+
+    `surfaces` opens a surface for each job. Stopping one job ends them all. If the jobs share `kept`, each
+    file is read while the previous one's questions are asked.
+
+    Raises:
+        BaseException: an error that affects all later files too; the result of its own file is yielded
+    first.
+    """
+    turn = how if kept is None else _Turns(jobs, kept)
+    for job in jobs:
+        result: RunResult | None = None
+        end: BaseException | None = None
+        try:
+            with surfaces(job) as surface:
+                result = turn(job, surface)
+            end = result.ended_by
+        except BaseException as error:
+            if not concerns_one_file(error):
+                raise
+            end = error
+        yield FileResult(job, result, end)
+        if end is not None and not concerns_one_file(end):
+            raise end
+
+
+class _Turns:
+    """Checks files in order, with shared resources and files read ahead."""
+
+    def __init__(self, jobs: Sequence[CheckJob], kept: "KeptOpen") -> None:
+        self._left = iter(jobs[1:])
+        self._kept = kept
+        self._ahead: PaymentSource | None = None
+
+    def __call__(self, job: CheckJob, surface: Surface) -> RunResult:
+        """Check a file, and read the next one while its questions are asked."""
+        ahead, self._ahead = self._ahead, None
+        following = next(self._left, None)
+
+        def read_following() -> None:
+            if following is not None:
+                self._ahead = read_ahead(following, self._kept.configuration(following.config))
+
+        self._kept.meanwhile = read_following
+        return check(job, surface, self._kept, ahead)
+
+
+def concerns_one_file(end: BaseException) -> bool:
+    """True if the next file can still be checked, for example after a bug of ours."""
+    return isinstance(end, CONCERN_ONE_FILE) or not is_expected_end(end)

@@ -1,4 +1,4 @@
-"""Explain how a payment file is read: which column or element becomes which field."""
+"""Explain how payment files are read: which formats there are, and which column or element becomes which field."""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +8,10 @@ from pipeline.config import ConfigurationFile
 from pipeline.config.inputs import ReadAs, section_for
 from pipeline.config.profiles import format_choice_of
 from pipeline.errors import InputError
+from pipeline.files.compressed import Compression
+from pipeline.formats import Entry, FormatChoice, FormatEntry
+from pipeline.formats.layouts import LayoutFormat
+from pipeline.formats.layouts.model import why_never_changed
 from pipeline.formats.message import message_fields
 from pipeline.formats.table import Dialect
 from pipeline.headers.cells import VALUES_SHOWN
@@ -16,7 +20,7 @@ from pipeline.headers.meaning import meaning
 from pipeline.headers.readings import ColumnReading
 from pipeline.stages.read import PaymentSource, read
 from pipeline.wording import PLACE, Sentence
-from schemas.columns import Column, ColumnsRead, NameInParts
+from schemas.columns import Column, ColumnsRead, KnownFormat, KnownFormats, NameInParts
 
 
 def columns_of(
@@ -138,3 +142,26 @@ def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[C
         )
         for number, reading in enumerate(readings, start=1)
     ]
+
+
+def known_formats(choice: FormatChoice) -> KnownFormats:
+    """Return every format that a file can have, including the user's layouts."""
+    return KnownFormats(
+        formats=[_known(entry, choice) for entry in choice.entries],
+        compressions=[compression.value for compression in Compression],
+    )
+
+
+def _known(entry: Entry, choice: FormatChoice) -> KnownFormat:
+    file_format = entry.format
+    why_not = why_never_changed(file_format.layout) if isinstance(file_format, LayoutFormat) else None
+    written_as = entry.payments if isinstance(entry, FormatEntry) else file_format
+    return KnownFormat(
+        name=file_format.NAME,
+        title=Sentence("column.of_format", title=file_format.TITLE).recorded(),
+        suffixes=list(file_format.SUFFIXES),
+        known_by=file_format.KNOWN_BY.recorded(),
+        is_own=file_format.NAME in choice.layouts,
+        written_as=None if why_not else written_as.NAME,
+        why_not=why_not.recorded() if isinstance(why_not, Sentence) else why_not,
+    )

@@ -1,4 +1,4 @@
-"""Commands on the shared ledger, for its owner and its operator."""
+"""Commands on the shared ledger, for its owner and its operator, and the current activity in it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,10 @@ from pipeline.runs.evidence import Finding
 from pipeline.sections.values import secret
 from pipeline.stores.kinds import cared_for
 from pipeline.stores.shared import StoreCare, StoreClocks
+from pipeline.stores.sharing import NOTHING, Division
 from pipeline.wording import Sentence
+from schemas.outcomes import ApiName
+from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
 
 class LedgerJob(NamedTuple):
@@ -112,3 +115,49 @@ def _named(job: LedgerJob) -> NamedLedger:
     if url is None or key is None:
         raise ConfigurationError(Sentence("jobs.profile_names_no", chosen=chosen.name))
     return NamedLedger(url, key)
+
+
+SILENT_MAX_S = 15.0
+"""A process that has not reported for this long is silent; live ones report every few seconds."""
+
+
+def status_of(job: LedgerJob) -> LedgerStatus:
+    """Return the unfinished runs, and the processes that ask.
+
+    Raises:
+        ConfigurationError: the profile names no ledger, or the server refuses access.
+        IncompleteError: the server is unavailable.
+    """
+    with connected_ledger(job) as (named, care):
+        state = care.state()
+    return LedgerStatus(
+        ledger=named.url,
+        time=state.time,
+        runs=[
+            RunStatus(
+                **row._asdict(), left_count=max(row.question_count - row.answer_count - row.reused_count, 0)
+            )
+            for row in state.runs
+        ],
+        holders=[HolderStatus(**row._asdict(), alive=row.silent_s <= SILENT_MAX_S) for row in state.holders],
+        accounts=[_account(*account) for account in state.accounts],
+        caps=[CapStatus.model_validate(row._asdict()) for row in state.caps],
+    )
+
+
+def _account(scope: str, api: str, division: Division, now: float) -> AccountUse:
+    shares = [
+        ShareStatus(
+            host=share.who.host,
+            pid=share.who.pid,
+            requests=share.part.requests,
+            rate_per_s=share.rate_per_s,
+            slots=share.part.slots,
+            in_flight_max=share.in_flight_max,
+            lease_s=share.until - now,
+        )
+        for share in division.shares
+        if share.part != NOTHING
+    ]
+    paused_s = max(division.paused_until - now, 0.0)
+    return AccountUse(scope=scope, api=ApiName(api), paused_s=paused_s, shares=shares)

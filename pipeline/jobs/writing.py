@@ -20,7 +20,7 @@ from pipeline.jobs.comparing import keep
 from pipeline.jobs.prepare import VERSION, PreparedFile, country_of
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, bank_report, reports
-from pipeline.reports.reasons import said_reasons
+from pipeline.reports.wording import said_reasons
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.families import made_of

@@ -21,8 +21,7 @@ from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of, gravest, gravest_first, listed_changes
 from pipeline.reports.choices import warned_in
 from pipeline.reports.groups import PARTS_ROWS_MAX, ListedRows, added_sums, listable, sums_of
-from pipeline.reports.reasons import SaidReasons, sentences_of
-from pipeline.reports.wording import in_words
+from pipeline.reports.wording import SaidReasons, in_words, sentences_of
 from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import money_of
 from pipeline.wording import ENGLISH, language

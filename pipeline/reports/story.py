@@ -9,9 +9,19 @@ from rich.text import Text
 
 from pipeline.apis.own_codes import MEANINGS
 from pipeline.frames import AnswerState, BicSource, RouteReason
-from pipeline.reports.reasons import SaidReasons, sentence_of, sentences_of
 from pipeline.reports.terminal import STYLES, rule_table, text_line
-from pipeline.reports.wording import ADVICE_BY_CODE, SIMULATED, advice, in_words, say, visible, which_rows
+from pipeline.reports.wording import (
+    ADVICE_BY_CODE,
+    SIMULATED,
+    SaidReasons,
+    advice,
+    in_words,
+    say,
+    sentence_of,
+    sentences_of,
+    visible,
+    which_rows,
+)
 from pipeline.wording import Sentence
 from schemas.outcomes import ABOUT_THE_PAYEE, Action, Environment, Outcome, OutcomeColumns
 from schemas.story import Story, StoryAttempt, StoryDecision, StoryOrigin, StoryPayment

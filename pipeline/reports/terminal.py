@@ -13,9 +13,9 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.reasons import SaidReasons, sentences_of
 from pipeline.reports.wording import (
     SIMULATED,
+    SaidReasons,
     advice,
     currency_sentences,
     difference_sentences,
@@ -26,6 +26,7 @@ from pipeline.reports.wording import (
     note_sentences,
     number,
     say,
+    sentences_of,
     visible,
     warning_text,
 )

@@ -1,13 +1,16 @@
 """The result of a run in words, for page, workbook and terminal."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from textwrap import fill
+from typing import Any
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import OF_REPORTS, TOO_LARGE, WRONG_FORM
+from pipeline.frames import Reasons
 from pipeline.wording import Sentence, SurfaceKind, Value, language, rendered
 from pipeline.wording.rows import positions_named, rows_named
 from pipeline.wording.values import Number
@@ -246,3 +249,35 @@ def difference_sentences(controls: Sequence[StatedControl]) -> list[str]:
     more_count = len(sentences) - len(lines)
     more = [in_words(Sentence("terminal.more_controls_differ", count=more_count))] if more_count else []
     return [*lines, *more]
+
+
+SaidReasons = Mapping[str, str]
+"""Reason -> its sentences, as in `frames.REASONS`."""
+
+
+def said_reasons(reasons: Reasons) -> SaidReasons:
+    """Return the frame as a mapping."""
+    return dict(reasons.iter_rows())
+
+
+def sentences_of(reason: str, reasons: SaidReasons, positions: RowPositions | None) -> list[Sentence | str]:
+    """Return the sentences of a `check_reason`, with positions of rows; its text if they are unknown."""
+    recorded = reasons.get(reason)
+    return [reason] if recorded is None else [sentence_of(one, positions) for one in json.loads(recorded)]
+
+
+def sentence_of(data: list[Any], positions: RowPositions | None) -> Sentence:
+    """Return a sentence of `frames.FINDINGS`, with positions for row numbers."""
+    return _located(Sentence.of_data(data), positions)
+
+
+def _located(sentence: Sentence, positions: RowPositions | None) -> Sentence:
+    within = {
+        name: _located(value, positions)
+        for name, value in sentence.values.items()
+        if isinstance(value, Sentence)
+    }
+    row = sentence.values.get("row")
+    if isinstance(row, int):
+        within["row"] = rows_named([row], positions)
+    return sentence.having(**within)

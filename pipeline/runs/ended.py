@@ -30,7 +30,7 @@ from pipeline.frames import (
 )
 from pipeline.reports.choices import warned_in
 from pipeline.reports.documents import Rows
-from pipeline.reports.reasons import SaidReasons, said_reasons
+from pipeline.reports.wording import SaidReasons, said_reasons
 from pipeline.runs.folder import read_summary, recorded_bytes, require_idle
 from pipeline.runs.manifest import identity_of, purged, read_manifest
 from pipeline.runs.remedies import made_anew

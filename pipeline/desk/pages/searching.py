@@ -19,8 +19,7 @@ from pipeline.desk.rendering import html
 from pipeline.desk.review import ACCOUNTS, last_decisions, opened
 from pipeline.desk.states import State, may
 from pipeline.jobs.show import story as story_of
-from pipeline.reports.reasons import sentence_of
-from pipeline.reports.wording import advice, positions_in_words
+from pipeline.reports.wording import advice, positions_in_words, sentence_of
 from pipeline.wording import Sentence
 from schemas.desk import Deed
 

@@ -1,4 +1,9 @@
-"""Values for asking: a channel per API, and the context of clock, chance and stop request."""
+"""Values for asking: a channel per API, the context of clock, chance and stop request, and events.
+
+Observers such as metrics and traces get the events of a question until its answer. They are called immediately,
+in the event loop that asks, so they must neither wait nor raise. By default there are none, and the calls cost
+nothing measurable (docs/adr/0020).
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +21,50 @@ from pipeline.errors import PrecheckError
 from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
-from pipeline.stages.ask.events import Follow, QuestionEvent
 from pipeline.stores.protocols import CapCount, Share
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Token
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Outcome
+
+
+class Wait(NamedTuple):
+    """The question waits for a slot, a place in flight, or another condition."""
+
+
+class Intend(NamedTuple):
+    """The request may be sent; its intent is being made durable."""
+
+    attempt: int
+    request_id: str
+
+
+class Send(NamedTuple):
+    """The intent is durable; the request is being sent."""
+
+
+class Receive(NamedTuple):
+    """A reply arrived or will never come; this is being made durable."""
+
+    reply: str  # HTTP status such as `200`, or why there is none, such as `deadline`
+
+
+class Record(NamedTuple):
+    """The intent is durable."""
+
+
+class End(NamedTuple):
+    """The question has its answer, which may be that it has none in this run."""
+
+    answer: Answer
+    outcome: Outcome
+
+
+QuestionEvent = Wait | Intend | Send | Receive | Record | End
+"""An event of one question: first `Wait`, then `Intend` to `Record` for each request, last `End`."""
+Follow = Callable[[QuestionEvent], None]
+"""Called with each event of one question."""
 
 
 class RequestSender(Protocol):

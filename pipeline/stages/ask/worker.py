@@ -16,11 +16,22 @@ from pipeline.errors import CapSpentError, CredentialsError, LeaseLostError, Pre
 from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.admission import Admission
 from pipeline.stages.ask.clock_skew import DAY_WRONG_S, SKEW_MAX_S, ClockComparison, wrong_day
-from pipeline.stages.ask.events import End, Follow, Intend, Receive, Record, Send, Wait
 from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
-from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
+from pipeline.stages.ask.values import (
+    AnswerBuffer,
+    AnswerSink,
+    ApiChannel,
+    AskingContext,
+    End,
+    Follow,
+    Intend,
+    Receive,
+    Record,
+    Send,
+    Wait,
+)
 from pipeline.stores.protocols import CapCount, Ledger
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry

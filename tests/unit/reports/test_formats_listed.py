@@ -6,7 +6,7 @@ from rich.console import Console
 
 from pipeline.formats import INPUT_NAMES, FormatChoice
 from pipeline.formats.layouts import BankLayout
-from pipeline.jobs.formats import known_formats
+from pipeline.jobs.columns import known_formats
 from pipeline.reports.codes import print_formats
 
 OWN = BankLayout.model_validate(

@@ -3,8 +3,7 @@
 import pytest
 
 from pipeline.formats.message import difference_of, set_aside_of
-from pipeline.reports.listings import print_columns
-from pipeline.reports.message_fields import CONTROLS_LISTED_MAX
+from pipeline.reports.listings import CONTROLS_LISTED_MAX, print_columns
 from schemas.columns import Column, ColumnsRead
 from schemas.summary import StatedControl
 

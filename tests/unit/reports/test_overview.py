@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from pipeline.reports.overview import CURRENCIES_DRAWN_MAX, CURRENCIES_NAMED_MAX, Total, overview
+from pipeline.reports.page import CURRENCIES_DRAWN_MAX, CURRENCIES_NAMED_MAX, Total, overview
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.apis import Basis, cop, vop
 from pipeline.frames import ANSWERS, ASSIGNMENTS, BASES, OUTCOMES, REJECTS, WARNINGS, AnswerState
-from pipeline.reports.reasons import said_reasons, sentences_of
+from pipeline.reports.wording import said_reasons, sentences_of
 from pipeline.rules.row_positions import lines_at
 from pipeline.stages.plan import bases
 from pipeline.stages.resolve import resolve
