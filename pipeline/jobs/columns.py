@@ -1,4 +1,4 @@
-"""Explain how payment files are read: which formats there are, and which column or element becomes which field."""
+"""Explain how payment files are read: the known formats, and which column or element becomes which field."""
 
 import re
 from collections.abc import Sequence

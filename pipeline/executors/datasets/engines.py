@@ -1,4 +1,4 @@
-"""Engines run the tasks of a data set, with the same results: here the one for one machine, a pool of processes."""
+"""Engines run the tasks of a data set, with the same results. The one for one machine is here: a process pool."""
 
 import os
 import threading
