@@ -1,4 +1,4 @@
-"""Engines run the tasks of a data set, with the same results. The one for one machine is here: a process pool."""
+"""Engines run the tasks of a data set, with the same results. This machine's is here: a process pool."""
 
 import os
 import threading
