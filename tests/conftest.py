@@ -20,7 +20,7 @@ from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, write_manifest
 from pipeline.runs.profile_used import RunSettings
 from pipeline.stages.read import read
-from pipeline.stages.summarise import SummaryHeader, summarise
+from pipeline.stages.summarise import summarise
 from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
@@ -215,9 +215,9 @@ def finish_run():
                 **({} if source.packing is None else source.packing._asdict()),
                 extra_column_count=source.extra_column_count,
             )
-            header = SummaryHeader(
-                "0", profile, Environment(environment), time, time, described, [], "run again"
-            )
+            about = {"tool_version": "0", "profile": profile, "environment": Environment(environment)}
+            header = about | {"started": time, "finished": time, "input": described}
+            header |= {"routes": [], "next_step": "run again"}
             odd = pl.DataFrame(
                 [(row, "name", code, "odd", '["rule.name_missing",{}]') for row, code in warnings],
                 schema=WARNINGS,

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from pipeline.formats.message import CONTROLS_MAX
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
-from pipeline.jobs.prepare import VERSION, assumed_types, country_of
+from pipeline.jobs.prepare import assumed_types, country_of
 from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
 from pipeline.reports.documents import PartReport, data_set_reports
 from pipeline.reports.wording import said_reasons
@@ -34,7 +34,7 @@ from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import identity_of, identity_of_parts, keep_workbook
 from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.runs.request import SetStep, Surface
-from pipeline.stages.summarise import SummaryHeader, listed_banks
+from pipeline.stages.summarise import listed_banks, of_run
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import Sentence, speaking
 from schemas.cop import AccountType
@@ -160,9 +160,7 @@ def _tasks(run: OpenRun, data: DataSet, known: KnownSet, shared: SetTask) -> lis
             row_start=start,
             format=form,
             out=real_path(run.job.out) / OUTCOMES,
-            profile=run.chosen.name,
             environment=run.chosen.environment,
-            tool_version=VERSION,
             answers=answered.state,
             basis=basis,
         )
@@ -202,14 +200,12 @@ def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)
     out, counts = run.job.out, Counter[ApiName]()
     for bucket in planned.buckets:
         counts.update(bucket.question_counts)
-    header = run.header(
-        left,
-        surface.clock,
-        input=_input(run, data, planned),
-        routes=routes_of(read for _, read in planned.usable),
-        compared=None if compared is None else compared.comparison,
-        modulus=modulus_of(bucket.modulus for bucket in planned.buckets),
-    )
+    header = run.header(left, surface.clock) | {
+        "input": _input(run, data, planned),
+        "routes": routes_of(read for _, read in planned.usable),
+        "compared": None if compared is None else compared.comparison,
+        "modulus": modulus_of(bucket.modulus for bucket in planned.buckets),
+    }
     decided = {part.part.number: part.decided for part in parts if part.decided is not None}
     banks = [read_as_written(files.frame("banks", number)) for number in decided]
     summary = add_up(header, parts, calls_of(counts, run.asked.tally), banks)
@@ -273,7 +269,7 @@ def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
 
 
 def add_up(
-    header: SummaryHeader,
+    header: Mapping[str, Any],
     parts: Sequence[CheckedPart],
     calls: Sequence[ApiCalls],
     banks: Sequence[pl.DataFrame],
@@ -289,7 +285,7 @@ def add_up(
     )
     warnings = [warning for summary in summaries for warning in summary.warnings]
     return Summary(
-        **header.summary_fields(is_left=not is_complete),
+        **of_run(header, is_left=not is_complete),
         outcomes=added_outcomes(summary.outcomes for summary in summaries),
         codes=_codes(summaries),
         parts=list(_part_totals(parts)),

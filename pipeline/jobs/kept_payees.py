@@ -19,14 +19,7 @@ from pipeline.files.disk_errors import with_own_errors, writing
 from pipeline.files.plain import real_path
 from pipeline.frames import KEPT_PAYEES, Accepted, Payees
 from pipeline.headers.parties import payee_ids
-from pipeline.rules.known_payees import (
-    CARRIED,
-    IS_CARRIED,
-    DecidedRows,
-    keys_once,
-    knowledge,
-    payee_statuses,
-)
+from pipeline.rules.known_payees import CARRIED, IS_CARRIED, DecidedRows, keys_once, knowledge, payee_statuses
 from pipeline.rules.payees import KEYED, hashed_keys, keyed, known_by_id, nobodys_ids, passes_for, payees_with
 from pipeline.runs.ended import EndedRun, outcomes_in
 from pipeline.runs.part_files import write_frame
@@ -128,10 +121,7 @@ def _collected(rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def runs_of(
-    origin: RunOrigin,
-    kept: pl.DataFrame,
-    decided: DecidedRows,
-    names: Names = lambda _: None,
+    origin: RunOrigin, kept: pl.DataFrame, decided: DecidedRows, names: Names = lambda _: None
 ) -> list[KnownRun]:
     """Return a run and those it carries forward, from `KeptPayees`, decisions and names in its file."""
     found = knowledge(kept, decided)

@@ -141,8 +141,7 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeFo
         has_finished = finish is not None and finish.unanswered_count == 0
         if job.older_than and not has_finished and record.created_at < answers_before:
             raise IncompleteError(
-                Sentence("jobs.left_because_run", folder=folder),
-                advice=Sentence("jobs.run_command_again_go"),
+                Sentence("jobs.left_because_run", folder=folder), advice=Sentence("jobs.run_command_again_go")
             )
         name_count = record.name_count(answers_before)
         has_ended_before = finish is not None and finish.time < answers_before

@@ -189,10 +189,7 @@ def _known(
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
     """Refuse the run's own folder as an earlier run: a fresh start would delete it (UsageError)."""
     if real_path(own) in {real_path(folder) for folder in folders}:
-        raise UsageError(
-            Sentence("jobs.folder_this_very_run", own=own),
-            advice=Sentence("jobs.leave_out"),
-        )
+        raise UsageError(Sentence("jobs.folder_this_very_run", own=own), advice=Sentence("jobs.leave_out"))
 
 
 def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
@@ -202,10 +199,7 @@ def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
     if theirs != ours and Environment.SANDBOX in (theirs, ours):
         raise UsageError(Sentence("jobs.answers_came_from", where=where, theirs=theirs, ours=ours))
     if theirs != ours or record.run.profile_sha256 != identity.profile_sha256:
-        raise UsageError(
-            Sentence("jobs.run_asked_other", where=where),
-            advice=Sentence("jobs.name_run_same"),
-        )
+        raise UsageError(Sentence("jobs.run_asked_other", where=where), advice=Sentence("jobs.name_run_same"))
 
 
 def _unanswered(

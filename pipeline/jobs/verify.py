@@ -170,10 +170,7 @@ def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
         there = Sentence("evidence.signature_unverified", signature=SIGNATURE)
         return [Finding(what, there)] if is_signed(folder) else []
     if real_path(path).is_relative_to(real_path(folder)):
-        raise UsageError(
-            Sentence("jobs.lies_folder_prove", path=path),
-            advice=Sentence("jobs.key_from_who"),
-        )
+        raise UsageError(Sentence("jobs.lies_folder_prove", path=path), advice=Sentence("jobs.key_from_who"))
     key = PublicKey.read(path)
     if not is_signed(folder):
         return [Finding(what, Sentence("evidence.not_signed", signature=SIGNATURE), DIFFERS)]

@@ -36,8 +36,7 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
     chosen = choose(job.profile, job.config)
     if (url := ledger_url(chosen)) is None:
         raise ConfigurationError(
-            Sentence("jobs.profile_workers_help", chosen=chosen.name),
-            advice=Sentence("jobs.name_one"),
+            Sentence("jobs.profile_workers_help", chosen=chosen.name), advice=Sentence("jobs.name_one")
         )
     require_private(job.work)
     from pipeline.executors.helping import HelpWanted, help_with_runs

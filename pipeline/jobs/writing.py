@@ -33,7 +33,7 @@ from pipeline.runs.starting import remove_stale
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import Resolved
-from pipeline.stages.summarise import SummaryHeader, summarise
+from pipeline.stages.summarise import summarise
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence, speaking
@@ -74,20 +74,19 @@ class OpenRun(NamedTuple):
             return self.reported.next_step
         return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_the_parts")
 
-    def header(self, left: QuestionsLeft, clock: Clock, **found: Any) -> SummaryHeader:  # noqa: ANN401 (its fields)
-        """Return the run's summary, without the fields about its input."""
-        return SummaryHeader(
-            tool_version=VERSION,
-            profile=self.chosen.name,
-            environment=self.chosen.environment,
-            started=timestamp(self.started),
-            finished=timestamp(clock()),
-            next_step=str(self.next_step(left)),
-            given_up=left.is_given_up,
-            many_names_reason=self.job.many_names_reason,
-            bank_reports=self.bank_reports,
-            **found,
-        )
+    def header(self, left: QuestionsLeft, clock: Clock) -> dict[str, Any]:
+        """Return the fields of the run's summary that are not about its input, as for `of_run`."""
+        return {
+            "tool_version": VERSION,
+            "profile": self.chosen.name,
+            "environment": self.chosen.environment,
+            "started": timestamp(self.started),
+            "finished": timestamp(clock()),
+            "next_step": str(self.next_step(left)),
+            "given_up": left.is_given_up,
+            "many_names_reason": self.job.many_names_reason,
+            "bank_reports": [*self.bank_reports],
+        }
 
     @property
     def bank_reports(self) -> Sequence[ReportUsed]:
@@ -156,18 +155,15 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
     warnings = prepared.findings.warnings
     if bank is not None:
         warnings = Warnings(pl.concat([warnings, warnings_of(bank.changes)]))
-    header = run.header(
-        left,
-        clock,
-        input=_input(run, source, prepared),
-        routes=prepared.routes,
-        compared=None if compared is None else compared.comparison,
-        modulus=prepared.modulus,
-        message=source.message,
-        bank_comparison=None if bank is None else bank.comparison,
-    )
+    header = run.header(left, clock) | {
+        "input": _input(run, source, prepared),
+        "routes": prepared.routes,
+        "compared": None if compared is None else compared.comparison,
+        "modulus": prepared.modulus,
+        "bank_comparison": None if bank is None else bank.comparison,
+    }
     calls = [] if run.reported is not None else calls_of(question_counts(bases), run.asked.tally)
-    summary = summarise(header, source.payments, outcomes, warnings, calls)
+    summary = summarise(header, source.payments, outcomes, warnings, calls, message=source.message)
     keep_workbook(job.out, surface)
     changes = None if compared is None else compared.changes
     if bank is not None:
@@ -176,7 +172,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
     with speaking(run.language):
         documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
     files = [write_summary(job.out, summary), keep_reasons(reasons, job.out), *documents]
-    files += [job.out / report.name for report in header.bank_reports]
+    files += [job.out / report.name for report in run.bank_reports]
     if compared is not None:  # the next run compares with this one
         files.append(keep(compared, lambda _: outcomes, run.ledger.payee_key, job.out))
     if changes is not None:

@@ -98,11 +98,7 @@ REVIEWS = (
         "#2563EB",
     ),
     ReportSheet(
-        "No match",
-        "sheet.no_match_title",
-        pl.col("check_outcome") == Outcome.NO_MATCH,
-        _REVIEW,
-        "#B91C1C",
+        "No match", "sheet.no_match_title", pl.col("check_outcome") == Outcome.NO_MATCH, _REVIEW, "#B91C1C"
     ),
     ReportSheet(
         "Not possible",
@@ -119,11 +115,7 @@ REVIEWS = (
         "#CA8A04",
     ),
     ReportSheet(
-        "Rejected",
-        "sheet.rejected_title",
-        pl.col("check_outcome") == Outcome.REJECTED,
-        _REVIEW,
-        "#64748B",
+        "Rejected", "sheet.rejected_title", pl.col("check_outcome") == Outcome.REJECTED, _REVIEW, "#64748B"
     ),
 )
 ALL = ReportSheet(

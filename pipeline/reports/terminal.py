@@ -56,11 +56,7 @@ STYLES = {
 
 
 def render(
-    summary: Summary,
-    next_step: Sentence | None = None,
-    reasons: SaidReasons = _NONE,
-    *,
-    left_out: int = 0,
+    summary: Summary, next_step: Sentence | None = None, reasons: SaidReasons = _NONE, *, left_out: int = 0
 ) -> RenderableType:
     """Lay out a summary; `left_out` 1 drops the meanings of codes, 2 also the list of rows to review.
 

@@ -27,15 +27,7 @@ from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_te
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_lines, write_lists
 from pipeline.reports.groups import ListedRows
-from pipeline.reports.sheets import (
-    ALL,
-    CHANGED,
-    REVIEWS,
-    ReportSheet,
-    fitted,
-    header_in_words,
-    shown,
-)
+from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, ReportSheet, fitted, header_in_words, shown
 from pipeline.reports.wording import (
     CONTROLS_SHOWN_MAX,
     SIMULATED,

@@ -97,10 +97,7 @@ class _Difference(NamedTuple):
 
 
 def _compared_with(
-    payees: pl.DataFrame,
-    names: Names,
-    runs: Iterable[tuple[EarlierPayees, pl.DataFrame]],
-    left: _Unmatched,
+    payees: pl.DataFrame, names: Names, runs: Iterable[tuple[EarlierPayees, pl.DataFrame]], left: _Unmatched
 ) -> tuple[list[_Difference], _Unmatched]:
     """Return the differences from `PayeeKeys` of each run, and the rows that no run has."""
     differences = []
@@ -286,10 +283,7 @@ def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, 
         for column in ("name", "name_now")
     )
     shown = differs.with_columns(named).select(
-        "row",
-        "earlier",
-        then=_with_name("outcome", "name"),
-        now=_with_name("outcome_now", "name_now"),
+        "row", "earlier", then=_with_name("outcome", "name"), now=_with_name("outcome_now", "name_now")
     )
     answered_count, only_bank_count, only_check_count = both.select(
         (is_checked & is_reported).sum(),

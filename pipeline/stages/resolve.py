@@ -175,10 +175,7 @@ def _list_of(sentences: pl.Expr) -> pl.Expr:
 def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
     """Return the details of each answer."""
     return answers.select(
-        check_matched_name="matched_name",
-        check_id="request_id",
-        check_time="time",
-        check_attempts="attempts",
+        check_matched_name="matched_name", check_id="request_id", check_time="time", check_attempts="attempts"
     )
 
 

@@ -1,7 +1,7 @@
 """summarise: all results -> Summary, the source of all reports."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcom
 from pipeline.rules.responder_bics import bank_identifiers
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
-from schemas.changes import BankComparison, BankOutcomes, Comparison
+from schemas.changes import BankOutcomes
 from schemas.outcomes import ABOUT_THE_PAYEE, UNDECIDED, Action, ApiName, Environment, Outcome
 from schemas.summary import (
     ROWS_LISTED_MAX,
@@ -19,9 +19,6 @@ from schemas.summary import (
     ApiCalls,
     AttentionRow,
     CodeCount,
-    InputFile,
-    ModulusUsed,
-    ReportUsed,
     RouteCount,
     Summary,
     WarningRow,
@@ -36,50 +33,36 @@ _IS_MATCH = pl.col("check_outcome") == Outcome.MATCH
 _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
 
 
-class SummaryHeader(NamedTuple):
-    """The part of a summary about the run as a whole."""
+def of_run(header: Mapping[str, Any], *, is_left: bool) -> dict[str, Any]:
+    """Return the fields of `Summary` about the run as a whole; `is_left` is true if rows are left for later.
 
-    tool_version: str
-    profile: str
-    environment: Environment
-    started: str
-    finished: str
-    input: InputFile
-    routes: list[RouteCount]  # number of rows for each API, and the reason
-    next_step: str  # how to continue, if rows are left for a later run
-    given_up: bool = False  # true if no later run would ask about them
-    many_names_reason: str | None = None  # the user's reason for checking many names of one account
-    compared: Comparison | None = None  # earlier runs that the file was compared with
-    modulus: ModulusUsed | None = None  # modulus tables that checked UK accounts first
-    bank_reports: Sequence[ReportUsed] = ()  # where the answers are from, or compared with a check
-    bank_comparison: BankComparison | None = None
-    message: Message | None = None  # the message as read, for its batches
-
-    def summary_fields(self, *, is_left: bool) -> dict[str, Any]:
-        """Return the fields of `Summary`; `is_left` is true if rows are left for a later run."""
-        fields = self._asdict() | {"bank_reports": [*self.bank_reports]}
-        del fields["message"]
-        is_simulated = self.environment is Environment.SANDBOX
-        return fields | {"simulated": is_simulated, "next_step": self.next_step if is_left else None}
+    `header` has these fields, with the sentence for rows that are left as `next_step`.
+    """
+    is_simulated = header["environment"] is Environment.SANDBOX
+    return {**header, "simulated": is_simulated, "next_step": header["next_step"] if is_left else None}
 
 
 def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
-    header: SummaryHeader,
+    header: Mapping[str, Any],
     payments: Payments,
     outcomes: Outcomes,
     warnings: Warnings,
     calls: Iterable[ApiCalls],
     *,
+    message: Message | None = None,
     banks: pl.DataFrame | None = None,
 ) -> Summary:
-    """Count rows and amounts of `Payments` by outcome and by bank; totals add up to the file's."""
+    """Count rows and amounts of `Payments` by outcome and by bank; totals add up to the file's.
+
+    `header` is as for `of_run`; `message` is the message as read, for its batches.
+    """
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS
     rows = outcomes_with_money(payments, outcomes)
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
-    batches = batch_totals(header.message, rows)
+    batches = batch_totals(message, rows)
     about_payee = warnings.filter(pl.col("code").is_in(ABOUT_THE_PAYEE))["row"]
     asked_count, undecided_count, attention_count, warned_match_count = rows.select(
         (pl.col("check_api") != ApiName.BANK_REPORT).sum(),
@@ -88,7 +71,7 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
         _IS_MATCH.and_(pl.col("row").is_in(about_payee.implode())).sum().alias("warned"),
     ).row(0)
     return Summary(
-        **header.summary_fields(is_left=undecided_count > 0),
+        **of_run(header, is_left=undecided_count > 0),
         outcomes=outcome_totals(rows),
         codes=_code_counts(rows),
         batches=batches.listed,

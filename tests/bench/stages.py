@@ -17,7 +17,7 @@ from pipeline.rules.enumeration import many_names, unknown_in_sequence, why_refu
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.read import read
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
+from pipeline.stages.summarise import route_counts, summarise
 from pipeline.stages.validate import Routes, validate
 from pipeline.stages.write import write
 from schemas.outcomes import ApiName, Environment
@@ -29,13 +29,13 @@ def main(file, folder):
     routes, outcomes, warnings, calls = decided(source)
     folder.mkdir(exist_ok=True)
     write(source.original, outcomes, folder, format_name=source.outcome_format, dialect=source.dialect)
-    header = SummaryHeader(
-        tool_version="0",
-        profile="bench",
-        environment=Environment.SANDBOX,
-        started="2026-01-01T00:00:00.000Z",
-        finished="2026-01-01T00:00:01.000Z",
-        input=InputFile(
+    header = {
+        "tool_version": "0",
+        "profile": "bench",
+        "environment": Environment.SANDBOX,
+        "started": "2026-01-01T00:00:00.000Z",
+        "finished": "2026-01-01T00:00:01.000Z",
+        "input": InputFile(
             name=file.name,
             sha256=source.sha256,
             byte_count=source.byte_count,
@@ -45,9 +45,9 @@ def main(file, folder):
             columns={},
             currency_sources=currency_sources(source.payments),
         ),
-        routes=routes,
-        next_step="",
-    )
+        "routes": routes,
+        "next_step": "",
+    }
     summarise(header, source.payments, outcomes, warnings, calls)
 
 

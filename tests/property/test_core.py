@@ -36,7 +36,7 @@ from pipeline.rules.rules import RULES, RULES_BY_SUSPECTS
 from pipeline.rules.warnings import WARNING_RULES
 from pipeline.stages.plan import bases, plan
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import SummaryHeader, summarise
+from pipeline.stages.summarise import summarise
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
@@ -316,18 +316,18 @@ def test_totals_of_the_summary_add_up_to_the_money_of_the_file(rows):
     assert summary.saved_call_count == accepted.height - planned.checks.height
 
 
-HEADER = SummaryHeader(
-    tool_version="0",
-    profile="sandbox",
-    environment=Environment.SANDBOX,
-    started=TIME,
-    finished=TIME,
-    input=InputFile(
+HEADER = {
+    "tool_version": "0",
+    "profile": "sandbox",
+    "environment": Environment.SANDBOX,
+    "started": TIME,
+    "finished": TIME,
+    "input": InputFile(
         name="x.csv", sha256="0", byte_count=0, row_count=0, format="csv", encoding="utf-8", columns={}
     ),
-    routes=[],
-    next_step="run again",
-)
+    "routes": [],
+    "next_step": "run again",
+}
 
 # Replies: documents near a match, then damaged.
 

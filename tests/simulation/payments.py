@@ -30,7 +30,7 @@ from pipeline.frames import (
 from pipeline.rules import totals
 from pipeline.stages.plan import Plan, bases, plan
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import SummaryHeader, summarise
+from pipeline.stages.summarise import summarise
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile, Summary
 
@@ -154,13 +154,13 @@ def _run_of_each(count: int) -> pl.Expr:
 def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult, answers: Answers) -> Summary:
     """The summary of a run, as the job makes it of what came of the asking."""
     left = questions_left(answers, file.bases, asked)
-    header = SummaryHeader(
-        tool_version="1",
-        profile="test",
-        environment=Environment.PRODUCTION,
-        started=_TIME,
-        finished=_TIME,
-        input=InputFile(
+    header = {
+        "tool_version": "1",
+        "profile": "test",
+        "environment": Environment.PRODUCTION,
+        "started": _TIME,
+        "finished": _TIME,
+        "input": InputFile(
             name="payments.csv",
             sha256="0" * 64,
             byte_count=1,
@@ -169,9 +169,9 @@ def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult, answe
             encoding="utf-8",
             columns={},
         ),
-        routes=[],
-        next_step=str(next_step(left, asked)),
-        given_up=left.is_given_up,
-    )
+        "routes": [],
+        "next_step": str(next_step(left, asked)),
+        "given_up": left.is_given_up,
+    }
     calls = calls_of(question_counts(file.bases), asked.tally)
     return summarise(header, file.payments, outcomes, _NO_WARNINGS, calls)

@@ -11,6 +11,7 @@ made there.
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -66,7 +67,7 @@ from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import SummaryHeader, bank_counts, route_counts, summarise
+from pipeline.stages.summarise import bank_counts, route_counts, summarise
 from pipeline.stages.validate import ValidationResult, validate
 from pipeline.stages.write import write
 from pipeline.wording import PLACE, Sentence
@@ -298,26 +299,20 @@ def _slender(summary: Summary) -> Summary:
     return summary.model_copy(update={"warning_codes": slender})
 
 
-def _header(task: DecideTask) -> SummaryHeader:
-    part, read_so = task.part, task.read
-    return SummaryHeader(
-        tool_version=task.tool_version,
-        profile=task.profile,
-        environment=task.environment,
-        started="",
-        finished="",
-        input=InputFile(
-            name=part.name,
-            sha256=part.sha256,
-            byte_count=part.byte_count,
-            row_count=read_so.row_count,
-            format=task.format,
-            columns=read_so.columns,
-            **dict(read_so.dialect),
-        ),
-        routes=[],
-        next_step="",
+def _header(task: DecideTask) -> dict[str, Any]:
+    """Return what a summary must state, although that of a part is only added up."""
+    about_run = dict.fromkeys(("tool_version", "profile", "started", "finished", "next_step"), "")
+    part = task.part
+    file = InputFile(
+        name=part.name,
+        sha256=part.sha256,
+        byte_count=part.byte_count,
+        row_count=task.read.row_count,
+        format=task.format,
+        columns=task.read.columns,
+        **dict(task.read.dialect),
     )
+    return {**about_run, "environment": task.environment, "input": file, "routes": []}
 
 
 def plan_bucket(task: BucketTask) -> BucketPlanned:

@@ -86,8 +86,6 @@ class DecideTask(NamedTuple):
     row_start: int  # number of rows in the data set before this part
     format: str  # the format of the outcome file
     out: Path  # the folder of the outcome files
-    profile: str
     environment: Environment
-    tool_version: str
     answers: str  # name of the answers to use
     basis: str  # name of the other data to use

@@ -37,11 +37,7 @@ class RemainingQuestions(NamedTuple):
 
 
 async def remaining_questions(
-    checks: pl.DataFrame,
-    ledger: Ledger,
-    tally: AskingTally,
-    *,
-    retry_unanswered: bool = False,
+    checks: pl.DataFrame, ledger: Ledger, tally: AskingTally, *, retry_unanswered: bool = False
 ) -> RemainingQuestions:
     """Find the open questions; those that earlier runs asked come last.
 

@@ -1,8 +1,8 @@
 """Values for asking: a channel per API, the context of clock, chance and stop request, and events.
 
-Observers such as metrics and traces get the events of a question until its answer. They are called at once,
-in the event loop that asks, so they must neither wait nor raise. By default there are none, and the calls cost
-nothing measurable (docs/adr/0020).
+Observers such as metrics and traces get the events of a question until its answer: at once, in the event loop
+that asks, so they must neither wait nor raise. By default there are none, and the calls cost nothing
+measurable (docs/adr/0020).
 """
 
 from collections import Counter

@@ -109,8 +109,7 @@ def _refuse_no_file(path: Path) -> None:
         return
     if stat.S_ISDIR(mode):
         raise InputError(
-            Sentence("stages.folder_not_file", path=path),
-            advice=Sentence("advice.check_as_data_set"),
+            Sentence("stages.folder_not_file", path=path), advice=Sentence("advice.check_as_data_set")
         )
     if not stat.S_ISREG(mode):
         raise InputError(Sentence("stages.pipe_device_not", path=path))

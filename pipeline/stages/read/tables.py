@@ -62,12 +62,7 @@ def read_table(
     # Totals among the payments could distort the choice of the payee's column.
     likely = original.height if arguments.is_ours else likely_payment_count(original)
     bare, whole = _without_placeholders(original.select(own).head(likely))
-    columns = read_columns(
-        bare,
-        arguments.mapping,
-        where=where,
-        decided=arguments.decided,
-    )
+    columns = read_columns(bare, arguments.mapping, where=where, decided=arguments.decided)
     if not arguments.is_ours:
         columns = _without_words_for_bics(columns, original, where)
     try:

@@ -8,7 +8,7 @@ import pytest
 from pipeline.frames import ACCEPTED, ASSIGNMENTS, OUTCOMES, REJECTS, WARNINGS
 from pipeline.rules.totals import plain
 from pipeline.stages.forecast import ApiLimits, QuestionCounts, SparedChecks, counts_by_api, forecast
-from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
+from pipeline.stages.summarise import route_counts, summarise
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.prices import Price
 from schemas.row_positions import RowPositions
@@ -29,7 +29,8 @@ def header_of(environment=Environment.PRODUCTION):
     source = InputFile(
         name="x.csv", sha256="0", byte_count=1, row_count=1, format="csv", encoding="utf-8", columns={}
     )
-    return SummaryHeader("0", "production", environment, TIME, TIME, source, [], "run again")
+    run = {"tool_version": "0", "profile": "production", "environment": environment, "routes": []}
+    return run | {"started": TIME, "finished": TIME, "input": source, "next_step": "run again"}
 
 
 def calls_of(question_count):
