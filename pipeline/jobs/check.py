@@ -19,13 +19,13 @@ from pipeline.config.profiles import Chosen, choose, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import CONCERN_ONE_FILE, InputError, PrecheckError, status_of_summary
 from pipeline.files.disk_errors import is_expected_end
-from pipeline.jobs.prepare import RunTime, as_configured, identity_of, read_ahead
+from pipeline.jobs.prepare import PlannedInput, RunTime, as_configured, identity_of, read_ahead
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.jobs.whole_file import WholeFile
 from pipeline.runs.folder import has_begun
 from pipeline.runs.manifest import language_of_reports, replaced_manifest
 from pipeline.runs.proof import is_past_signing, open_ledger, refuse_changed_copy
-from pipeline.runs.request import CheckJob, Notice, Phase, Surface
+from pipeline.runs.request import CheckJob, Notice, Phase, RunObserver, Surface
 from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import refuse_foreign_files, remove_outdated
 from pipeline.stages.read import PaymentSource
@@ -63,8 +63,11 @@ class RunInput(Protocol):
     def changes(self, summary: Summary) -> Sequence[Change]:
         """Return the changes that the earlier run found when it was compared with runs before it."""
 
-    def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
+    def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, watch: RunObserver) -> Sentence | None:
         """Validate the input and find its questions; if a user must allow them first, return why."""
+
+    def planned(self, profile: Profile) -> PlannedInput:
+        """Return what a forecast states about the prepared input."""
 
     def questions(self, surface: Surface) -> "RunQuestions":
         """Return the questions to ask, and notify of calls that will probably be wasted."""
@@ -136,7 +139,7 @@ def check_input(
                 return RunResult(found, already_finished=True, changes=payments.changes(found))
         profile = opens.enter_context(opened(chosen)) if kept is None else kept.profile(chosen)
         time = RunTime(started, begun=now if ledger is None else ledger.created_at)
-        refusal = payments.prepare(chosen, profile, time, surface)
+        refusal = payments.prepare(chosen, profile, time, surface.watch)
         if refusal is not None and job.many_names_reason is None:
             raise InputError(
                 refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names"))

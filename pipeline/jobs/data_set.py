@@ -23,26 +23,29 @@ from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
-from pipeline.executors.datasets.engines import Count, count_nothing, engine
+from pipeline.executors.datasets.engines import engine
+from pipeline.executors.datasets.steps import kept_part
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.formats import format_named
-from pipeline.frames import WARNINGS
+from pipeline.frames import ASSIGNMENTS, CHECKS, REJECTS, WARNINGS
 from pipeline.jobs.check import RunResult, check_input
 from pipeline.jobs.comparing import ComparedRun, CurrentRun
 from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of
-from pipeline.jobs.prepare import RunTime, country_of, notify_of_wasted_calls, wanted
+from pipeline.jobs.prepare import PlannedInput, RunTime, country_of, notify_of_wasted_calls, wanted
 from pipeline.reports.changes import gravest_in_parts, listed_changes
 from pipeline.rules.enumeration import why_refused
 from pipeline.rules.modulus import same_tables
-from pipeline.runs.data_set import DataSet, known_in, open_data_set, write_record
+from pipeline.runs.data_set import DataPart, DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
 from pipeline.runs.manifest import read_manifest
 from pipeline.runs.part_files import read_frame
-from pipeline.runs.request import CheckJob, DataSetJob, Surface
+from pipeline.runs.request import CheckJob, DataSetJob, RunObserver, Surface
 from pipeline.runs.starting import finished_before
+from pipeline.stages.compare import warnings_of
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
+from schemas.data_set import PartRead
 from schemas.localized import LocalizedText
 from schemas.summary import Summary
 
@@ -64,7 +67,7 @@ class CheckedSet:
     """A data set as a `RunInput`; its frames are files in the work folder."""
 
     task: SetTask
-    planned: PlannedSet
+    planned_set: PlannedSet
     compared: ComparedRun | None
     _answered: "Answered"
 
@@ -105,32 +108,64 @@ class CheckedSet:
         )
         return listed_changes(gravest_in_parts(changes, parts), summary.compared)
 
-    def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
-        """See `RunInput.prepare`."""
-        return self.plan(chosen, profile, time, surface.watch.count)
-
-    def plan(
-        self, chosen: Chosen, profile: Profile, time: RunTime, count: Count = count_nothing
-    ) -> Sentence | None:
-        """Read, plan and compare the parts; return why a user must allow the check first, or None."""
+    def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, watch: RunObserver) -> Sentence | None:
+        """Read, plan and compare the parts; see `RunInput.prepare`."""
         there = routes(profile)._replace(modulus=modulus_of(chosen, today=time.now.date()))
         self.task = task_of(self._of, self._data, chosen, there)
         if self.job.fresh:
             self.task.files.remove()
         with engine(self._of.engine, self._of.scheduler) as at_work:
-            self.planned = plan_parts(self._data, self.task, at_work, count)
+            self.planned_set = plan_parts(self._data, self.task, at_work, watch)
         subject = CurrentRun(self.job.out, self.sha256, chosen.environment, time.begun)
         request = wanted(self.job, chosen)
-        self.compared = compare_parts(request, subject, self.task, self.planned, now=time.now)
-        positions = self.planned.rows.positions
-        return why_refused(self.planned.many_names, where=self.job.file.name, positions=positions)
+        self.compared = compare_parts(request, subject, self.task, self.planned_set, now=time.now)
+        positions = self.planned_set.rows.positions
+        return why_refused(self.planned_set.many_names, where=self.job.file.name, positions=positions)
+
+    def planned(self, profile: Profile) -> PlannedInput:
+        """See `RunInput.planned`; its frames are read when they are needed."""
+        usable, rows, files = self.planned_set.usable, self.planned_set.rows, self.task.files
+
+        def payments(part: DataPart, read: PartRead, start: int) -> pl.DataFrame:
+            return kept_part(self.task, part, read)[1].with_columns(pl.col("row") + start)
+
+        parts = (
+            (start + 1, read.row_count, partial(payments, part, read, start))
+            for (part, read), start in zip(usable, rows.starts, strict=True)
+        )
+        questions = (
+            (
+                read_frame(files.frame("questions", bucket), CHECKS),
+                read_frame(files.frame("assignments", bucket), ASSIGNMENTS),
+            )
+            for bucket in range(self.task.bucket_count)
+        )
+        found = self.planned_set.facts(profile.default_account_type)
+        found["notes"] += [read.problem for _, read in self.planned_set.parts if read.problem is not None]
+        changed = partial(gravest_in_parts, parts=parts)
+        return PlannedInput(questions, self._findings(), rows.positions, self.compared, changed, found)
+
+    def _findings(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return `Rejects` and `Warnings` of all parts, numbered by the rows of the data set."""
+        files, rows = self.task.files, self.planned_set.rows
+        rejects, warnings = [pl.DataFrame(schema=REJECTS)], [pl.DataFrame(schema=WARNINGS)]
+        if self.compared is not None:
+            warnings.append(warnings_of(self.compared.changes))
+        for part, start in zip(rows.parts, rows.starts, strict=True):
+            row = pl.col("row") + start
+            rejects.append(read_frame(files.frame("rejects", part), REJECTS).with_columns(row))
+            buckets = range(self.task.bucket_count)
+            across = (files.frame("warnings_across", part, bucket) for bucket in buckets)
+            paths = (files.frame("warnings", part), *across)
+            warnings += [read_frame(path, WARNINGS).with_columns(row) for path in paths]
+        return pl.concat(rejects), pl.concat(warnings)
 
     def questions(self, surface: Surface) -> "SetQuestions":
         """See `RunInput.questions`."""
         from pipeline.executors.datasets.questions import SetQuestions
 
-        write_record(self.job.out, self._data, self.run_sha256, self.planned.unusable, self.task.files)
-        rows = self.planned.rows
+        write_record(self.job.out, self._data, self.run_sha256, self.planned_set.unusable, self.task.files)
+        rows = self.planned_set.rows
         found = (
             read_frame(self.task.files.frame("warnings", number), WARNINGS).with_columns(
                 pl.col("row") + start
@@ -138,23 +173,23 @@ class CheckedSet:
             for number, start in zip(rows.parts, rows.starts, strict=True)
         )
         notify_of_wasted_calls(pl.concat(found), rows.positions, surface)
-        return SetQuestions(self.task.files, [bucket.question_counts for bucket in self.planned.buckets])
+        return SetQuestions(self.task.files, [bucket.question_counts for bucket in self.planned_set.buckets])
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
         """See `RunInput.left`."""
         from pipeline.jobs.data_set_outcomes import look_at_answers
 
-        self._answered = look_at_answers(self.task, self.planned, asked)
+        self._answered = look_at_answers(self.task, self.planned_set, asked)
         return self._answered.left
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
         """See `RunInput.decide`."""
         from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, set_results
 
+        known = KnownSet(self._data, self.task, self.planned_set, self._answered, self.compared)
         with engine(self._of.engine, self._of.scheduler) as at_work:
-            count, known = surface.watch.count, KnownSet(self.planned, self._answered, self.compared)
-            parts = decide_parts(run, self._data, known, self.task, at_work, count)
-        decided = set_results(run, left, self._data, known, parts, self.task.files, surface)
+            parts = decide_parts(run, known, at_work, surface.watch)
+        decided = set_results(run, left, known, parts, surface)
         problems = [part.problem for part in decided.summary.parts if part.problem]
         return decided._replace(ended_by=_unusable(self._data, problems))
 

@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
-from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
+from pipeline.executors.datasets.engines import Engine, watched
 from pipeline.executors.datasets.steps import REPORTED, decide_part, divide_answers
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
-from pipeline.formats.message import CONTROLS_MAX
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
-from pipeline.jobs.prepare import assumed_types, country_of
+from pipeline.jobs.prepare import country_of
 from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
 from pipeline.reports.documents import PartReport, data_set_reports
 from pipeline.reports.wording import said_reasons
@@ -32,26 +31,21 @@ from pipeline.runs.ended import keep_changes
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import identity_of, identity_of_parts, keep_workbook
-from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
-from pipeline.runs.request import SetStep, Surface
+from pipeline.runs.part_files import read_as_written, read_document, read_frame, write_frame
+from pipeline.runs.request import RunObserver, SetStep, Surface
 from pipeline.stages.summarise import listed_banks, of_run
 from pipeline.stages.write import WrittenOutcomes
-from pipeline.wording import Sentence, speaking
-from schemas.cop import AccountType
+from pipeline.wording import speaking
 from schemas.data_set import PartDecided, PartRead
 from schemas.folder import OUTCOMES, WARNED
-from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName, Outcome, WarningCode
 from schemas.summary import (
     ROWS_LISTED_MAX,
     ROWS_NAMED_MAX,
     ApiCalls,
     CodeCount,
-    CurrencySources,
     InputFile,
-    ModulusUsed,
     PartTotal,
-    RouteCount,
     Summary,
     WarningCount,
 )
@@ -114,31 +108,26 @@ def _digest(rows: pl.DataFrame) -> str:
 class KnownSet(NamedTuple):
     """What is known about a data set after its questions have been asked."""
 
+    data: DataSet
+    task: SetTask
     planned: PlannedSet
     answered: Answered
     compared: ComparedRun | None
 
 
-def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom)
-    run: OpenRun,
-    data: DataSet,
-    known: KnownSet,
-    shared: SetTask,
-    at_work: Engine,
-    count: Count = count_nothing,
-) -> list[CheckedPart]:
-    """Decide each undecided part by the answers, and `count` it; return all parts, in order."""
-    planned = known.planned
+def decide_parts(run: OpenRun, known: KnownSet, at_work: Engine, watch: RunObserver) -> list[CheckedPart]:
+    """Decide each undecided part by the answers, and report it to `watch`; return all parts, in order."""
+    planned, shared = known.planned, known.task
     out = run.job.out / OUTCOMES
     out.mkdir(mode=0o700, exist_ok=True)
-    tasks = _tasks(run, data, known, shared)
+    tasks = _tasks(run, known)
     kept = {task.part.number: found for task in tasks if (found := _decided_before(task)) is not None}
     left = [task for task in tasks if task.part.number not in kept]
     if left:
         buckets = [BucketTask(shared, bucket, planned.rows) for bucket in range(shared.bucket_count)]
         for _ in at_work.each(divide_answers, buckets):
             pass
-        decided = counted(at_work.each(decide_part, left), count, SetStep.WRITTEN, len(left))
+        decided = watched(at_work.each(decide_part, left), watch, SetStep.WRITTEN, len(left))
         kept |= {task.part.number: found for task, found in decided}
     for path in out.iterdir():
         if path.name not in {found.outcome_name for found in kept.values()}:
@@ -146,8 +135,8 @@ def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom
     return [CheckedPart(part, read, kept.get(part.number)) for part, read in planned.parts]
 
 
-def _tasks(run: OpenRun, data: DataSet, known: KnownSet, shared: SetTask) -> list[DecideTask]:
-    planned, answered, compared = known
+def _tasks(run: OpenRun, known: KnownSet) -> list[DecideTask]:
+    data, shared, planned, answered, compared = known
     rows, form = planned.rows, run.job.format or data.outcome_format
     changes = "" if compared is None else _digest(compared.changes)
     where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence, changes])
@@ -181,14 +170,8 @@ def _decided_before(task: DecideTask) -> PartDecided | None:
     return None
 
 
-def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)
-    run: OpenRun,
-    left: QuestionsLeft,
-    data: DataSet,
-    known: KnownSet,
-    parts: Sequence[CheckedPart],
-    files: PartFiles,
-    surface: Surface,
+def set_results(
+    run: OpenRun, left: QuestionsLeft, known: KnownSet, parts: Sequence[CheckedPart], surface: Surface
 ) -> DecidedRun:
     """Write the summary and reports of a data set beside its outcome files.
 
@@ -196,15 +179,15 @@ def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
-    planned, _, compared = known
+    data, files, planned, compared = known.data, known.task.files, known.planned, known.compared
     out, counts = run.job.out, Counter[ApiName]()
     for bucket in planned.buckets:
         counts.update(bucket.question_counts)
     header = run.header(left, surface.clock) | {
         "input": _input(run, data, planned),
-        "routes": routes_of(read for _, read in planned.usable),
+        "routes": planned.routes,
         "compared": None if compared is None else compared.comparison,
-        "modulus": modulus_of(bucket.modulus for bucket in planned.buckets),
+        "modulus": planned.modulus,
     }
     decided = {part.part.number: part.decided for part in parts if part.decided is not None}
     banks = [read_as_written(files.frame("banks", number)) for number in decided]
@@ -264,7 +247,7 @@ def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
         byte_count=sum(part.byte_count for part, _ in planned.usable),
         positions=planned.rows.positions,
         control_count=sum(read.control_count for read in reads),
-        **found_in_parts(planned.usable, run.profile.default_account_type),
+        **planned.facts(run.profile.default_account_type),
     )
 
 
@@ -352,55 +335,3 @@ def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:
             outcome_byte_count=decided.outcome_byte_count,
         )
         row += read.row_count
-
-
-def routes_of(parts: Iterable[PartRead]) -> list[RouteCount]:
-    """Count the rows of all parts by route."""
-    found = Counter[tuple[ApiName, str, str | None]]()
-    for route in (route for part in parts for route in part.routes):
-        found[route.api, route.reason, route.bic_source] += route.row_count
-    return [
-        RouteCount(api=api, reason=reason, bic_source=source, row_count=count)
-        for (api, reason, source), count in found.items()
-    ]
-
-
-def modulus_of(buckets: Iterable[ModulusUsed | None]) -> ModulusUsed | None:
-    """Return the modulus tables that were used in any bucket."""
-    used = [bucket for bucket in buckets if bucket is not None]
-    if not used:
-        return None
-    return used[0].model_copy(update={"uncovered_count": sum(bucket.uncovered_count for bucket in used)})
-
-
-def found_in_parts(parts: Sequence[tuple[DataPart, PartRead]], default: AccountType) -> dict[str, Any]:
-    """Return the fields that `InputFile` and `Forecast` share, from the usable parts."""
-    sources, assumed_count = Counter[str](), sum(read.assumed_type_count for _, read in parts)
-    for _, read in parts:
-        sources.update(read.currency_sources.model_dump())
-    not_payments = [
-        row.model_copy(update={"sentence": _in_part(row.sentence, part)})
-        for part, read in parts
-        for row in read.not_payments
-    ]
-    controls = [
-        control.model_copy(update={"difference": _in_part(control.difference, part)})
-        for part, read in parts
-        for control in read.controls
-        if control.difference is not None
-    ]
-    shared = [note for note in parts[0][1].notes if all(note in read.notes for _, read in parts)]
-    own = [_in_part(note, part) for part, read in parts for note in read.notes if note not in shared]
-    assumed = [note.recorded() for note in assumed_types(assumed_count, default)]
-    return {
-        "not_payments": not_payments[:ROWS_LISTED_MAX],
-        "controls": controls[:CONTROLS_MAX],
-        "set_aside": [aside for _, read in parts for aside in read.set_aside],
-        "notes": [*shared, *own[:ROWS_LISTED_MAX], *assumed],
-        "currency_sources": CurrencySources(**sources),
-    }
-
-
-def _in_part(sentence: LocalizedText, part: DataPart) -> LocalizedText:
-    """Return a sentence about a part, with the name of the part."""
-    return Sentence("footer.in_part", part=part.name, sentence=Sentence.of_data(sentence.sentence)).recorded()

@@ -2,21 +2,23 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 import polars as pl
 
 from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError
-from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
+from pipeline.executors.datasets.engines import Engine, watched
 from pipeline.executors.datasets.steps import accepted_rows, by_part, plan_bucket, read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
 from pipeline.files.plain import real_path
 from pipeline.formats import format_named
+from pipeline.formats.message import CONTROLS_MAX
 from pipeline.frames import CHANGES
 from pipeline.headers.parties import payee_id_header
 from pipeline.jobs.comparing import (
@@ -27,14 +29,18 @@ from pipeline.jobs.comparing import (
     compare_with_earlier,
     rows_in_pieces,
 )
-from pipeline.jobs.prepare import VERSION, country_of
+from pipeline.jobs.prepare import VERSION, assumed_types, country_of
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames
 from pipeline.runs.data_set import DataPart, DataSet, places_in
 from pipeline.runs.part_files import PartFiles, write_frame
-from pipeline.runs.request import DataSetJob, SetStep
+from pipeline.runs.request import DataSetJob, RunObserver, SetStep
 from pipeline.stages.validate import Routes
 from pipeline.wording import PLACE, Sentence
+from schemas.cop import AccountType
 from schemas.data_set import BucketPlanned, PartRead
+from schemas.localized import LocalizedText
+from schemas.outcomes import ApiName
+from schemas.summary import ROWS_LISTED_MAX, CurrencySources, ModulusUsed, RouteCount
 
 _FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
 _BUCKETS_MIN, _BUCKETS_MAX = 4, 1_000
@@ -69,6 +75,58 @@ class PlannedSet(NamedTuple):
             sum(bucket.many_names_account_count for bucket in self.buckets),
         )
 
+    @property
+    def routes(self) -> list[RouteCount]:
+        """Numbers of rows by route."""
+        found = Counter[tuple[ApiName, str, str | None]]()
+        for route in (route for _, read in self.usable for route in read.routes):
+            found[route.api, route.reason, route.bic_source] += route.row_count
+        return [
+            RouteCount(api=api, reason=reason, bic_source=source, row_count=count)
+            for (api, reason, source), count in found.items()
+        ]
+
+    @property
+    def modulus(self) -> ModulusUsed | None:
+        """The modulus tables that were used."""
+        used = [bucket.modulus for bucket in self.buckets if bucket.modulus is not None]
+        if not used:
+            return None
+        return used[0].model_copy(update={"uncovered_count": sum(bucket.uncovered_count for bucket in used)})
+
+    def facts(self, default: AccountType) -> dict[str, Any]:
+        """Return the fields that `InputFile` and `Forecast` share; `default` is the assumed account type."""
+        parts = self.usable
+        sources, assumed_count = Counter[str](), sum(read.assumed_type_count for _, read in parts)
+        for _, read in parts:
+            sources.update(read.currency_sources.model_dump())
+        not_payments = [
+            row.model_copy(update={"sentence": _in_part(row.sentence, part)})
+            for part, read in parts
+            for row in read.not_payments
+        ]
+        controls = [
+            control.model_copy(update={"difference": _in_part(control.difference, part)})
+            for part, read in parts
+            for control in read.controls
+            if control.difference is not None
+        ]
+        shared = [note for note in parts[0][1].notes if all(note in read.notes for _, read in parts)]
+        own = [_in_part(note, part) for part, read in parts for note in read.notes if note not in shared]
+        assumed = [note.recorded() for note in assumed_types(assumed_count, default)]
+        return {
+            "not_payments": not_payments[:ROWS_LISTED_MAX],
+            "controls": controls[:CONTROLS_MAX],
+            "set_aside": [aside for _, read in parts for aside in read.set_aside],
+            "notes": [*shared, *own[:ROWS_LISTED_MAX], *assumed],
+            "currency_sources": CurrencySources(**sources),
+        }
+
+
+def _in_part(sentence: LocalizedText, part: DataPart) -> LocalizedText:
+    """Return a sentence about a part, with the name of the part."""
+    return Sentence("footer.in_part", part=part.name, sentence=Sentence.of_data(sentence.sentence)).recorded()
+
 
 def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
     """Return the settings that all tasks share; their work folder is only for these settings."""
@@ -93,16 +151,16 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
     return SetTask(files, there, *read_so, bucket_count, country_of(check, chosen))
 
 
-def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = count_nothing) -> PlannedSet:
-    """Read every part (InputError: none is usable), then plan every bucket; report progress to `count`."""
+def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, watch: RunObserver) -> PlannedSet:
+    """Read every part (InputError: none is usable), then plan every bucket; report progress to `watch`."""
     tasks = [PartTask(shared, part) for part in data.parts]
-    reads = counted(at_work.each(read_part, tasks), count, SetStep.READ, len(tasks))
+    reads = watched(at_work.each(read_part, tasks), watch, SetStep.READ, len(tasks))
     found = {task.part.number: read for task, read in reads}
     parts = _compared([(part, found[part.number]) for part in data.parts])
     rows = _rows([(part, read) for part, read in parts if read.problem is None], data.path.name)
     _forget_other_rows(shared, rows)
     buckets = [BucketTask(shared, bucket, rows) for bucket in range(shared.bucket_count)]
-    plans = counted(at_work.each(plan_bucket, buckets), count, SetStep.PLANNED, len(buckets))
+    plans = watched(at_work.each(plan_bucket, buckets), watch, SetStep.PLANNED, len(buckets))
     planned = {task.bucket: of_bucket for task, of_bucket in plans}
     return PlannedSet(parts, rows, [planned[bucket] for bucket in range(shared.bucket_count)])
 

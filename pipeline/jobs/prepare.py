@@ -1,11 +1,12 @@
 """The steps of a check before anything is sent: read, validate, compare, plan."""
 
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -16,7 +17,7 @@ from pipeline.connections import routes
 from pipeline.errors import InputError, PrecheckError, UsageError
 from pipeline.formats import FormatChoice, pain001
 from pipeline.formats.pain001.bank_rules import bank_warnings
-from pipeline.frames import Assignments, Checks, Findings, Warnings
+from pipeline.frames import Assignments, Changes, Checks, Findings, Payments, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier, rows_of
 from pipeline.rules.enumeration import many_names, why_refused
 from pipeline.rules.modulus import used
@@ -57,6 +58,18 @@ class PreparedFile(NamedTuple):
     modulus: ModulusUsed | None  # the modulus tables that were used on UK accounts
     notes: tuple[Sentence, ...] = ()  # assumptions made about the payments
     bank_warnings: tuple[BankWarning, ...] = ()
+
+
+class PlannedInput(NamedTuple):
+    """What a forecast states about an input that is validated and planned."""
+
+    questions: Iterable[tuple[pl.DataFrame, pl.DataFrame]]  # `Checks` and `Assignments`, in pieces
+    findings: tuple[pl.DataFrame, pl.DataFrame]  # `Rejects` and `Warnings`
+    positions: RowPositions | None
+    compared: ComparedRun | None
+    changed: Callable[[Changes], pl.DataFrame]  # adds the payments' amounts to the gravest changes
+    found: dict[str, Any]  # other fields of `Forecast`
+    payments: Payments | None = None  # None if they are not in memory
 
 
 def assumed_types(count: int, default: AccountType) -> tuple[Sentence, ...]:

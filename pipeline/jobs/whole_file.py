@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from pipeline.apis.registry import about_uk_accounts
@@ -9,13 +10,23 @@ from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, ledger_url, modulus_of
 from pipeline.connections import api_of
 from pipeline.errors import UsageError
+from pipeline.formats.message import set_aside, stated_controls
 from pipeline.frames import Answers, Checks, Questions
-from pipeline.jobs.prepare import PreparedFile, RunTime, notify_of_wasted_calls, prepare, read_file, wanted
-from pipeline.reports.changes import changes_of
+from pipeline.jobs.prepare import (
+    PlannedInput,
+    PreparedFile,
+    RunTime,
+    notify_of_wasted_calls,
+    prepare,
+    read_file,
+    wanted,
+)
+from pipeline.reports.changes import changes_of, gravest
+from pipeline.rules.currencies import currency_sources
 from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.input_file import require_pain001
-from pipeline.runs.request import CheckJob, Surface
+from pipeline.runs.request import CheckJob, RunObserver, Surface
 from pipeline.runs.starting import LocalReferences, finished_before, is_same_reading
 from pipeline.stages.plan import bases
 from pipeline.stages.read import PaymentSource
@@ -65,12 +76,39 @@ class WholeFile:
         """See `RunInput.changes`."""
         return changes_of(summary, self._source.payments, changes_in(self.job.out))
 
-    def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:  # noqa: ARG002
+    def prepare(
+        self,
+        chosen: Chosen,
+        profile: Profile,
+        time: RunTime,
+        watch: RunObserver,  # noqa: ARG002 (quick)
+    ) -> Sentence | None:
         """See `RunInput.prepare`."""
         if self.job.work is not None and ledger_url(chosen) is None:
             raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
         self._prepared, self._checks = prepare(self.job, self._source, chosen, profile, time)
         return self._prepared.refusal
+
+    def planned(self, profile: Profile) -> PlannedInput:  # noqa: ARG002 (its types are already assumed)
+        """See `RunInput.planned`."""
+        source, prepared = self._source, self._prepared
+        found = {
+            "not_payments": source.not_payments,
+            "notes": [note.recorded() for note in (*source.notes, *prepared.notes)],
+            "currency_sources": currency_sources(source.payments),
+            "bank_warnings": list(prepared.bank_warnings),
+        }
+        if source.message is not None:
+            found |= {"controls": stated_controls(source.message), "set_aside": set_aside(source.message)}
+        return PlannedInput(
+            [(self._checks, prepared.assignments)],
+            prepared.findings,
+            source.positions,
+            prepared.compared,
+            partial(gravest, payments=source.payments),
+            found,
+            source.payments,
+        )
 
     def questions(self, surface: Surface) -> "FileQuestions":
         """See `RunInput.questions`."""

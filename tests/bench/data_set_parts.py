@@ -25,18 +25,18 @@ def main(path, folder):
     data, chosen = open_data_set(path, folder / "work"), choose(None, None)
     shared = task_of(job, data, chosen, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
     with engine("pool") as at_work:
-        planned = plan_parts(data, shared, at_work)
+        planned = plan_parts(data, shared, at_work, RunObserver())
     for bucket in range(shared.bucket_count):
         answers = answered(read_frame(shared.files.frame("questions", bucket), CHECKS))
         write_frame(answers, shared.files.answers(bucket) / "all.parquet")
     asked = AskingResult({}, AskingTally(), 0, None)
     answers = look_at_answers(shared, planned, asked)
-    known = KnownSet(planned, answers, None)
+    known = KnownSet(data, shared, planned, answers, None)
     surface = Surface(RunObserver(), lambda: run.started, StopSwitch(), notify=lambda _: None)
     run = OpenRun(
         job.check, chosen, to_plan_with(chosen), None, None, datetime(2026, 1, 1, tzinfo=UTC), "en", asked
     )
     with engine("pool") as at_work:
-        decided = decide_parts(run, data, known, shared, at_work)
-    done = set_results(run, answers.left, data, known, decided, shared.files, surface)
+        decided = decide_parts(run, known, at_work, RunObserver())
+    done = set_results(run, answers.left, known, decided, surface)
     assert done.summary.complete

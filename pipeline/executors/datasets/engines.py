@@ -12,7 +12,7 @@ from typing import Protocol
 
 from pipeline.errors import IncompleteError
 from pipeline.executors.datasets.tasks import Found, Task
-from pipeline.runs.request import SetStep
+from pipeline.runs.request import RunObserver, SetStep
 from pipeline.wording import Sentence
 
 
@@ -32,20 +32,12 @@ class Engine(Protocol):
         """
 
 
-Count = Callable[[SetStep, int, int], object]
-"""Reports progress: (step, done count, total count), like `RunObserver.count`."""
-
-
-def count_nothing(step: SetStep, done_count: int, all_count: int) -> None:
-    """Ignore progress."""
-
-
-def counted(
-    found: Iterable[tuple[Task, Found]], count: Count, step: SetStep, all_count: int
+def watched(
+    found: Iterable[tuple[Task, Found]], watch: RunObserver, step: SetStep, all_count: int
 ) -> Iterator[tuple[Task, Found]]:
     """Yield the results, and report the progress after each."""
     for done_count, one in enumerate(found, start=1):
-        count(step, done_count, all_count)
+        watch.count(step, done_count, all_count)
         yield one
 
 
