@@ -21,9 +21,8 @@ def explain(*, code: str | None, in_full: bool) -> None:
 
     CODE is a value of the column check_code. Without CODE, list all codes. Nothing is sent.
     """
-    from pipeline.reports.codes import print_codes, print_explanation
     from pipeline.reports.explanations import explain as explanation_of
-    from pipeline.reports.explanations import explanations
+    from pipeline.reports.explanations import explanations, print_codes, print_explanation
     from pipeline.reports.terminal import answers
 
     if code is None:

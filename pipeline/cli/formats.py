@@ -21,7 +21,7 @@ def formats(*, config: Path | None, as_json: bool, in_full: bool) -> None:
     """
     from pipeline.config.profiles import format_choice_of
     from pipeline.jobs.columns import known_formats
-    from pipeline.reports.codes import print_formats
+    from pipeline.reports.listings import print_formats
     from pipeline.reports.terminal import answers
 
     known = known_formats(format_choice_of(None, config))

@@ -17,7 +17,7 @@ from pipeline.desk.words import in_page_words, localized, recorded
 from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
 from pipeline.reports.groups import money_texts, shown
-from pipeline.reports.payment_lines import breakable
+from pipeline.reports.page import breakable
 from pipeline.reports.wording import visible, warning_text
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered
 from schemas.desk import Deed

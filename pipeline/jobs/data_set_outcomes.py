@@ -11,15 +11,21 @@ import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.executors.datasets.engines import Engine, watched
-from pipeline.executors.datasets.steps import REPORTED, decide_part, divide_answers
-from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
+from pipeline.executors.datasets.steps import (
+    REPORTED,
+    BucketTask,
+    DecideTask,
+    SetTask,
+    decide_part,
+    divide_answers,
+)
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.comparing import ComparedRun, keep
-from pipeline.jobs.data_set_plan import PlannedSet
+from pipeline.jobs.data_set import PlannedSet
 from pipeline.jobs.prepare import country_of
 from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
 from pipeline.reports.documents import PartReport, data_set_reports

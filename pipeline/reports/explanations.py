@@ -5,17 +5,23 @@ docs/outcomes.md has them as tables.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, own_codes
 from pipeline.apis.registry import APIS
 from pipeline.errors import UsageError
 from pipeline.frames import AnswerState, Meaning
-from pipeline.reports.wording import ADVICE_BY_CODE
+from pipeline.reports.terminal import table_of
+from pipeline.reports.wording import ADVICE_BY_CODE, in_words
 from pipeline.rules.enumeration import PAYEES_MAX
 from pipeline.rules.rules import RULES
 from pipeline.rules.unasked import UNASKED
@@ -75,11 +81,7 @@ class Explanation(NamedTuple):
 
 
 def explain(code: str) -> Explanation:
-    """Look a code up, ignoring case.
-
-    Raises:
-        UsageError: the code does not exist.
-    """
+    """Look a code up, ignoring case (UsageError: the code does not exist)."""
     wanted = code.strip().upper()
     found = explanations().get(wanted)
     if found is None and re.fullmatch("HTTP_[0-9]{3}", wanted):
@@ -186,3 +188,51 @@ def _case(where: Sentence, meaning: Meaning) -> Case:
         meaning.not_said,
         meaning.advice or STEPS[meaning.action],
     )
+
+
+def print_explanation(explanation: Explanation, console: Console) -> None:
+    """Print every meaning of one code."""
+    console.print(Text(explanation.code, style="bold"))
+    for case in explanation.cases:
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, style="dim")
+        table.add_column()
+        for name, text in _lines(case):
+            table.add_row(f"  {in_words(name)}", Text(text))
+        console.print(table, "")
+
+
+def print_codes(explanations: Iterable[Explanation], console: Console, *, in_full: bool) -> None:
+    """Print all codes by source; in full, each with its first meaning."""
+    listed = list(explanations)
+    for section in CodesSection:
+        if not in_full:
+            console.print(Text(in_words(_SECTIONS[section]), style="bold"))
+            codes = (explanation.code for explanation in listed if explanation.section is section)
+            console.print(Padding(Text(" ".join(codes)), (0, 0, 1, 2)))
+            continue
+        table = table_of("code", "")  # the section is its heading
+        table.columns[1].header = in_words(_SECTIONS[section])
+        for explanation in listed:
+            if explanation.section is section:
+                says = whole(in_words(explanation.cases[0].says))
+                table.add_row(explanation.code, says)
+        console.print(table, "")
+    console.print(Text(in_words(Sentence("explain.one_of_them"))))
+
+
+_SECTIONS = {
+    CodesSection.ANSWERS: Sentence("explain.answers"),
+    CodesSection.NO_ANSWER: Sentence("explain.no_answer"),
+    CodesSection.RULES: Sentence("explain.rules"),
+    CodesSection.WARNINGS: Sentence("explain.warnings"),
+}
+
+
+def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
+    yield Sentence("explain.from"), in_words(case.where)
+    if case.outcome is not None:
+        yield Sentence("explain.outcome"), in_words(Sentence(f"outcome.{case.outcome}"))
+    yield Sentence("explain.says"), whole(in_words(case.says))
+    yield Sentence("explain.does_not_say"), in_words(case.not_said)
+    yield Sentence("explain.to_do"), in_words(case.to_do)

@@ -1,4 +1,4 @@
-"""Print the smaller tables on a terminal: plan, columns, caps and `doctor` tests."""
+"""Print the smaller tables on a terminal: plan, formats, columns, caps and `doctor` tests."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ from pipeline.rules.totals import added
 from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
 from schemas.changes import Change
-from schemas.columns import Column, ColumnsRead
+from schemas.columns import Column, ColumnsRead, KnownFormat, KnownFormats
 from schemas.forecast import ApiForecast, BrokenRule, Forecast
 from schemas.outcomes import Outcome
 from schemas.row_positions import RowPositions
@@ -423,3 +423,32 @@ def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
 def _agreement(control: StatedControl) -> Text:
     verdict = Sentence("terminal.agrees" if control.agrees else "terminal.differs")
     return text_line(verdict, "green" if control.agrees else "bold yellow")
+
+
+def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> None:
+    """Print one format per row; in full, with how it is recognised."""
+    table = (
+        table_of("format", "written as", "known by")
+        if in_full
+        else table_of("format", "written as", "description")
+    )
+    for each in known.formats:
+        name = Text(visible(each.name), style="bold")
+        table.add_row(
+            name,
+            Text(visible(each.written_as or "-")),
+            Text(visible(_in_full(each) if in_full else in_words(each.title))),
+        )
+    console.print(table)
+    console.print(text_line(Sentence("formats.written_as_listed")))
+    console.print(text_line(Sentence("formats.may_be_compressed", compressions=known.compressions)))
+    if not in_full:
+        console.print(text_line(Sentence("formats.all_shows_more")))
+
+
+def _in_full(each: KnownFormat) -> str:
+    title, known_by = (in_words(text) for text in (each.title, each.known_by))
+    if each.why_not is None:
+        return say("formats.in_full", title=title, known_by=known_by)
+    why = in_words(each.why_not)
+    return say("formats.never_changed", title=title, known_by=known_by, why=why)

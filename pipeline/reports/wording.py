@@ -252,7 +252,7 @@ def difference_sentences(controls: Sequence[StatedControl]) -> list[str]:
 
 
 SaidReasons = Mapping[str, str]
-"""Reason -> its sentences, as in `frames.REASONS`."""
+"""Reason -> its sentences, as in `frames.REASONS`; a run of an earlier version stored none."""
 
 
 def said_reasons(reasons: Reasons) -> SaidReasons:

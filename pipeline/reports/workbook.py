@@ -4,12 +4,12 @@ Text is always written as text, so that nothing from a payment file becomes a fo
 numbers keep their zeros, and a name that starts like a formula stays a name.
 `pipeline.formats.excel.decisions` reads the columns Decision and Reason back.
 
-The library writes sheets, styles and headers; `cells` writes the rows.
+The library writes sheets, styles and headers; `sheets.rows_xml` writes the rows.
 """
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from math import ceil
@@ -23,11 +23,23 @@ from xlsxwriter.worksheet import Worksheet
 
 from pipeline.files.atomic import write_atomically
 from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
-from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_lines, write_lists
 from pipeline.reports.groups import ListedRows
-from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, ReportSheet, fitted, header_in_words, shown
+from pipeline.reports.sheets import (
+    ALL,
+    CHANGED,
+    DIGITS_MAX,
+    LINE_POINTS,
+    REVIEWS,
+    ReportSheet,
+    Styles,
+    amount_as_text,
+    fitted,
+    header_in_words,
+    rows_xml,
+    shown,
+)
 from pipeline.reports.wording import (
     CONTROLS_SHOWN_MAX,
     SIMULATED,
@@ -51,6 +63,10 @@ REVIEW_ROWS_MAX = 10_000
 
 BANK_HEADERS = ("Bank", "Answers", "Match", "Close", "No match", "Not possible", "Matches, %")
 LAST_RUN = "Last run, %"
+_CODE_HEADERS = ("Code", "Rows", "What to do", "Outcome", "What it means")
+_POLICY_HEADERS = ("Policy for", "Rows", "It says", "Decisions", "What that means")
+_SENTENCES = (_CODE_HEADERS[-1], _POLICY_HEADERS[-1])
+_Cell = str | int | list[Money] | None
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 4
 _MEANING_WIDTH, _MEANING_CHARS = 70, 74
@@ -181,12 +197,11 @@ class _Writer:
 
     def _write_rows(self, sheet: ReportSheet, rows: pl.DataFrame, title: str) -> None:
         columns = fitted(sheet.columns, rows)
-        page = self._page(header_in_words(sheet.name), title, [column.width for column in columns])
+        widths = [column.width for column in columns]
+        page = self._page(header_in_words(sheet.name), title, widths, _FROZEN_COLUMNS)
         page.set_tab_color(sheet.colour)
         self._write_headers(page, _HEADER_LINE, [column.header for column in columns])
         page.set_row(_HEADER_LINE, 2 * LINE_POINTS + 4)
-        page.freeze_panes(_HEADER_LINE + 1, _FROZEN_COLUMNS)
-        page.repeat_rows(0, _HEADER_LINE)
         last = _HEADER_LINE + max(rows.height, 1)
         page.print_area(0, 0, last, sum(column.is_printed for column in columns) - 1)
         page.autofilter(_HEADER_LINE, 0, last, len(columns) - 1)
@@ -229,8 +244,11 @@ class _Writer:
             style = self._number_header if header in _NUMBERS else self._header
             page.write_string(line, column, header_in_words(header), style)
 
-    def _page(self, name: str, title: str, widths: Sequence[int]) -> Worksheet:
-        """Add a sheet with its title, and a notice if answers are simulated."""
+    def _page(self, name: str, title: str, widths: Sequence[int], frozen: int | None = None) -> Worksheet:
+        """Add a sheet with its title, and a notice if answers are simulated.
+
+        With `frozen` columns, the headers below stay in view and are printed on each page.
+        """
         page = self._book.add_worksheet(name)
         self.rows.append(())
         for column, width in enumerate(widths):
@@ -240,6 +258,9 @@ class _Writer:
         page.fit_to_pages(1, 0)
         page.set_margins(left=0.3, right=0.3, top=0.4, bottom=0.6)
         page.set_footer("&L&F · &A&RPage &P of &N")
+        if frozen is not None:
+            page.freeze_panes(_HEADER_LINE + 1, frozen)
+            page.repeat_rows(0, _HEADER_LINE)
         page.set_row(0, 24)
         page.write_string(0, 0, title, self._title)
         if self._summary.simulated:
@@ -291,60 +312,75 @@ class _Writer:
             line += 1
             page.write_string(line, 0, label, self._label)
             page.write_string(line, 1, fact, self._fact)
-        line = self._write_outcomes(page, line + 2)
-        line = self._write_codes(page, line + 2)
-        self._write_policy(page, line + 2)
+        line = self._write_table(page, line + 2, ("Outcome", "Rows", "Amount", "Currency"), self._outcomes())
+        codes = (
+            (one.code, one.row_count, say(f"action.{one.action}"), say(f"outcome.{one.outcome}"), one.reason)
+            for one in summary.codes
+        )
+        line = self._write_table(page, line + 2, _CODE_HEADERS, codes)
+        # How the policy treats these rows, the possible decisions, and how to change the policy.
+        if found := policy_lines(summary, self._policy):
+            policy = ((one.key, one.row_count, one.verdict, ", ".join(one.words), one.why) for one in found)
+            self._write_table(page, line + 2, _POLICY_HEADERS, policy)
+        else:
+            page.write_string(line + 2, 0, say("sheet.policy_unknown"), self._label)
 
-    def _write_outcomes(self, page: Worksheet, line: int) -> int:
-        """Write a line for each outcome and currency, and for the file; return the last line's number."""
-        self._write_headers(page, line, ["Outcome", "Rows", "Amount", "Currency"])
+    def _outcomes(self) -> Iterator[tuple[_Cell, ...]]:
+        """Yield the rows and amounts of each outcome, and of the file."""
         outcomes = self._summary.outcomes
-        of_outcomes = [
-            (say(f"outcome.{one.outcome}"), one.row_count, one.totals) for one in outcomes if one.row_count
-        ]
-        for word, row_count, totals in (
-            *of_outcomes,
-            (say("sheet.file"), self._summary.input.row_count, control_totals(outcomes)),
-        ):
-            line += 1
-            page.write_string(line, 0, word, self._text)
-            page.write_number(line, 1, row_count, self._count)
-            line = self._write_money(page, line, 2, totals)
-        return line
+        for one in outcomes:
+            if one.row_count:
+                yield say(f"outcome.{one.outcome}"), one.row_count, one.totals
+        yield say("sheet.file"), self._summary.input.row_count, control_totals(outcomes)
 
     def _write_batches(self) -> None:
-        """Write a sheet with a line for each batch and currency."""
         batches, count = self._summary.batches, self._summary.batch_count
         key = "sheet.batches_title" if count == len(batches) else "sheet.batches_title_first"
-        title = say(key, count=count, shown=len(batches))
-        page = self._page(say("sheet.batches"), title, [40, 22, 11, 13, 25, 14])
-        page.repeat_rows(0, _HEADER_LINE)
-        page.freeze_panes(_HEADER_LINE + 1, 0)
-        line = _HEADER_LINE
-        self._write_headers(page, line, ["Batch", "Place", "Rows", "To look at", "Amount", "Currency"])
-        for batch in batches:
-            line += 1
-            page.write_string(line, 0, _printable(batch.batch or ""), self._text)
-            page.write_string(line, 1, batch.location, self._text)
-            page.write_number(line, 2, batch.row_count, self._count)
-            page.write_number(line, 3, batch.to_look_at_count, self._count)
-            line = self._write_money(page, line, 4, batch.totals)
+        page = self._page(
+            say("sheet.batches"), say(key, count=count, shown=len(batches)), [40, 22, 11, 13, 25, 14], 0
+        )
+        rows = (
+            (one.batch or "", one.location, one.row_count, one.to_look_at_count, one.totals)
+            for one in batches
+        )
+        headers = ("Batch", "Place", "Rows", "To look at", "Amount", "Currency")
+        self._write_table(page, _HEADER_LINE, headers, rows)
 
     def _write_banks(self) -> None:
-        """Write a sheet with a line for each responding bank, and its number of matches in the last run."""
+        """Write a sheet with a line for each responding bank, and its share of matches in the last run."""
         banks, compared = self._summary.banks, self._summary.compared
         before = {} if compared is None else {bank.bank: bank.match_percent for bank in compared.banks}
         title = say("sheet.banks_title", count=self._summary.bank_count)
-        page = self._page(say("sheet.banks"), title, [16, 11, 11, 11, 11, 14, 13, 14])
-        page.repeat_rows(0, _HEADER_LINE)
-        page.freeze_panes(_HEADER_LINE + 1, 0)
-        self._write_headers(page, _HEADER_LINE, [*BANK_HEADERS, *([LAST_RUN] if before else [])])
-        for line, bank in enumerate(banks, _HEADER_LINE + 1):
-            page.write_string(line, 0, bank.bank, self._text)
-            numbers = [*bank.model_dump(exclude={"bank"}).values(), bank.match_percent, before.get(bank.bank)]
-            for column, number in enumerate(numbers, 1):
-                if number is not None:
-                    page.write_number(line, column, number, self._count)
+        page = self._page(say("sheet.banks"), title, [16, 11, 11, 11, 11, 14, 13, 14], 0)
+        rows = ((*one.model_dump().values(), one.match_percent, before.get(one.bank)) for one in banks)
+        self._write_table(page, _HEADER_LINE, (*BANK_HEADERS, *([LAST_RUN] if before else [])), rows)
+
+    def _write_table(
+        self, page: Worksheet, line: int, headers: Sequence[str], rows: Iterable[Sequence[_Cell]]
+    ) -> int:
+        """Write headers, and below them a row of cells each; return the number of the last line.
+
+        A last cell of amounts takes two columns, and a line for each currency.
+        """
+        self._write_headers(page, line, headers)
+        for cells in rows:
+            line += 1
+            last = line
+            for column, cell in enumerate(cells):
+                match cell:
+                    case str():
+                        text, is_sentence = _printable(cell), headers[column] in _SENTENCES
+                        if is_sentence:
+                            page.set_row(line, LINE_POINTS * ceil(len(text) / _MEANING_CHARS))
+                        page.write_string(line, column, text, self._wrapped if is_sentence else self._text)
+                    case int():
+                        page.write_number(line, column, cell, self._count)
+                    case list():
+                        last = self._write_money(page, line, column, cell)
+                    case None:
+                        pass
+            line = last
+        return line
 
     def _write_money(self, page: Worksheet, line: int, column: int, totals: Sequence[Money]) -> int:
         """Write amounts and their currencies, one per line; return the last line's number."""
@@ -356,36 +392,6 @@ class _Writer:
             self._write_amount(page, line, column, money.amount)
             page.write_string(line, column + 1, _printable(money.currency or say("sheet.none")), self._text)
         return line
-
-    def _write_codes(self, page: Worksheet, line: int) -> int:
-        """Write a line for each code; return the last line's number."""
-        headers = ["Code", "Rows", "What to do", "Outcome", "What it means"]
-        self._write_headers(page, line, headers)
-        for line_of_code, code in enumerate(self._summary.codes, start=line + 1):
-            meaning = _printable(code.reason)
-            page.set_row(line_of_code, LINE_POINTS * ceil(len(meaning) / _MEANING_CHARS))
-            page.write_string(line_of_code, 0, _printable(code.code), self._text)
-            page.write_number(line_of_code, 1, code.row_count, self._count)
-            page.write_string(line_of_code, 2, say(f"action.{code.action}"), self._text)
-            page.write_string(line_of_code, 3, say(f"outcome.{code.outcome}"), self._text)
-            page.write_string(line_of_code, 4, meaning, self._wrapped)
-        return line + len(self._summary.codes)
-
-    def _write_policy(self, page: Worksheet, line: int) -> None:
-        """Write the policy's verdicts on these rows, the possible decisions, and how to change the policy."""
-        lines = policy_lines(self._summary, self._policy)
-        if not lines:
-            page.write_string(line, 0, say("sheet.policy_unknown"), self._label)
-            return
-        headers = ["Policy for", "Rows", "It says", "Decisions", "What that means"]
-        self._write_headers(page, line, headers)
-        for line_of_key, one in enumerate(lines, start=line + 1):
-            page.set_row(line_of_key, LINE_POINTS * ceil(len(one.why) / _MEANING_CHARS))
-            page.write_string(line_of_key, 0, one.key, self._text)
-            page.write_number(line_of_key, 1, one.row_count, self._count)
-            page.write_string(line_of_key, 2, one.verdict, self._text)
-            page.write_string(line_of_key, 3, ", ".join(one.words), self._text)
-            page.write_string(line_of_key, 4, _printable(one.why), self._wrapped)
 
 
 def _count_of(sheet: ReportSheet, summary: Summary) -> int:

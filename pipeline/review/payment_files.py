@@ -17,7 +17,7 @@ from pipeline.files.compressed import Compression, pack
 from pipeline.formats import MessageEntry, entry_before, excel, pain001
 from pipeline.frames import Payments
 from pipeline.reports import safe_csv as spreadsheet
-from pipeline.reports.cells import visible_texts
+from pipeline.reports.sheets import visible_texts
 from pipeline.review.writers import MessageWriter, PaymentsWriter, TableWriter
 from pipeline.rules.totals import added, control_totals, totals, with_money
 from pipeline.runs.ended import RunPart

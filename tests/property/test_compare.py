@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.frames import PAYEE_KEYS, PAYEES
-from pipeline.jobs.kept_payees import RunOrigin, carried_on, own_payees, runs_of
+from pipeline.jobs.comparing import RunOrigin, carried_on, own_payees, runs_of
 from pipeline.rules.known_payees import DecidedRows, kept_once, payee_statuses
 from pipeline.rules.payees import KEYED, keyed
 from pipeline.stages.compare import EarlierPayees, compare

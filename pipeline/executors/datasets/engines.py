@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from typing import Protocol
 
 from pipeline.errors import IncompleteError
-from pipeline.executors.datasets.tasks import Found, Task
+from pipeline.executors.datasets.steps import Found, Task
 from pipeline.runs.request import RunObserver, SetStep
 from pipeline.wording import Sentence
 

@@ -9,15 +9,15 @@ A bucket contains all payments to each of its accounts, so findings that need al
 made there.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 
 from pipeline.apis.registry import APIS, about_uk_accounts
-from pipeline.errors import InputError, UsageError
-from pipeline.executors.datasets.tasks import BucketTask, DecideTask, PartTask, SetTask, UsableRows
+from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.formats.message import message_fields
 from pipeline.formats.table import dialect_of
 from pipeline.frames import (
@@ -68,12 +68,85 @@ from pipeline.stages.plan import plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import bank_counts, route_counts, summarise
-from pipeline.stages.validate import ValidationResult, validate
+from pipeline.stages.validate import Routes, ValidationResult, validate
 from pipeline.stages.write import write
 from pipeline.wording import PLACE, Sentence
 from schemas.data_set import BucketPlanned, PartDecided, PartRead
-from schemas.outcomes import ApiName, Outcome
+from schemas.outcomes import ApiName, Environment, Outcome
+from schemas.row_positions import RowPositions
 from schemas.summary import FileDialect, InputFile, Summary
+
+POLARS = pl.__version__
+Task = TypeVar("Task")
+Found = TypeVar("Found")
+"""The result of a task function."""
+
+
+class SetTask(NamedTuple):
+    """The settings that all tasks of a data set share; they are sent between processes, without secrets."""
+
+    files: PartFiles
+    routes: Routes
+    format: str
+    mapping: Mapping[str, str]
+    encoding: str | None
+    bucket_count: int
+    country: str | None = None
+    polars: str = POLARS  # only the same version assigns an account to the same bucket
+
+    def require_alike(self) -> None:
+        """Refuse to work in a process with another version of polars.
+
+        Raises:
+            ConfigurationError: this process has another version.
+        """
+        if self.polars != POLARS:
+            raise ConfigurationError(
+                Sentence("executors.worker_polars_this", polars=POLARS, polars_2=self.polars)
+            )
+
+
+class PartTask(NamedTuple):
+    """One part to read."""
+
+    shared: SetTask
+    part: DataPart
+
+
+class UsableRows(NamedTuple):
+    """The rows of a data set, in terms of its usable parts."""
+
+    parts: Sequence[int]  # the numbers of the parts, in order
+    counts: Sequence[int]
+    positions: RowPositions
+
+    @property
+    def starts(self) -> list[int]:
+        """The number of rows before each part."""
+        return list(accumulate(self.counts, initial=0))[:-1]
+
+
+class BucketTask(NamedTuple):
+    """One bucket to plan, or whose answers to divide."""
+
+    shared: SetTask
+    bucket: int
+    rows: UsableRows
+
+
+class DecideTask(NamedTuple):
+    """One part to decide."""
+
+    shared: SetTask
+    part: DataPart
+    read: PartRead
+    row_start: int  # number of rows in the data set before this part
+    format: str  # the format of the outcome file
+    out: Path  # the folder of the outcome files
+    environment: Environment
+    answers: str  # name of the answers to use
+    basis: str  # name of the other data to use
+
 
 _ROWS_AT_ONCE = 200_000
 HASH_SEED = 7

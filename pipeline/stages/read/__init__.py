@@ -9,8 +9,7 @@ from pathlib import Path
 from pipeline.formats import ANY_FORMAT, FormatChoice, MessageEntry
 from pipeline.formats.protocols import TabularFormat
 from pipeline.stages.read.messages import read_message
-from pipeline.stages.read.opening import opened
-from pipeline.stages.read.source import Packing, PaymentSource, ReadingArguments
+from pipeline.stages.read.opening import Packing, PaymentSource, ReadingArguments, opened
 from pipeline.stages.read.tables import read_table
 
 __all__ = ["Packing", "PaymentSource", "ReadingArguments", "read", "read_written"]

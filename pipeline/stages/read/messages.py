@@ -12,8 +12,7 @@ from pipeline.frames import PAYMENTS, Original, Payments, Warnings, slim
 from pipeline.headers.readings import ColumnReading
 from pipeline.rules.account_country import located
 from pipeline.rules.row_positions import batches_of, lines_at
-from pipeline.stages.read.opening import identity_of
-from pipeline.stages.read.source import PaymentSource, ReadingArguments
+from pipeline.stages.read.opening import PaymentSource, ReadingArguments, identity_of
 from pipeline.wording import PLACE, Sentence
 from schemas.payments import FIELDS
 from schemas.row_positions import RowPositions

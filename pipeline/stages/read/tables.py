@@ -25,8 +25,7 @@ from pipeline.rules.currencies import of_hundredths, with_three_decimals
 from pipeline.rules.identifiers import bic_column_is_none
 from pipeline.rules.placeholders import FIELDS_WITH_PLACEHOLDERS, without_placeholders
 from pipeline.rules.unasked import DIRECT_DEBIT, ROW_BLANK
-from pipeline.stages.read.opening import identity_of
-from pipeline.stages.read.source import PaymentSource, ReadingArguments
+from pipeline.stages.read.opening import PaymentSource, ReadingArguments, identity_of
 from pipeline.wording import Sentence
 from schemas.folder import OTHER_NAMES
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome

@@ -7,7 +7,7 @@ from rich.console import Console
 from pipeline.formats import INPUT_NAMES, FormatChoice
 from pipeline.formats.layouts import BankLayout
 from pipeline.jobs.columns import known_formats
-from pipeline.reports.codes import print_formats
+from pipeline.reports.listings import print_formats
 
 OWN = BankLayout.model_validate(
     {

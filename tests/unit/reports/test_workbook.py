@@ -9,9 +9,9 @@ import pytest
 from openpyxl.utils import get_column_letter
 
 from pipeline.reports import workbook
-from pipeline.reports.cells import TEXT_CHARS_MAX
 from pipeline.reports.choices import RANGES_MAX, warned_in
 from pipeline.reports.groups import ListedRows
+from pipeline.reports.sheets import TEXT_CHARS_MAX
 from pipeline.reports.workbook import write_workbook
 from pipeline.stages.read import read
 from schemas.outcomes import Environment
