@@ -46,7 +46,6 @@ from pipeline.runs.proof import is_past_signing, open_ledger, refuse_changed_cop
 from pipeline.runs.request import CheckJob, Notice, Phase, RunObserver, Surface
 from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import (
-    LocalReferences,
     finished_before,
     is_same_reading,
     refuse_foreign_files,
@@ -309,9 +308,9 @@ class WholeFile:
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
         """See `RunInput.finished_before`."""
         source, job = self._source, self.job
-        judged = LocalReferences(wanted(job, chosen).in_words, modulus_of(chosen, today=today))
         found = finished_before(job, job.format or source.outcome_format, ledger)
-        return found if found is not None and is_same_reading(found, job, source, judged) else None
+        judged_by = wanted(job, chosen).in_words, modulus_of(chosen, today=today)
+        return found if found is not None and is_same_reading(found, job, source, *judged_by) else None
 
     def changes(self, summary: Summary) -> Sequence[Change]:
         """See `RunInput.changes`."""

@@ -85,33 +85,19 @@ def _by_header(column: str, source: PaymentSource) -> str:
 
 
 def _read(name: str, source: PaymentSource) -> ColumnsRead:
-    message = source.message
+    message, notes = source.message, [note.recorded() for note in source.notes]
+    columns = _table(source.columns, source.dialect)
     if message is None:
-        columns = _table(source.columns, source.dialect)
-        return ColumnsRead(
-            file=name,
-            columns=columns,
-            notes=[note.recorded() for note in source.notes],
-            name_in_parts=_name_in_parts(source),
-        )
-    counts = [message.payments[str(reading.field)].count() for reading in source.columns]
-    columns = [
-        Column(
-            header=reading.header,
-            field=reading.field,
-            rule=reading.how.recorded(),
-            others=[],
-            values=list(reading.values),
-            row_count=count,
-        )
-        for reading, count in zip(source.columns, counts, strict=True)
-    ]
+        return ColumnsRead(file=name, columns=columns, notes=notes, name_in_parts=_name_in_parts(source))
+    payments = message.payments
     return ColumnsRead(
         file=name,
-        columns=columns,
-        notes=[note.recorded() for note in source.notes],
-        format=next((reading.how.recorded() for reading in source.columns), source.format),
-        row_count=message.payments.height,
+        columns=[
+            column.model_copy(update={"row_count": payments[str(column.field)].count()}) for column in columns
+        ],
+        notes=notes,
+        format=next((column.rule for column in columns), source.format),
+        row_count=payments.height,
         **message_fields(message),
     )
 

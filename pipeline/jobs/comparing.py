@@ -1,7 +1,7 @@
 """Compare a file with earlier runs: choose the runs, and keep data for the next comparison.
 
-Sends nothing. An earlier run is first verified, then read: its `payees.csv` if there is one, or else its outcome
-file. rules/known_payees.py decides which of its payees are known.
+Sends nothing. An earlier run is first verified, then read: its `payees.csv` if there is one, or else its
+outcome file. rules/known_payees.py decides which of its payees are known.
 
 `payees.csv` contains no names. Old names are shown masked, from the earlier run's outcome file if it still
 exists. If a payment contradicts keys of an earlier run, those are carried forward under that run's key, so

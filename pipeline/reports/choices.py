@@ -125,41 +125,26 @@ def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
     """Return the policy's verdicts on the rows of a run, by key; empty if the policy is unknown."""
     if policy.verdicts is None:
         return []
-    judged = verdicts(
-        Outcomes(
-            pl.DataFrame(
-                [
-                    (index, code.outcome.value, code.code, code.row_count)
-                    for index, code in enumerate(summary.codes)
-                ],
-                schema={
-                    "row": pl.UInt32,
-                    "check_outcome": pl.String,
-                    "check_code": pl.String,
-                    "count": pl.Int64,
-                },
-                orient="row",
-            )
-        ),
-        Warned(policy.warned.clear()),
-        policy.verdicts,
+    codes = pl.DataFrame(
+        [(code.outcome.value, code.code, code.row_count) for code in summary.codes],
+        schema={"check_outcome": pl.String, "check_code": pl.String, "count": pl.Int64},
+        orient="row",
+    ).with_row_index("row")
+    judged = verdicts(Outcomes(codes), Warned(policy.warned.clear()), policy.verdicts)
+    counts = judged.group_by("check_outcome", "answer_key", "verdict", maintain_order=True).agg(
+        pl.col("count").sum()
     )
-    counts = judged.group_by("check_outcome", "answer_key", "verdict", maintain_order=True).agg("count")
+    by_warning = (
+        (None, one.code, policy.verdicts[one.code], one.row_count)
+        for one in summary.warning_codes
+        if one.code in policy.verdicts
+    )
     found = []
-    for outcome, key, verdict, of_codes in counts.iter_rows():
-        never = outcome if outcome in _NEVER else None
+    for outcome, key, verdict, count in (*counts.iter_rows(), *by_warning):
         held_by = [key] if verdict == Verdict.HOLD else []
+        never = outcome if outcome in _NEVER else None
         offer = choice(never, held_by, policy.profile, can_fix=False)
-        found.append(PolicyLine(key, sum(of_codes), verdict, offer.words, offer.why or say(_SAID[verdict])))
-    for count in summary.warning_codes:
-        if (verdict := policy.verdicts.get(count.code)) is not None:
-            held_by = [count.code] if verdict is Verdict.HOLD else []
-            offer = choice(None, held_by, policy.profile, can_fix=False)
-            found.append(
-                PolicyLine(
-                    count.code, count.row_count, verdict, offer.words, offer.why or say(_SAID[verdict])
-                )
-            )
+        found.append(PolicyLine(key, count, verdict, offer.words, offer.why or say(_SAID[verdict])))
     return found
 
 

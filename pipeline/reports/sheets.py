@@ -255,8 +255,8 @@ def rows_xml(
 ) -> Iterator[str]:
     """Write rows, a few thousand at a time, with the sheet's columns from left to right.
 
-    Cell by cell, this would take ten times as long, and the library mistakes some text for its own markup. Here
-    all text is escaped, and every cell is text, a number or empty, so there are no formulas or links.
+    Cell by cell, this would take ten times as long, and the library mistakes some text for its own markup.
+    Here all text is escaped, and every cell is text, a number or empty, so there are no formulas or links.
 
     A cell is text, an enum, a whole number, or an amount as `frames.MONEY`. `first` is the line of the first
     row, counted from 1.

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.files.atomic import delete, partial_name
@@ -105,13 +104,6 @@ def _has_name_of(folder: Path, file: Path) -> bool:
     return folder.name in (stem, f"{stem}.precheck")
 
 
-class LocalReferences(NamedTuple):
-    """What a file is compared with on this machine."""
-
-    compared_with: str | None  # the earlier runs for comparison, in words
-    modulus: Modulus | None  # tables of the UK modulus check
-
-
 def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger) -> Summary | None:
     """Return the summary of an earlier run that finished, if its files still exist in this format."""
     finish = ledger.last_finish
@@ -140,9 +132,9 @@ def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger
 
 
 def is_same_reading(
-    summary: Summary, job: CheckJob, source: PaymentSource, references: LocalReferences
+    summary: Summary, job: CheckJob, source: PaymentSource, compared_with: str | None, modulus: Modulus | None
 ) -> bool:
-    """True if the run of this summary read and compared its file as this run would."""
+    """True if the run of this summary read its file, and compared it with runs and tables, as this would."""
     file = summary.input
     requested_before = None if summary.compared is None else summary.compared.requested
     said_by_file = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
@@ -155,9 +147,9 @@ def is_same_reading(
         job.sheet,
         source.format,
         source.layout,
-        references.compared_with,
+        compared_with,
     )
-    return before == now and same_tables(summary.modulus, references.modulus)
+    return before == now and same_tables(summary.modulus, modulus)
 
 
 def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fresh: bool) -> None:
