@@ -27,7 +27,8 @@ from pipeline.jobs.notify import notified_file
 from pipeline.jobs.notify import notify as notify_people
 from pipeline.jobs.quota import quota_usage
 from pipeline.reports.listings import FileEnd
-from pipeline.reports.metrics import QuotaFigures, RunFigures, metrics_text, write_metrics
+from pipeline.reports.metrics import RunFigures, metrics_text, write_metrics
+from pipeline.stores.sqlite.quota import QuotaUse
 from pipeline.transport.tls import client_context
 from pipeline.wording import Sentence
 from schemas.notification import Notification
@@ -140,9 +141,9 @@ def status_of(end: BaseException) -> int:
             return MistakeError.exit_code
 
 
-def _quotas() -> list[QuotaFigures]:
+def _quotas() -> list[QuotaUse]:
     try:
-        return [QuotaFigures(use.scope, use.used_count, use.cap) for use in quota_usage(now())]
+        return quota_usage(now())
     except PrecheckError:
         return []  # the command has reported the error, or counts no cap
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -109,10 +108,10 @@ def spared_checks(
     """Yield a function that finds `Checks` to skip; same errors as `reuse_answers`, but records nothing."""
     refuse_own_folder(permitted.folders, own.folder)
     with ExitStack() as stack, _records(permitted, own.identity, now) as records:
-        left_of, why_uncounted = _left(own, now, stack)
+        record, answers, why_uncounted = _answered(own, now, stack)
 
         def spared(checks: pl.DataFrame) -> SparedChecks:
-            left = left_of(checks)
+            left = checks if record is None else _unanswered(checks, record, answers)
             known = _known(permitted, left, records, apis, now)
             answered = frozenset(checks["check"]) - frozenset(left["check"])
             return SparedChecks(answered, frozenset(one.check.check for one in known), why_uncounted)
@@ -120,27 +119,22 @@ def spared_checks(
         yield spared
 
 
-def _left(
+def _answered(
     own: OwnFolder, now: datetime, stack: ExitStack
-) -> tuple[Callable[[pl.DataFrame], pl.DataFrame], LocalizedText | None]:
-    """Return a function that keeps the unanswered checks, and why the folder cannot be read, if so."""
+) -> tuple[LedgerReader | None, Collection[bytes], LocalizedText | None]:
+    """Open the folder's record, and return the answered questions, or why it cannot be read."""
     folder, identity = own.folder, own.identity
     if not os.path.lexists(ledger_of(folder)):
-        return _all, None
+        return None, (), None
     try:
         record = stack.enter_context(opened_to_read(folder, now=timestamp(now)))
         if record.run[:3] == identity[:3]:
-            answered = {final.question for final in record.answers()}
-            return partial(_unanswered, record=record, answered=answered), None
+            return record, {final.question for final in record.answers()}, None
         if not any(record.answers()):
-            return _all, None  # another run may be using it
+            return None, (), None  # another run may be using it
     except (InputError, LockedError, OutputError, DiskError) as error:
-        return _all, error.messages[0].recorded()
-    return _all, Sentence("jobs.folder_of_another_run", folder=folder).recorded()
-
-
-def _all(checks: pl.DataFrame) -> pl.DataFrame:
-    return checks
+        return None, (), error.messages[0].recorded()
+    return None, (), Sentence("jobs.folder_of_another_run", folder=folder).recorded()
 
 
 @contextmanager
@@ -164,7 +158,7 @@ def _others(
     """Return reusable answers of other runs in the same ledger."""
     if not permitted.in_ledger:
         return []
-    keys = [ledger.question_key(Check(row[0], ApiName(row[1]), *row[2:])) for row in checks.iter_rows()]
+    keys = list(map(ledger.question_key, _each(checks)))
     found = ledger.earlier_answers(keys, timestamp(now - permitted.age_max))
     return [
         EarlierAnswers(ledger.question_key, source, partial(_among, {one.question: one for one in answers}))
@@ -174,6 +168,10 @@ def _others(
 
 def _among(answers: Mapping[bytes, FinalAnswer], questions: Sequence[bytes]) -> Mapping[bytes, FinalAnswer]:
     return {question: answers[question] for question in questions if question in answers}
+
+
+def _each(checks: pl.DataFrame) -> list[Check]:
+    return [Check(number, ApiName(api), *fields) for number, api, *fields in checks.iter_rows()]
 
 
 def _known(
@@ -208,10 +206,7 @@ def _unanswered(
     """Return the checks without a final answer in a record."""
     if not answered:
         return checks
-    is_open = [
-        record.question_key(Check(row[0], ApiName(row[1]), *row[2:])) not in answered
-        for row in checks.iter_rows()
-    ]
+    is_open = [record.question_key(check) not in answered for check in _each(checks)]
     return checks.filter(pl.Series(is_open, dtype=pl.Boolean))
 
 
@@ -230,7 +225,7 @@ def reuse(
     clock, are ignored.
     """
     assert checks.schema == CHECKS
-    every = [Check(row[0], ApiName(row[1]), *row[2:]) for row in checks.iter_rows()]
+    every = _each(checks)
     keys = [[record.question_key(check) for check in every] for record in earlier]
     answers = [record.answers_to(of_record) for record, of_record in zip(earlier, keys, strict=True)]
     found = []

@@ -7,22 +7,14 @@ documentation, "Exposition formats", text-based format 0.0.4.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pipeline.files.atomic import write_atomically
+from pipeline.stores.sqlite.quota import QuotaUse
 from schemas.outcomes import ApiName, Outcome
 from schemas.summary import Summary
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaFigures:
-    """The use of one daily cap."""
-
-    scope: str  # server and client
-    used_count: int
-    cap: int
 
 
 @dataclass(slots=True)
@@ -34,7 +26,7 @@ class RunFigures:
     finished: datetime
     exit_status: int
     summaries: Sequence[Summary] = ()  # only files with an outcome file
-    quotas: Sequence[QuotaFigures] = field(default=())
+    quotas: Sequence[QuotaUse] = ()
 
 
 _Samples = Iterable[tuple[Mapping[str, str], float]]

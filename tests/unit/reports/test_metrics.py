@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from pipeline.reports.metrics import QuotaFigures, RunFigures, metrics_text, write_metrics
+from pipeline.reports.metrics import RunFigures, metrics_text, write_metrics
+from pipeline.stores.sqlite.quota import QuotaUse
 
 STARTED = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -79,13 +80,22 @@ def test_a_run_that_came_to_nothing_has_times_and_status_and_claims_no_rows():
 
 def test_a_label_may_hold_any_text():
     scope = 'host:443|a"b\\c\nd'
-    found = samples(metrics_text(figures(quotas=[QuotaFigures(scope, 17, 50)])))
+    found = samples(
+        metrics_text(
+            figures(quotas=[QuotaUse(scope, None, STARTED, 17, 50, closed=False, resets_at=STARTED)])
+        )
+    )
     assert found["precheck_quota_used_requests", scope] == 17
     assert found["precheck_quota_cap_requests", scope] == 50
 
 
 def test_every_family_has_a_help_and_a_unit_of_the_base_kind(summary):
-    text = metrics_text(figures(summaries=[summary], quotas=[QuotaFigures("host", 1, 2)]))
+    text = metrics_text(
+        figures(
+            summaries=[summary],
+            quotas=[QuotaUse("host", None, STARTED, 1, 2, closed=False, resets_at=STARTED)],
+        )
+    )
     for family in text_string_to_metric_families(text):
         assert family.documentation.endswith(".")
         assert family.type == "gauge"
