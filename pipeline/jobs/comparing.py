@@ -11,7 +11,6 @@ that the newest run has the latest confirmation of each payee.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -61,7 +60,7 @@ from schemas.changes import Comparison, EarlierRun
 from schemas.folder import PAYEES
 from schemas.manifest import Manifest
 from schemas.outcomes import WarningCode
-from schemas.review import Approval, Decision
+from schemas.review import Decision
 from schemas.strict import timestamp
 
 
@@ -193,12 +192,9 @@ def _decided(manifest: Manifest) -> DecidedRows:
     held = manifest.splits[-1].held_rows if manifest.splits else None
     # After a fresh start, decisions may concern another file that was checked in the same folder.
     began = manifest.ledger.created_at
-    last_words = _last_words(approval for approval in manifest.approvals if approval.time >= began)
+    approvals = (approval for approval in manifest.approvals if approval.time >= began)
+    last_words = {row: approval.decision for approval in approvals for row in approval.rows}
     return DecidedRows([row for row, decision in last_words.items() if decision is Decision.RELEASE], held)
-
-
-def _last_words(approvals: Iterable[Approval]) -> dict[int, Decision | None]:
-    return {row: approval.decision for approval in approvals for row in approval.rows}
 
 
 def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
@@ -364,7 +360,11 @@ def _compared(rows: Iterable[ComparedRows], kept: Sequence[KeptRun]) -> tuple[Ch
         keys = (keyed(payees, payee_hashes(run.origin.payee_key, KEYED)) for run in kept)
         runs = [known for run, some in zip(kept, keys, strict=True) for known in run.known(some)]
         runs.sort(key=lambda run: run.origin.finished, reverse=True)
-        found, contradicted = compare(payees, partial(_names, names), [run.earlier for run in runs])
+
+        def names_in(rows: pl.Series) -> pl.Series:
+            return rows.to_frame("row").join(names, on="row", how="left", maintain_order="left")["name"]
+
+        found, contradicted = compare(payees, names_in, [run.earlier for run in runs])
         changes.append(found)
         carried.append(carried_on(runs, contradicted))
         waiting.clear()
@@ -383,10 +383,6 @@ def _compared(rows: Iterable[ComparedRows], kept: Sequence[KeptRun]) -> tuple[Ch
     if waiting:
         compare_waiting()
     return Changes(pl.concat(changes).sort("row", "code")), pl.concat(carried), payee_count
-
-
-def _names(known: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    return rows.to_frame("row").join(known, on="row", how="left", maintain_order="left")["name"]
 
 
 def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Manifest]:

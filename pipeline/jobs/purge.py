@@ -117,7 +117,10 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         entry = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
         if manifest is not None:
             sign(folder, signer, record_purge(folder, manifest, entry))
-        _delete([*files, *map(partial_name, {*files, *_holding_names(folder)})])  # partial files are useless
+        # Partial files are useless.
+        for file in (*files, *map(partial_name, {*files, *_holding_names(folder)})):
+            with writing(file, otherwise=Sentence("advice.delete_it")):
+                delete(file)
         for work in works:
             remove_work(work.parent, UUID(work.name))
 
@@ -192,12 +195,6 @@ def _is_id(name: str) -> bool:
 
 def _there(files: Iterable[Path]) -> list[str]:
     return [file.name for file in files if file.exists()]
-
-
-def _delete(files: Iterable[Path]) -> None:
-    for file in files:
-        with writing(file, otherwise=Sentence("advice.delete_it")):
-            delete(file)
 
 
 def _not_ours(folder: Path) -> list[str]:

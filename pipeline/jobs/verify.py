@@ -373,7 +373,8 @@ def _payments_agree(looked_at: _LookedAt) -> list[Finding]:
     if made is None or (is_message and job.input_file is None):
         return []
     what, held_rows = Sentence("evidence.payments"), pl.Series(made.held_rows, dtype=pl.UInt32)
-    summary, roles = run.summary(), _roles(made)
+    summary = run.summary()
+    roles: dict[Role, PaymentsEvidence | None] = {RELEASE: made.release, HOLD: made.hold}
     written: dict[Role, list[PaymentFile]] = {RELEASE: [], HOLD: []}
     unpaid, warned = list[int](), None
     for part in looked_at.parts():
@@ -404,11 +405,6 @@ def _payments_agree(looked_at: _LookedAt) -> list[Finding]:
         detail = Sentence("evidence.released_by_nobody", count=len(unpaid), rows=_some(unpaid))
         return [Finding(what, detail, DIFFERS)]
     return [Finding(what, Sentence("evidence.payments_agree"))]
-
-
-def _roles(made: SplitMade) -> dict[Role, PaymentsEvidence | None]:
-    """Return the payment file for each role."""
-    return {RELEASE: made.release, HOLD: made.hold}
 
 
 def _warned_then(run: FinishedRun, made: SplitMade) -> Warned:

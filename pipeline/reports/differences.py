@@ -93,7 +93,7 @@ def difference(supplied: str, matched: str) -> Difference:
         marks_ours += in_ours
         marks_theirs += in_theirs
     is_company = any(word.kind is _Kind.SUFFIX for word in (*ours, *theirs))
-    sentences = [*_spelt(pairs), *_order(moved), *_extra(extra), *_missing(missing, theirs, is_company)]
+    sentences = [*_changed(pairs, moved, extra), *_missing(missing, theirs, is_company)]
     if not pairs:
         sentences = [Sentence("names.no_word_same")]
     return Difference(
@@ -212,7 +212,7 @@ def _joined(name: str, marks: Iterable[_Span]) -> list[_Span]:
     return joined
 
 
-def _spelt(pairs: Sequence[_Pair]) -> Iterator[Sentence]:
+def _changed(pairs: Sequence[_Pair], moved: Sequence[_Pair], extra: Sequence[_Word]) -> Iterator[Sentence]:
     spelt = [pair for pair in pairs if pair.supplied.text.casefold() != pair.matched.text.casefold()]
     quoted = [
         Sentence("names.pair", theirs=pair.matched.text, ours=pair.supplied.text)
@@ -222,16 +222,10 @@ def _spelt(pairs: Sequence[_Pair]) -> Iterator[Sentence]:
         quoted.append(Sentence("names.and_more"))
     if quoted:
         yield Sentence("names.bank_has", pairs=quoted)
-
-
-def _order(moved: Sequence[_Pair]) -> Iterator[Sentence]:
     if moved:
         yield Sentence("names.other_order")
-
-
-def _extra(words: Sequence[_Word]) -> Iterator[Sentence]:
-    if words:
-        yield Sentence("names.bank_has_not", words=_texts(words))
+    if extra:
+        yield Sentence("names.bank_has_not", words=_texts(extra))
 
 
 def _missing(words: Sequence[_Word], theirs: Sequence[_Word], is_company: bool) -> Iterator[Sentence]:

@@ -151,19 +151,16 @@ def _rejects(forecast: Forecast, width: int) -> Table:
             number(kind.row_count),
             kind.field,
             kind.code,
-            f"{_rule_text(kind, forecast.positions)}: {_rows_of(kind, forecast.positions)}",
+            f"{_rule_text(kind, forecast.positions)}: {in_words(rows)}",
         )
         for kind in forecast.broken_rules
+        for rows in (rows_named(kind.rows, forecast.positions, row_count=kind.row_count),)
     ]
     return rule_table(">rows", kinds, width=width)
 
 
 def _rule_text(kind: BrokenRule, positions: RowPositions | None) -> str:
     return in_words(sentence_of(kind.sentence, positions)) if kind.sentence else kind.message
-
-
-def _rows_of(kind: BrokenRule, positions: RowPositions | None) -> str:
-    return in_words(rows_named(kind.rows, positions, row_count=kind.row_count))
 
 
 def print_columns(read: ColumnsRead, console: Console) -> None:

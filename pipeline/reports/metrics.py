@@ -112,13 +112,10 @@ def _family(name: str, meaning: str, samples: _Samples) -> str:
     lines = [f"# HELP precheck_{name} {meaning}", f"# TYPE precheck_{name} gauge"]
     for labels, number in samples:
         shown = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-        lines.append(f"precheck_{name}{'{' + shown + '}' if shown else ''} {_number(number)}")
+        figure = f"{number:d}" if isinstance(number, int) else f"{number:.3f}"
+        lines.append(f"precheck_{name}{'{' + shown + '}' if shown else ''} {figure}")
     return "\n".join(lines) + "\n"
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _number(number: float) -> str:
-    return f"{number:d}" if isinstance(number, int) else f"{number:.3f}"

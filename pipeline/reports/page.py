@@ -305,8 +305,9 @@ def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
     row_count = sum(total.row_count for total in found)
     not_match = [total for total in found if total.outcome is not Outcome.MATCH]
     more = tuple(
-        Total(currency_text(code), amount_text(_sum(found, code)), _text_of(_sum(not_match, code)))
+        Total(currency_text(code), amount_text(_sum(found, code)), amount_text(left) if left else "")
         for code in rest[:CURRENCIES_NAMED_MAX]
+        for left in (_sum(not_match, code),)
     )
     return Overview(
         headers=(say("page.rows"), *(currency_text(code) for code in drawn)),
@@ -327,10 +328,6 @@ def _amount(total: OutcomeTotal, currency: str | None) -> Decimal:
 
 def _sum(outcomes: Sequence[OutcomeTotal], currency: str | None) -> Decimal:
     return sum((_amount(total, currency) for total in outcomes), Decimal())
-
-
-def _text_of(amount: Decimal) -> str:
-    return amount_text(amount) if amount else ""
 
 
 def _drawn_count(totals: Sequence[str]) -> int:

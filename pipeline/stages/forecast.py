@@ -146,6 +146,7 @@ def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
 
 def _api_forecast(api: ApiName, counts: QuestionCounts, limits: ApiLimits) -> ApiForecast:
     call_count = counts.question_count if counts.call_count is None else counts.call_count
+    price = limits.price
     return ApiForecast(
         api=api,
         row_count=counts.row_count,
@@ -153,18 +154,14 @@ def _api_forecast(api: ApiName, counts: QuestionCounts, limits: ApiLimits) -> Ap
         answered_before_count=counts.answered_count,
         reused_count=counts.reused_count,
         call_count=call_count,
-        price_per_call=limits.price,
-        cost=_cost(call_count, limits.price),
+        price_per_call=price,
+        cost=None if price is None else price.model_copy(update={"amount": call_count * price.amount}),
         rate_per_s=limits.rate_per_s,
         duration_s=call_count / limits.rate_per_s,
         daily_cap=limits.daily_cap,
         used_count=limits.used_count,
         day_count=_day_count(call_count, limits),
     )
-
-
-def _cost(call_count: int, price: Price | None) -> Price | None:
-    return None if price is None else price.model_copy(update={"amount": call_count * price.amount})
 
 
 def _totals(apis: Iterable[ApiForecast]) -> list[Price]:

@@ -64,10 +64,13 @@ def resolve(
     verdicts = pl.concat([verdicts, rejected.drop("verdict", "row")], how="diagonal")
     rows = pl.concat([rows, rejected.select("row", "verdict")], how="diagonal").sort("row")
     verdicts, rows = _with_notes(verdicts, rows, warnings)
+    details = answers.select(
+        check_matched_name="matched_name", check_id="request_id", check_time="time", check_attempts="attempts"
+    )
     outcomes = (
         rows.select("row", check_environment=pl.lit(environment, OUTCOMES["check_environment"]))
         .hstack(verdicts.select(pl.all().gather(rows["verdict"])))
-        .hstack(_particulars(answers).select(pl.all().gather(rows["place"])))
+        .hstack(details.select(pl.all().gather(rows["place"])))
         .with_columns(pl.col("check_attempts").fill_null(0))
         .select(list(OUTCOMES))
     )
@@ -170,13 +173,6 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
 
 def _list_of(sentences: pl.Expr) -> pl.Expr:
     return pl.format("[{}]", sentences.str.join(","))
-
-
-def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return the details of each answer."""
-    return answers.select(
-        check_matched_name="matched_name", check_id="request_id", check_time="time", check_attempts="attempts"
-    )
 
 
 def _with_notes(

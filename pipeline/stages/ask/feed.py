@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 
 from pipeline.stores.protocols import QuestionSource
-from pipeline.stores.values import ChunkLease, Question, QuestionChunk
+from pipeline.stores.values import ChunkLease, Question
 from schemas.outcomes import ApiName
 
 RENEWAL_MAX_S = 5.0
@@ -116,10 +116,6 @@ class QuestionFeed:
                 self._is_over = True
             elif chunk.questions:
                 self._open[chunk.hold] = len(chunk.questions)
-                self._here = _each(chunk)
+                self._here = (ClaimedQuestion(question, chunk.hold) for question in chunk.questions)
             else:
                 await self._source.done(chunk.hold)
-
-
-def _each(chunk: QuestionChunk) -> Iterator[ClaimedQuestion]:
-    return (ClaimedQuestion(question, chunk.hold) for question in chunk.questions)

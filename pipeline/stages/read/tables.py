@@ -290,7 +290,7 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     Raises:
         InputError: the type of the column cannot hold this field.
     """
-    if _holds_money(column, field):
+    if field == "amount" and (column.dtype.is_integer() or column.dtype.is_decimal()):
         column = exact_text(column.cast(pl.String))
     if column.dtype == pl.Binary:  # not all of it is UTF-8: rows with other bytes are damaged
         texts = (None if cell is None else cell.decode(errors="replace") for cell in column)
@@ -310,10 +310,6 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     is_same, is_blank = both.select(same=(before == after).all(), blank=(after == 0).any()).row(0)
     # If nothing changes, the payments share the memory of the original.
     return stripped.set(stripped == "", None) if is_blank else column if is_same else stripped
-
-
-def _holds_money(column: pl.Series, field: str) -> bool:
-    return field == "amount" and (column.dtype.is_integer() or column.dtype.is_decimal())
 
 
 def _advice(column: pl.Series, field: str) -> Sentence:
