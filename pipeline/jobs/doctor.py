@@ -36,7 +36,9 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
                 unverified = Sentence("doctor.usual_not_tried", path=untried)
                 findings.append(Finding(Sentence("doctor.not_tried"), unverified, is_tried=False))
             if profile.ledger_key_env or profile.ledger_key_file:
-                findings.append(_try(Sentence("doctor.ledger_key"), partial(_ledger_key, profile)))
+                source = profile.ledger_key_env or profile.ledger_key_file
+                read_key = partial(_secret, profile.ledger_key, source)
+                findings.append(_try(Sentence("doctor.ledger_key"), read_key))
             if profile.ledger is not None:
                 job = LedgerJob(chosen.name, file, lambda: now, lambda: 0.0)
                 findings.append(_try(Sentence("doctor.shared_ledger"), partial(_shared_ledger, job)))
@@ -85,7 +87,9 @@ def _try_server(server: Server, now: datetime) -> list[Finding]:
     if isinstance(server, MutualTls):
         findings.append(_try(Sentence("doctor.certificate", server=name), partial(_certificate, server, now)))
     if isinstance(server, Oauth):
-        findings.append(_try(Sentence("doctor.secret", server=name), partial(_secret, server)))
+        source = server.client_secret_env or server.client_secret_file
+        read_secret = partial(_secret, server.client_secret, source)
+        findings.append(_try(Sentence("doctor.secret", server=name), read_secret))
     findings.append(_try(Sentence("doctor.tls", server=name), partial(_tls, server, now)))
     if isinstance(server, Oauth) and not any(finding.exit_code for finding in findings):
         findings.append(_try(Sentence("doctor.token", server=name), partial(_token, server)))
@@ -102,9 +106,9 @@ def _try(what: Sentence, trial: Callable[[], Sentence]) -> Finding:
         return Finding(what, error.messages[0], error.exit_code)
 
 
-def _secret(server: Oauth) -> Sentence:
-    server.client_secret()
-    return Sentence("doctor.read_from", source=server.client_secret_env or server.client_secret_file)
+def _secret(read: Callable[[], object], source: str | Path | None) -> Sentence:
+    read()
+    return Sentence("doctor.read_from", source=source)
 
 
 def _tls(server: Server, now: datetime) -> Sentence:
@@ -112,11 +116,6 @@ def _tls(server: Server, now: datetime) -> Sentence:
     if (proxy := proxy_to(server, server.base_url)) is not None:
         return Sentence("doctor.tls_by_proxy", version=version, proxy=proxy.name)
     return Sentence("doctor.tls_in_use", version=version)
-
-
-def _ledger_key(profile: Profile) -> Sentence:
-    profile.ledger_key()
-    return Sentence("doctor.read_from", source=profile.ledger_key_env or profile.ledger_key_file)
 
 
 def _shared_ledger(job: LedgerJob) -> Sentence:

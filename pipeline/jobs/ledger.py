@@ -103,18 +103,13 @@ def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
 @contextmanager
 def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
     """Open the ledger of a profile as its owner (ConfigurationError: the profile names none)."""
-    named = _named(job)
-    clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # the user is waiting for the result
-    with cared_for(named.url, clocks, role=job.role) as care:
-        yield named, care
-
-
-def _named(job: LedgerJob) -> NamedLedger:
     chosen = choose(job.profile, job.config)
     url, key = ledger_url(chosen), ledger_key(chosen)
     if url is None or key is None:
         raise ConfigurationError(Sentence("jobs.profile_names_no", chosen=chosen.name))
-    return NamedLedger(url, key)
+    clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # the user is waiting for the result
+    with cared_for(url, clocks, role=job.role) as care:
+        yield NamedLedger(url, key), care
 
 
 SILENT_MAX_S = 15.0

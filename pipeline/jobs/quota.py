@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
 
 from pipeline.config import Profile, read, usual
 from pipeline.connections import quota_path, scope_for
@@ -12,21 +11,15 @@ from pipeline.stores.sqlite.quota import QuotaUse, usage
 from pipeline.wording import Sentence
 
 
-class CapUse(NamedTuple):
-    """One client's daily cap."""
+def cap_uses(now: datetime) -> tuple[list[tuple[str, int, int, datetime]], list[Sentence]]:
+    """Return (server and client, used, cap, next day) of each daily cap of this user, and shared caps.
 
-    whose: str  # server host and client: the client by its profiles or, if unknown, by a hash
-    used_count: int
-    cap: int
-    resets_at: datetime
-
-
-def cap_uses(now: datetime) -> tuple[list[CapUse], list[Sentence]]:
-    """Return the use of each daily cap of this user, and a sentence for each profile with shared caps."""
+    A client is named by its profiles or, if unknown, by a hash. Shared caps are a sentence for each profile.
+    """
     profiles = _profiles()
     clients = dict(_clients(profiles))
     own = [
-        CapUse(_whose(use.scope, clients.get(use.scope)), use.used_count, use.cap, use.resets_at)
+        (_whose(use.scope, clients.get(use.scope)), use.used_count, use.cap, use.resets_at)
         for use in quota_usage(now)
     ]
     return own, [

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import polars as pl
@@ -34,13 +34,10 @@ if TYPE_CHECKING:
     from pipeline.executors.with_others import JoinedRun
 
 
-_Questions = TypeVar("_Questions", bound=RunQuestions)
-
-
-class AskingPlan(NamedTuple, Generic[_Questions]):
+class AskingPlan(NamedTuple):
     """The questions of a run, with the APIs to ask."""
 
-    questions: _Questions
+    questions: RunQuestions
     chosen: Chosen
     profile: Profile  # the chosen profile, with its servers running
     kept: KeptOpen | None = None  # resources that stay open for the next file
@@ -57,7 +54,7 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
 
 @contextmanager
 def joined_run(
-    job: CheckJob, plan: AskingPlan[_Questions], identity: RunIdentity, surface: Surface
+    job: CheckJob, plan: AskingPlan, identity: RunIdentity, surface: Surface
 ) -> Iterator["JoinedRun | None"]:
     """Begin or join the shared run of these questions; yield None without a shared ledger.
 
@@ -113,7 +110,7 @@ def _end_shared(store: SharedStore, folder: Path) -> None:
 
 def ask(  # noqa: PLR0913 (what to ask, how, and where to put the answers)
     job: CheckJob,
-    plan: AskingPlan[_Questions],
+    plan: AskingPlan,
     record: tuple[SqliteLedger, "JoinedRun | None"],
     left_of: Callable[[AskingResult], QuestionsLeft],
     surface: Surface,

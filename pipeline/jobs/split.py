@@ -12,9 +12,9 @@ import polars as pl
 from pipeline.config.profiles import choose_again
 from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.formats.message import Role
-from pipeline.frames import DECISIONS, Decisions, Placements
+from pipeline.frames import DECISIONS, Decisions, Placements, Warned
 from pipeline.reports.choices import and_repeated
-from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
+from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE
 from pipeline.review.decisions import (
     ReviewJob,
     RunDecisions,
@@ -38,6 +38,7 @@ from pipeline.rules.identifiers import masked
 from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import currency_shown
+from pipeline.rules.warnings import warning_counts
 from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.families import splitting
 from pipeline.runs.finished import FinishedRun, finished_run
@@ -48,7 +49,7 @@ from pipeline.wording import Moment, Sentence
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.localized import LocalizedText
 from schemas.manifest import PaymentsEvidence, SplitMade
-from schemas.outcomes import Action, WarningCode
+from schemas.outcomes import Action
 from schemas.review import Approval, Decision, HoldReason, PaymentFile, Split, Verdict
 from schemas.strict import timestamp
 from schemas.summary import WarningCount
@@ -166,13 +167,9 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
     )
 
 
-def _released_warnings(warned: pl.DataFrame, placements: pl.DataFrame) -> list[WarningCount]:
-    released = warned.join(placements.filter(place=Verdict.RELEASE), on="row", how="semi").sort("row")
-    by_code = released.group_by("code").agg("row").sort("code")
-    return [
-        WarningCount(code=WarningCode(code), row_count=len(rows), rows=rows[:ROWS_NAMED_MAX], every_row=rows)
-        for code, rows in by_code.iter_rows()
-    ]
+def _released_warnings(warned: Warned, placements: Placements) -> list[WarningCount]:
+    released = warned.join(placements.filter(place=Verdict.RELEASE), on="row", how="semi")
+    return sorted(warning_counts(released), key=lambda count: count.code)
 
 
 def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> LocalizedText | None:

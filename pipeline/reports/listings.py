@@ -29,15 +29,14 @@ from pipeline.reports.wording import (
     visible,
     warning_text,
 )
-from pipeline.rules.totals import added
+from pipeline.rules.totals import added_outcomes
 from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
 from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead, KnownFormat, KnownFormats
 from schemas.forecast import ApiForecast, BrokenRule, Forecast
-from schemas.outcomes import Outcome
 from schemas.row_positions import RowPositions
-from schemas.summary import OutcomeTotal, StatedControl, Summary
+from schemas.summary import StatedControl, Summary
 
 REJECTS_SHOWN_MAX = 20
 CHANGES_SHOWN_MAX = 10
@@ -292,20 +291,6 @@ class FileEnd(NamedTuple):
     summary: Summary | None  # None without an outcome file
 
 
-def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:
-    """Add up the rows and amounts of several files by outcome and currency."""
-    every = [total for file in outcomes for total in file]
-    by_outcome = {outcome: [total for total in every if total.outcome is outcome] for outcome in Outcome}
-    return [
-        OutcomeTotal(
-            outcome=outcome,
-            row_count=sum(total.row_count for total in mine),
-            totals=added([total.totals for total in mine]),
-        )
-        for outcome, mine in by_outcome.items()
-    ]
-
-
 def print_files(ends: Collection[FileEnd], console: Console) -> None:
     """Print a line for each file and the outcomes of all rows; nothing if no file has ended."""
     if all(end.exit_code is None for end in ends):
@@ -315,7 +300,7 @@ def print_files(ends: Collection[FileEnd], console: Console) -> None:
     summaries = [end.summary for end in ends if end.summary is not None]
     if summaries:
         console.print()
-        console.print(outcome_table(merged([summary.outcomes for summary in summaries])))
+        console.print(outcome_table(added_outcomes(summary.outcomes for summary in summaries)))
     if any(summary.simulated for summary in summaries):
         console.print()
         console.print(text_line(SIMULATED))

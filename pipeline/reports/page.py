@@ -42,6 +42,7 @@ from pipeline.reports.wording import (
     say,
     which_rows,
 )
+from pipeline.rules.totals import control_totals
 from pipeline.rules.warnings import earlier_row
 from pipeline.wording import ENGLISH, Value, language
 from schemas.changes import Change
@@ -200,22 +201,15 @@ def _hash(text: str) -> str:
 LINES_MAX = 20
 
 
-class WarningLine(NamedTuple):
-    """A warning about some rows."""
-
-    message: str
-    rows: str  # all or the first rows: "row 2 (line 3)", "rows 2, 5 (lines 3, 6)"
-
-
-def warning_lines(warnings: Iterable[WarningRow], positions: RowPositions | None) -> list[WarningLine]:
-    """Return each distinct warning with its rows and their positions, up to a limit."""
+def warning_lines(warnings: Iterable[WarningRow], positions: RowPositions | None) -> list[tuple[str, str]]:
+    """Return each distinct warning and its rows, such as `rows 2, 5 (lines 3, 6)`, up to a limit."""
     rows: dict[str, list[int]] = {}
     for warning in warnings:
         # Other languages show the sentence of the code, because details about the row are English.
         text = warning.message if language() == ENGLISH else say(f"warned.{warning.code}")
         rows.setdefault(text, []).append(warning.row)
     return [
-        WarningLine(shown(message, REASON_CHARS_MAX), which_rows(numbers, positions=positions))
+        (shown(message, REASON_CHARS_MAX), which_rows(numbers, positions=positions))
         for message, numbers in list(rows.items())[:LINES_MAX]
     ]
 
@@ -223,14 +217,7 @@ def warning_lines(warnings: Iterable[WarningRow], positions: RowPositions | None
 PAIRS_MAX = 50
 
 
-class Pair(NamedTuple):
-    """Two equal payments."""
-
-    earlier: Row
-    again: Row
-
-
-def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
+def pairs(summary: Summary, rows: pl.DataFrame) -> list[tuple[Row, Row]]:
     """Return at most `PAIRS_MAX` repeated payments, in row order, each with the first equal one."""
     found = [
         (earlier, warning.row)
@@ -239,7 +226,7 @@ def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
         and (earlier := earlier_row(warning.message)) is not None
     ][:PAIRS_MAX]
     shown = numbered(rows, [number for pair in found for number in pair], summary.input.positions)
-    return [Pair(*pair) for pair in zip(shown[::2], shown[1::2], strict=True)]
+    return list(zip(shown[::2], shown[1::2], strict=True))
 
 
 def repeated_count(summary: Summary) -> int:
@@ -292,22 +279,21 @@ class Overview(NamedTuple):
 def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
     """Lay out the totals of a summary; each bar is a share of the whole, so that all are comparable."""
     found = [total for total in outcomes if total.row_count]
-    row_counts: dict[str | None, int] = {}
-    for money in (money for total in found for money in total.totals):
-        row_counts[money.currency] = row_counts.get(money.currency, 0) + money.row_count
-    currencies = sorted(row_counts, key=lambda code: (-row_counts[code], code or ""))
-    drawn_count = _drawn_count([amount_text(_sum(found, code)) for code in currencies])
+    whole = {money.currency: money for money in control_totals(found)}
+    not_match = [total for total in found if total.outcome is not Outcome.MATCH]
+    left = {money.currency: amount_text(money.amount) for money in control_totals(not_match) if money.amount}
+    currencies = sorted(whole, key=lambda code: (-whole[code].row_count, code or ""))
+    drawn_count = _drawn_count([amount_text(whole[code].amount) for code in currencies])
     drawn, rest = currencies[:drawn_count], currencies[drawn_count:]
+    amounts = [{money.currency: money.amount for money in total.totals} for total in found]
     bars = [
         _bars([Decimal(total.row_count) for total in found], number),
-        *(_bars([_amount(total, code) for total in found], amount_text) for code in drawn),
+        *(_bars([amount.get(code, Decimal()) for amount in amounts], amount_text) for code in drawn),
     ]
     row_count = sum(total.row_count for total in found)
-    not_match = [total for total in found if total.outcome is not Outcome.MATCH]
     more = tuple(
-        Total(currency_text(code), amount_text(_sum(found, code)), amount_text(left) if left else "")
+        Total(currency_text(code), amount_text(whole[code].amount), left.get(code, ""))
         for code in rest[:CURRENCIES_NAMED_MAX]
-        for left in (_sum(not_match, code),)
     )
     return Overview(
         headers=(say("page.rows"), *(currency_text(code) for code in drawn)),
@@ -315,19 +301,11 @@ def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
             OutcomeLine(total.outcome, of_outcome)
             for total, of_outcome in zip(found, zip(*bars, strict=True), strict=True)
         ),
-        totals=(number(row_count), *(amount_text(_sum(found, code)) for code in drawn)),
+        totals=(number(row_count), *(amount_text(whole[code].amount) for code in drawn)),
         more=more,
         unnamed_count=len(rest) - len(more),
-        without_amount_count=row_count - sum(row_counts.values()),
+        without_amount_count=row_count - sum(money.row_count for money in whole.values()),
     )
-
-
-def _amount(total: OutcomeTotal, currency: str | None) -> Decimal:
-    return sum((money.amount for money in total.totals if money.currency == currency), Decimal())
-
-
-def _sum(outcomes: Sequence[OutcomeTotal], currency: str | None) -> Decimal:
-    return sum((_amount(total, currency) for total in outcomes), Decimal())
 
 
 def _drawn_count(totals: Sequence[str]) -> int:

@@ -89,18 +89,15 @@ def counted(count: int, thing: str) -> str:
     return say(f"counted.{thing.replace(' ', '_')}", count=count)
 
 
-def which_rows(
-    rows: Sequence[int], row_count: int | None = None, *, positions: RowPositions | None = None
-) -> str:
-    """List row numbers, only the first if there are many; `row_count` is the total.
+def which_rows(rows: Sequence[int], *, positions: RowPositions | None = None) -> str:
+    """List row numbers, only the first if there are many.
 
     Row numbers have no thousands separators, which would look like commas in a list.
 
     >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
     ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
     """
-    count = len(rows) if row_count is None else row_count
-    return in_words(rows_named(rows[:ROWS_NAMED_MAX], positions, row_count=count))
+    return in_words(rows_named(rows[:ROWS_NAMED_MAX], positions, row_count=len(rows)))
 
 
 def positions_in_words(rows: Sequence[int], positions: RowPositions | None) -> str:

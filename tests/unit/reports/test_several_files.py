@@ -2,7 +2,8 @@
 
 from decimal import Decimal
 
-from pipeline.reports.listings import FileEnd, merged, print_files
+from pipeline.reports.listings import FileEnd, print_files
+from pipeline.rules.totals import added_outcomes
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 
@@ -18,7 +19,7 @@ def test_rows_and_amounts_are_added_up_by_outcome_and_currency():
     january = [total(Outcome.MATCH, 2, GBP="1.10", EUR="5"), total(Outcome.REJECTED, 1)]
     february = [total(Outcome.MATCH, 3, GBP="2.20"), total(Outcome.NO_MATCH, 1, EUR="7")]
 
-    added = {one.outcome: one for one in merged([january, february])}
+    added = {one.outcome: one for one in added_outcomes([january, february])}
 
     assert list(added) == list(Outcome)
     assert {outcome: one.row_count for outcome, one in added.items() if one.row_count} == {
