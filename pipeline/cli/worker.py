@@ -48,7 +48,7 @@ def worker(given: Given) -> None:
     from pipeline.cli.logs import ProgressEvents, log_notice, log_to_stderr
     from pipeline.cli.observing import ObservingTargets, observed
     from pipeline.files.open_files import require_open_files
-    from pipeline.jobs.worker import WorkerJob, work
+    from pipeline.jobs.sharing import WorkerJob, work
     from pipeline.runs.request import RunObserver, Surface
 
     require_open_files()

@@ -15,9 +15,8 @@ from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.desk.words import in_page_words, localized, recorded
 from pipeline.headers.readings import spoken
-from pipeline.reports.compiled import templates
 from pipeline.reports.groups import money_texts, shown
-from pipeline.reports.page import breakable
+from pipeline.reports.page import breakable, templates
 from pipeline.reports.wording import visible, warning_text
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered
 from schemas.desk import Deed

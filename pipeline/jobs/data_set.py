@@ -11,15 +11,11 @@ four functions. Each writes its complete result to the work folder, and is not c
 exists, so a killed run resumes where it stopped.
 """
 
-import json
-import re
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
-from uuid import UUID, uuid5
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
@@ -27,293 +23,36 @@ from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
-from pipeline.executors.datasets.engines import Engine, engine, watched
-from pipeline.executors.datasets.steps import (
-    POLARS,
-    BucketTask,
-    PartTask,
-    SetTask,
-    UsableRows,
-    accepted_rows,
-    by_part,
-    kept_part,
-    plan_bucket,
-    read_part,
-)
-from pipeline.files.plain import real_path
+from pipeline.executors.datasets.engines import engine
+from pipeline.executors.datasets.steps import SetTask, kept_part
 from pipeline.formats import format_named
-from pipeline.formats.message import CONTROLS_MAX
-from pipeline.frames import ASSIGNMENTS, CHANGES, CHECKS, REJECTS, WARNINGS
-from pipeline.headers.parties import payee_id_header
+from pipeline.frames import ASSIGNMENTS, CHECKS, REJECTS, WARNINGS
 from pipeline.jobs.check import RunResult, check_input
-from pipeline.jobs.comparing import (
-    Compared,
-    ComparedRun,
-    ComparisonRequest,
-    CurrentRun,
-    compare_with_earlier,
-    rows_in_pieces,
-)
-from pipeline.jobs.prepare import (
-    VERSION,
-    PlannedInput,
-    RunTime,
-    assumed_types,
-    country_of,
-    notify_of_wasted_calls,
-    wanted,
-)
+from pipeline.jobs.comparing import ComparedRun, CurrentRun
+from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of
+from pipeline.jobs.prepare import PlannedInput, RunTime, country_of, notify_of_wasted_calls, wanted
 from pipeline.reports.changes import gravest_in_parts, listed_changes
-from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
+from pipeline.rules.enumeration import why_refused
 from pipeline.rules.modulus import same_tables
-from pipeline.runs.data_set import DataPart, DataSet, known_in, open_data_set, places_in, write_record
+from pipeline.runs.data_set import DataPart, DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
 from pipeline.runs.manifest import read_manifest
-from pipeline.runs.part_files import PartFiles, read_frame, write_frame
-from pipeline.runs.request import CheckJob, DataSetJob, RunObserver, SetStep, Surface
+from pipeline.runs.part_files import read_frame
+from pipeline.runs.request import CheckJob, DataSetJob, RunObserver, Surface
 from pipeline.runs.starting import finished_before
 from pipeline.stages.compare import warnings_of
-from pipeline.stages.validate import Routes
 from pipeline.stores.sqlite.ledger import SqliteLedger
-from pipeline.wording import PLACE, Sentence
+from pipeline.wording import Sentence
 from schemas.changes import Change
-from schemas.cop import AccountType
-from schemas.data_set import BucketPlanned, PartRead
+from schemas.data_set import PartRead
 from schemas.localized import LocalizedText
-from schemas.outcomes import ApiName
-from schemas.summary import ROWS_LISTED_MAX, CurrencySources, ModulusUsed, RouteCount, Summary
+from schemas.summary import Summary
 
 if TYPE_CHECKING:
     from pipeline.executors.datasets.questions import SetQuestions
     from pipeline.executors.results import AskingResult, QuestionsLeft
     from pipeline.jobs.data_set_outcomes import Answered
     from pipeline.jobs.writing import DecidedRun, OpenRun
-
-
-_FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
-_BUCKETS_MIN, _BUCKETS_MAX = 4, 1_000
-_ROWS_MAX = 4_000_000_000
-"""Row numbers have 32 bits."""
-_HEADERS_NAMED_MAX = 5
-
-
-class PlannedSet(NamedTuple):
-    """A data set, read and planned."""
-
-    parts: Sequence[tuple[DataPart, PartRead]]  # all parts, in order
-    rows: UsableRows  # rows of the usable parts
-    buckets: Sequence[BucketPlanned]
-
-    @property
-    def usable(self) -> list[tuple[DataPart, PartRead]]:
-        """The parts that can be used."""
-        return [(part, read) for part, read in self.parts if read.problem is None]
-
-    @property
-    def unusable(self) -> set[int]:
-        """The numbers of unusable parts."""
-        return {part.number for part, read in self.parts if read.problem is not None}
-
-    @property
-    def many_names(self) -> ManyNames:
-        """Payments that try many names on one account."""
-        return ManyNames(
-            sorted(row for bucket in self.buckets for row in bucket.many_names_rows)[:ROWS_NAMED_MAX],
-            sum(bucket.many_names_count for bucket in self.buckets),
-            sum(bucket.many_names_account_count for bucket in self.buckets),
-        )
-
-    @property
-    def routes(self) -> list[RouteCount]:
-        """Numbers of rows by route."""
-        found = Counter[tuple[ApiName, str, str | None]]()
-        for route in (route for _, read in self.usable for route in read.routes):
-            found[route.api, route.reason, route.bic_source] += route.row_count
-        return [
-            RouteCount(api=api, reason=reason, bic_source=source, row_count=count)
-            for (api, reason, source), count in found.items()
-        ]
-
-    @property
-    def modulus(self) -> ModulusUsed | None:
-        """The modulus tables that were used."""
-        used = [bucket.modulus for bucket in self.buckets if bucket.modulus is not None]
-        if not used:
-            return None
-        return used[0].model_copy(update={"uncovered_count": sum(bucket.uncovered_count for bucket in used)})
-
-    def facts(self, default: AccountType) -> dict[str, Any]:
-        """Return the fields that `InputFile` and `Forecast` share; `default` is the assumed account type."""
-        parts = self.usable
-        sources, assumed_count = Counter[str](), sum(read.assumed_type_count for _, read in parts)
-        for _, read in parts:
-            sources.update(read.currency_sources.model_dump())
-        not_payments = [
-            row.model_copy(update={"sentence": _in_part(row.sentence, part)})
-            for part, read in parts
-            for row in read.not_payments
-        ]
-        controls = [
-            control.model_copy(update={"difference": _in_part(control.difference, part)})
-            for part, read in parts
-            for control in read.controls
-            if control.difference is not None
-        ]
-        shared = [note for note in parts[0][1].notes if all(note in read.notes for _, read in parts)]
-        own = [_in_part(note, part) for part, read in parts for note in read.notes if note not in shared]
-        assumed = [note.recorded() for note in assumed_types(assumed_count, default)]
-        return {
-            "not_payments": not_payments[:ROWS_LISTED_MAX],
-            "controls": controls[:CONTROLS_MAX],
-            "set_aside": [aside for _, read in parts for aside in read.set_aside],
-            "notes": [*shared, *own[:ROWS_LISTED_MAX], *assumed],
-            "currency_sources": CurrencySources(**sources),
-        }
-
-
-def _in_part(sentence: LocalizedText, part: DataPart) -> LocalizedText:
-    """Return a sentence about a part, with the name of the part."""
-    return Sentence("footer.in_part", part=part.name, sentence=Sentence.of_data(sentence.sentence)).recorded()
-
-
-def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
-    """Return the settings that all tasks share; their work folder is only for these settings."""
-    check, modulus = job.check, there.modulus
-    bucket_bytes = format_named(data.outcome_format).BUCKET_BYTES
-    bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // bucket_bytes + 1))
-    settings = {
-        "parts": data.sha256,
-        "out": str(real_path(check.out)),
-        "profile": chosen.fingerprint,
-        "mapping": dict(check.mapping),
-        "encoding": check.encoding,
-        "country": country_of(check, chosen),
-        "modulus": None
-        if modulus is None
-        else [modulus.tables.weights_sha256, modulus.tables.substitutions_sha256, modulus.is_old],
-        "versions": [VERSION, POLARS],
-    }
-    name = uuid5(_FOLDERS, json.dumps(settings, sort_keys=True))
-    files = PartFiles(real_path(job.work) / str(name))
-    read_so = data.format, dict(check.mapping), check.encoding
-    return SetTask(files, there, *read_so, bucket_count, country_of(check, chosen))
-
-
-def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, watch: RunObserver) -> PlannedSet:
-    """Read every part (InputError: none is usable), then plan every bucket; report progress to `watch`."""
-    tasks = [PartTask(shared, part) for part in data.parts]
-    reads = watched(at_work.each(read_part, tasks), watch, SetStep.READ, len(tasks))
-    found = {task.part.number: read for task, read in reads}
-    parts = _compared([(part, found[part.number]) for part in data.parts])
-    rows = _rows([(part, read) for part, read in parts if read.problem is None], data.path.name)
-    _forget_other_rows(shared, rows)
-    buckets = [BucketTask(shared, bucket, rows) for bucket in range(shared.bucket_count)]
-    plans = watched(at_work.each(plan_bucket, buckets), watch, SetStep.PLANNED, len(buckets))
-    planned = {task.bucket: of_bucket for task, of_bucket in plans}
-    return PlannedSet(parts, rows, [planned[bucket] for bucket in range(shared.bucket_count)])
-
-
-def compare_parts(
-    wanted: ComparisonRequest, subject: CurrentRun, shared: SetTask, planned: PlannedSet, *, now: datetime
-) -> ComparedRun | None:
-    """Compare a data set with earlier runs, and pass the changes on to its parts."""
-
-    def rows() -> Compared:
-        has_ids = payee_id_header(planned.usable[0][1].headers) is not None
-        row_count = sum(planned.rows.counts) if has_ids else None
-        return rows_in_pieces(partial(accepted_rows, shared, planned.rows), row_count)
-
-    found = compare_with_earlier(wanted, subject, rows, now=now, spool=shared.files.root)
-    changes = {} if found is None else by_part(found.changes, planned.rows)
-    for part in planned.rows.parts:
-        write_frame(changes.get(part, pl.DataFrame(schema=CHANGES)), shared.files.frame("changes", part))
-    return found
-
-
-def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart, PartRead]]:
-    """Return the parts; those whose columns differ from the first usable part get a problem."""
-    first = next(((part, read) for part, read in parts if read.problem is None), None)
-    if first is None:
-        raise InputError(Sentence("jobs.part_unusable", problem=parts[0][1].problem))
-    compared, before = [], _Columns({}, set())
-    for part, read in parts:
-        found = _like(part, read, first, before)
-        if found.problem is None:
-            filled = {f"{PLACE}{number}" for number in range(1, len(read.headers) + 1)} - set(read.blank)
-            before = _Columns({**read.decision, **before.decision}, before.filled | filled)
-        compared.append((part, found))
-    return compared
-
-
-class _Columns(NamedTuple):
-    """The columns of the parts read so far."""
-
-    decision: Mapping[str, str]  # how each column was read, decided by a part with cells in it
-    filled: set[str]  # columns with cells in any part, by position
-
-
-def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], before: _Columns) -> PartRead:
-    """Return the part with its findings, or with a problem if its columns differ from earlier parts."""
-    first, as_read = like
-    if read.problem is not None:
-        return read
-    if read.headers != as_read.headers:
-        return PartRead(
-            problem=Sentence(
-                "jobs.part_of_other_columns",
-                part=part.name,
-                first=first.name,
-                differences=_differences(read.headers, as_read.headers),
-            ).recorded()
-        )
-    fields = {
-        field
-        for field, columns in before.decision.items()
-        if _filled(columns, read.blank) != _filled(read.decision.get(field, ""), read.blank)
-    }
-    fields |= {
-        field
-        for field, columns in read.decision.items()
-        if field not in before.decision and before.filled & set(re.split(r"[|+]", columns))
-    }
-    if fields:
-        return PartRead(
-            problem=Sentence("jobs.part_read_otherwise", part=part.name, fields=sorted(fields)).recorded()
-        )
-    return read
-
-
-def _filled(columns: str, blank: Collection[str]) -> list[str]:
-    """Return a field's columns that have cells, in `--map` notation."""
-    return [one for one in columns.split("|") if one and not set(one.split("+")) <= set(blank)]
-
-
-def _differences(headers: Sequence[str], others: Sequence[str]) -> list[Sentence]:
-    lacks = [header for header in others if header not in headers][:_HEADERS_NAMED_MAX]
-    has = [header for header in headers if header not in others][:_HEADERS_NAMED_MAX]
-    found = [Sentence("jobs.without_headers", headers=lacks)] if lacks else []
-    found += [Sentence("jobs.with_headers", headers=has)] if has else []
-    return found or [Sentence("jobs.in_another_order")]
-
-
-def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> UsableRows:
-    counts = [read.row_count for _, read in usable]
-    if sum(counts) > _ROWS_MAX:
-        raise InputError(Sentence("jobs.more_than_rows", where=where, rows_max=_ROWS_MAX))
-    return UsableRows(
-        [part.number for part, _ in usable], counts, places_in([part for part, _ in usable], counts)
-    )
-
-
-def _forget_other_rows(shared: SetTask, rows: UsableRows) -> None:
-    """Discard the plans of all buckets if the set of usable parts has changed."""
-    path, content = shared.files.root / "rows.json", json.dumps([rows.parts, rows.counts])
-    if path.exists() and path.read_text("ascii") == content:
-        return
-    for bucket in range(shared.bucket_count):
-        shared.files.done("planned", bucket).unlink(missing_ok=True)
-    path.write_text(content, "ascii")
-
 
 PROBLEMS_NAMED_MAX = 5
 

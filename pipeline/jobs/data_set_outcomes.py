@@ -25,7 +25,7 @@ from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.comparing import ComparedRun, keep
-from pipeline.jobs.data_set import PlannedSet
+from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.prepare import country_of
 from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
 from pipeline.reports.documents import PartReport, data_set_reports

@@ -5,7 +5,7 @@ Without a shared ledger in the profile, none of this applies: the folder's own l
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,23 +14,25 @@ from uuid import UUID
 import polars as pl
 
 from pipeline.config import Profile
-from pipeline.config.profiles import Chosen, ledger_key, ledger_url
-from pipeline.errors import IncompleteError
+from pipeline.config.profiles import Chosen, choose, ledger_key, ledger_url, opened
+from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.executors.asking import Alone, RunQuestions, Way, ask_all
 from pipeline.executors.kept_open import KeptOpen
 from pipeline.executors.results import AskingResult, QuestionsLeft
 from pipeline.files.plain import real_path
 from pipeline.runs.earlier import moved_from
-from pipeline.runs.request import CheckJob, Surface
+from pipeline.runs.request import CheckJob, Notice, Surface
 from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
 from pipeline.runs.work_folder import remove_work, require_private, write_work
 from pipeline.stores.shared import SharedStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
+from pipeline.wording import Sentence
 from schemas.outcomes import Environment
 from schemas.shared import SharedRunRecord, WorkRecord
 
 if TYPE_CHECKING:
+    from pipeline.executors.helping import HelpGiven
     from pipeline.executors.with_others import JoinedRun
 
 
@@ -172,3 +174,46 @@ def _work(identity: RunIdentity, questions: RunQuestions, run: UUID, ledger: str
         part_count=questions.part_count,
         apis=list(questions.counts),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerJob:
+    """The arguments of `precheck worker`."""
+
+    profile: str
+    config: Path | None
+    work: Path  # the folder given to `precheck run --work`
+    until_idle: bool = False  # True to end when no question is left
+
+
+def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
+    """Help until no question is left, or until a stop is requested, which is not an error.
+
+    Raises:
+        ConfigurationError: the profile has no shared ledger, or its ledger cannot be used.
+        OutputError: the work folder cannot be read, or other users can read it.
+        IncompleteError: questions are left that this worker cannot ask now, or its ledger is unavailable.
+        PrecheckError: errors that end a run of this profile, such as refused credentials.
+    """
+    chosen = choose(job.profile, job.config)
+    if (url := ledger_url(chosen)) is None:
+        raise ConfigurationError(
+            Sentence("jobs.profile_workers_help", chosen=chosen.name), advice=Sentence("jobs.name_one")
+        )
+    require_private(job.work)
+    from pipeline.executors.helping import HelpWanted, help_with_runs
+    from pipeline.executors.joining import open_store
+
+    secret = ledger_key(chosen)
+    assert secret is not None, "a profile with a shared ledger has a key"
+    with opened(chosen) as profile, open_store(url, secret, surface.clock) as store:
+        environment = chosen.environment
+        facts = {"profile": chosen.name, "work": str(job.work), "ledger": url}
+        surface.notify(Notice(Sentence("jobs.notice_helping"), facts))
+        wanted = HelpWanted(job.work, profile, chosen.fingerprint, environment, job.until_idle)
+        given = help_with_runs(store, wanted, surface)
+    if given.ended_by is not None:
+        raise given.ended_by
+    if job.until_idle and not given.is_idle and surface.stop.first is None:
+        raise IncompleteError(Sentence("jobs.questions_left_cannot", work=job.work))
+    return given

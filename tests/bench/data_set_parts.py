@@ -8,8 +8,8 @@ from pipeline.config.profiles import choose, to_plan_with
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.results import AskingResult
 from pipeline.frames import CHECKS
-from pipeline.jobs.data_set import plan_parts, task_of
 from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, look_at_answers, set_results
+from pipeline.jobs.data_set_plan import plan_parts, task_of
 from pipeline.jobs.writing import OpenRun
 from pipeline.runs.data_set import open_data_set
 from pipeline.runs.part_files import read_frame, write_frame

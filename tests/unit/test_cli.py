@@ -18,9 +18,9 @@ from pipeline.errors import OutputError, PrecheckError, most_serious, status_of_
 from pipeline.jobs.check import RunResult
 from pipeline.jobs.fix import FixJob
 from pipeline.jobs.purge import PurgeJob
+from pipeline.jobs.sharing import WorkerJob
 from pipeline.jobs.split import SplitJob
 from pipeline.jobs.verify import VerifyJob
-from pipeline.jobs.worker import WorkerJob
 from pipeline.runs.request import CheckJob
 from pipeline.runs.starting import folders, renamed_folders
 from pipeline.sandbox.settings import SandboxSettings
