@@ -179,12 +179,7 @@ def _decided_before(task: DecideTask) -> PartDecided | None:
 def set_results(
     run: OpenRun, left: QuestionsLeft, known: KnownSet, parts: Sequence[CheckedPart], surface: Surface
 ) -> DecidedRun:
-    """Write the summary and reports of a data set beside its outcome files.
-
-    Raises:
-        OutputError: a file cannot be created.
-        DiskError: the disk is full or failed.
-    """
+    """Write the summary and reports of a data set beside its outcome files; same errors as `leave`."""
     data, files, planned, compared = known.data, known.task.files, known.planned, known.compared
     out, counts = run.job.out, Counter[ApiName]()
     for bucket in planned.buckets:

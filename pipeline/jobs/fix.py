@@ -63,11 +63,7 @@ class FixJob(ReviewJob):
 
 
 def fix_folder(job: FixJob, *, now: datetime) -> Fix:
-    """Write the list of corrections, and a payment file with the accepted ones.
-
-    Raises:
-        PrecheckError: no file was written; the exit code says why.
-    """
+    """Write the list of corrections, and a payment file with the accepted ones (PrecheckError: no file)."""
     time = timestamp(now)
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
         signer = signer_again(job.folder, run.manifest, job.sign_with)

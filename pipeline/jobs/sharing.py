@@ -144,11 +144,7 @@ def ask(  # noqa: PLR0913 (what to ask, how, and where to put the answers)
 
 
 def _finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
-    """Record a run without open questions as finished, and remove its work folder.
-
-    Raises:
-        IncompleteError: the database cannot be reached.
-    """
+    """Record a run without open questions as finished, and remove its work folder (IncompleteError)."""
     joined.access.store.mark_finished(joined.run)
     record = read_store_record(job.out)
     assert record is not None

@@ -113,12 +113,7 @@ class DecidedRun(NamedTuple):
 
 
 def leave(run: OpenRun, decided: DecidedRun, left: QuestionsLeft, clock: Clock) -> None:
-    """Record the end of a run, and write its manifest last of all.
-
-    Raises:
-        OutputError: a file cannot be created.
-        DiskError: the disk is full or failed.
-    """
+    """Record the end of a run, and write its manifest last of all; same errors as `write_atomically`."""
     job, ledger, signer = run.job, run.ledger, run.chosen.signer
     files = [decided.written.path, *decided.files]
     remove_stale(job.out, files)

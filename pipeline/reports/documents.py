@@ -105,11 +105,7 @@ def reports(
 ) -> list[Path]:
     """Write every report of a run, the files in `schemas.folder.REPORTS`, into an existing folder.
 
-    The policy, if known, decides which payments may be released.
-
-    Raises:
-        OutputError: a file cannot be created.
-        DiskError: the disk is full or failed.
+    The policy, if known, decides which payments may be released. Same errors as `write_atomically`.
     """
     shown = rows.payments.hstack([*rows.outcomes.drop("row").get_columns(), *_batches(summary, rows)])
     listed = ListedRows(shown, changes_of(summary, rows.payments, rows.changes), policy, warned_in(summary))

@@ -33,11 +33,7 @@ _Samples = Iterable[tuple[Mapping[str, str], float]]
 
 
 def write_metrics(path: Path, text: bytes) -> None:
-    """Replace a metrics file atomically; all users may read it.
-
-    Raises:
-        OutputError, DiskError: the file cannot be written.
-    """
+    """Replace a metrics file, which all users may read; same errors as `write_atomically`."""
     with write_atomically(path, readable_by_all=True) as file:
         file.write(text)
 

@@ -19,11 +19,7 @@ _RUNS = r"^(?:[\t\r\n\x00]|[\s\p{Cc}\p{Cf}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF2
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, delimiter: str | None) -> None:
-    """Write a table as UTF-8 with a mark, every cell quoted and escaped; None means a comma.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a table as UTF-8 with a mark, every cell quoted and escaped; None means a comma (OSError)."""
     headers = pl.DataFrame({"header": table.columns}, schema={"header": pl.String()})
     escaped = as_text(table).with_columns(_escaped(pl.col(pl.String)))
     escaped.columns = headers.select(_escaped(pl.col("header"))).to_series().to_list()

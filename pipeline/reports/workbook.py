@@ -126,11 +126,7 @@ def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
 
 
 class _Writer:
-    """A workbook being written: its styles and its sheets in order.
-
-    Attributes:
-        rows: rows of each sheet, inserted when the library has finished.
-    """
+    """A workbook being written: its styles, its sheets, and `rows` to insert into each at the end."""
 
     def __init__(self, book: xlsxwriter.Workbook, summary: Summary, policy: Policy) -> None:
         self.rows: list[Iterable[str]] = []

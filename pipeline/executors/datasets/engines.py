@@ -48,11 +48,7 @@ def watched(
 
 
 def engine(name: str, scheduler: str | None = None) -> AbstractContextManager[Engine]:
-    """Open an engine, `pool` or `dask`; `scheduler` is an address for `dask`.
-
-    Raises:
-        ConfigurationError: the engine is not installed, or its scheduler cannot be reached.
-    """
+    """Open an engine: `pool`, or `dask` at the address `scheduler`; same errors as `dask_engine`."""
     if name == "dask":
         return dask_engine(scheduler)
     return pool_engine()
@@ -159,11 +155,7 @@ class DaskEngine:
 
 @contextmanager
 def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
-    """Yield the workers of the scheduler at an address, or of a local cluster.
-
-    Raises:
-        ConfigurationError: Dask is not installed, or the address has no scheduler.
-    """
+    """Yield the workers of a scheduler, or of a local cluster (ConfigurationError: none is available)."""
     try:
         import dask
         from distributed import Client, LocalCluster

@@ -26,12 +26,7 @@ document.
 def read_message(
     content: bytes | Message, entry: MessageEntry, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
-    """Read a file in a message format: its bytes, or the message that a child has read.
-
-    Raises:
-        InputError: the file cannot be read as payments.
-        UsageError: the encoding is not supported.
-    """
+    """Read a message format: a file's bytes, or the message that a child has read; same errors as `read`."""
     file_format = entry.format
     if not content:
         raise InputError(Sentence("stages.file_empty_give", where=where))
@@ -63,11 +58,7 @@ def read_message(
 
 
 def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.DataFrame:
-    """Add the `defect` of accounts that are not British to the canonical fields.
-
-    Raises:
-        InputError: no sign shows the country of any account.
-    """
+    """Add the `defect` of accounts that are not British (InputError: no sign shows any account's country)."""
     if message.signs is None:
         return message.payments.with_columns(message.defects.alias("defect"))
     found = located(message.payments, message.signs._replace(country=arguments.country))

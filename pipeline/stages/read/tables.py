@@ -43,12 +43,7 @@ _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
 def read_table(
     data: bytes, file_format: TabularFormat, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
-    """Read the bytes of a file in a table format.
-
-    Raises:
-        InputError: the file cannot be read as payments.
-        UsageError: the encoding is not supported.
-    """
+    """Read the bytes of a file in a table format; same errors as `read`."""
     identity = identity_of(data)
     table = file_format.read(data, arguments.options, where=where)
     _refuse_patterns(table.cells.columns, where)
@@ -143,11 +138,7 @@ def _without_empty_extras(original: pl.DataFrame, header_count: int) -> pl.DataF
 
 
 def _refuse_patterns(headers: Sequence[str], where: str) -> None:
-    """Refuse a header that polars would treat as a pattern of headers.
-
-    Raises:
-        InputError: a header looks like a pattern.
-    """
+    """Refuse a header that polars would treat as a pattern of headers (InputError)."""
     for position, header in enumerate(headers, start=1):
         if header.startswith("^") and header.endswith("$"):
             raise InputError(Sentence("stages.header_column_starts", where=where, position=position))
@@ -285,11 +276,7 @@ def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str
 
 
 def _text(column: pl.Series, field: str, where: str) -> pl.Series:
-    """Return a column as stripped text, null if blank.
-
-    Raises:
-        InputError: the type of the column cannot hold this field.
-    """
+    """Return a column as stripped text, null if blank (InputError: its type cannot hold this field)."""
     if field == "amount" and (column.dtype.is_integer() or column.dtype.is_decimal()):
         column = exact_text(column.cast(pl.String))
     if column.dtype == pl.Binary:  # not all of it is UTF-8: rows with other bytes are damaged
