@@ -227,8 +227,7 @@ def own_payees(payees: pl.DataFrame, known: pl.Series, payee_key: bytes) -> pl.D
     return keys.with_columns(absent)
 
 
-AT_ONCE_MAX = 200_000
-"""How many of the possibly changed payments are compared at once."""
+AT_ONCE_MAX = 200_000  # how many of the possibly changed payments are compared at once
 
 
 class ComparisonRequest(NamedTuple):

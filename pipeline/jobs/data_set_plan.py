@@ -53,8 +53,7 @@ from schemas.summary import ROWS_LISTED_MAX, CurrencySources, ModulusUsed, Route
 
 _FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
 _BUCKETS_MIN, _BUCKETS_MAX = 4, 1_000
-_ROWS_MAX = 4_000_000_000
-"""Row numbers have 32 bits."""
+_ROWS_MAX = 4_000_000_000  # row numbers have 32 bits
 _HEADERS_NAMED_MAX = 5
 
 

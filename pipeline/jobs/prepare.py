@@ -36,8 +36,7 @@ from schemas.row_positions import RowPositions, in_brackets
 from schemas.summary import ROWS_NAMED_MAX, BankWarning, ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
-READ_AHEAD_BYTES_MAX = 8 * 1024**2
-"""The largest file that may be read while another is in memory."""
+READ_AHEAD_BYTES_MAX = 8 * 1024**2  # the largest file that may be read while another is in memory
 
 
 class RunTime(NamedTuple):

@@ -16,8 +16,7 @@ from schemas.outcomes import WarningCode
 from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningCount
 
-LISTED_MAX = 1000
-"""Maximum number of changes listed, the most serious codes and the largest amounts first."""
+LISTED_MAX = 1000  # maximum number of changes listed, the most serious codes and the largest amounts first
 WORDS: Mapping[WarningCode, Sentence] = {
     WarningCode.BANK_DIFFERS: Sentence("changes.bank_differs"),
     WarningCode.ACCOUNT_CHANGED: Sentence("changes.account_changed"),

@@ -174,8 +174,7 @@ def how_to_release(held_by: Sequence[str], profile: str) -> str:
     return say("sheet.how_to_release", held=held_by, keys=keys, table=table)
 
 
-RANGES_MAX = 100
-"""Maximum number of cell ranges in one list; spreadsheet programs are slow with thousands."""
+RANGES_MAX = 100  # maximum number of cell ranges in one list; spreadsheet programs are slow with thousands
 
 
 def write_lists(page: "Worksheet", column: int, runs: Sequence[RowSpan], *, first_line: int) -> None:

@@ -14,12 +14,9 @@ from typing import NamedTuple
 
 from pipeline.wording import Sentence
 
-ALIKE_MIN = 0.6
-"""Words at least this similar (0 to 1) count as spellings of one word."""
-QUOTED_MAX = 3
-"""Maximum number of word pairs that a sentence quotes."""
-COMPARED_MAX = 8
-"""Maximum number of words that are compared, each with each, for other spellings."""
+ALIKE_MIN = 0.6  # words at least this similar (0 to 1) count as spellings of one word
+QUOTED_MAX = 3  # maximum number of word pairs that a sentence quotes
+COMPARED_MAX = 8  # maximum number of words that are compared, each with each, for other spellings
 
 TITLES = frozenset({
     "mr", "mrs", "ms", "miss", "mx", "dr", "prof", "professor", "sir", "dame", "lord", "lady", "rev",
@@ -68,12 +65,10 @@ class _Pair(NamedTuple):
     matched: _Word
 
 
-_Span = tuple[int, int]
-"""A stretch of letters in a name: the first, and the one past the last."""
+_Span = tuple[int, int]  # a stretch of letters in a name: the first, and the one past the last
 
 _Letters = tuple[str, ...]
-_SameLetters = Callable[[_Letters, _Letters], Sequence[Match]]
-"""`_same_letters`, cached for two names."""
+_SameLetters = Callable[[_Letters, _Letters], Sequence[Match]]  # `_same_letters`, cached for two names
 
 
 def difference(supplied: str, matched: str) -> Difference:

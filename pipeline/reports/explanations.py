@@ -28,8 +28,7 @@ from pipeline.rules.unasked import UNASKED
 from pipeline.wording import Sentence
 from schemas.outcomes import Action, Outcome, WarningCode
 
-HTTP_STATUS = "HTTP_STATUS"
-"""Stands for HTTP_ and three digits."""
+HTTP_STATUS = "HTTP_STATUS"  # stands for HTTP_ and three digits
 
 STEPS: Mapping[Action, Sentence] = {
     action: Sentence(f"explain.step_{action}", here=RETRY_HERE, elsewhere=RETRY_ELSEWHERE)

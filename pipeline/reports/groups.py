@@ -42,14 +42,11 @@ COLUMNS = (
 LISTED = tuple(dict.fromkeys((*COLUMNS, *MONEY_FIELDS, "account_type", "sort_code")))
 """Columns of a data set's listed payments; the workbook shows more."""
 
-TEXT_CHARS_MAX = 160
-"""Maximum length of a name as shown; names of more than 140 characters are never checked."""
+TEXT_CHARS_MAX = 160  # maximum length of a name as shown; names of more than 140 characters are never checked
 REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
-WORD_CHARS_MAX = 40
-"""Maximum length of an ID, code or unreadable amount as shown."""
-PARTS_ROWS_MAX = 5_000
-"""Maximum number of payments that are listed for a data set, over all parts."""
+WORD_CHARS_MAX = 40  # maximum length of an ID, code or unreadable amount as shown
+PARTS_ROWS_MAX = 5_000  # maximum number of payments that are listed for a data set, over all parts
 CURRENCIES_MAX = 200
 """Maximum number of currencies shown for a group; a hostile file can have one in every row."""
 
@@ -59,8 +56,7 @@ _GROUP = pl.concat_str(
 )
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 
-_Compared = Callable[[str, str], Difference]
-"""`difference`, cached for the payments at hand."""
+_Compared = Callable[[str, str], Difference]  # `difference`, cached for the payments at hand
 
 
 class ListedRows(NamedTuple):

@@ -41,8 +41,7 @@ from schemas.summary import StatedControl, Summary
 REJECTS_SHOWN_MAX = 20
 CHANGES_SHOWN_MAX = 10
 _NO_PRICE = Sentence("terminal.no_price")
-HEADER_WIDTH_MAX = 28
-"""Width of the first column on a narrow terminal; longer headers wrap."""
+HEADER_WIDTH_MAX = 28  # width of the first column on a narrow terminal; longer headers wrap
 
 
 def print_forecast(forecast: Forecast, console: Console) -> None:
@@ -321,10 +320,8 @@ def _counts(summary: Summary) -> tuple[str, ...]:
     return tuple(map(number, (rows, rows - left - to_look_at, to_look_at, left)))
 
 
-COLUMNS_WIDTH_MIN = 110
-"""Terminal width with room for header, field, sentence and IBAN next to each other."""
-VALUE_CHARS_MAX = 34
-"""Length of the longest IBAN."""
+COLUMNS_WIDTH_MIN = 110  # terminal width with room for header, field, sentence and IBAN next to each other
+VALUE_CHARS_MAX = 34  # length of the longest IBAN
 CONTROLS_LISTED_MAX = 20
 
 

@@ -55,8 +55,7 @@ _WHO = (
     SheetColumn("Payment id", "payment_id", 20, wraps=True),
     SheetColumn("Payee", "name", 24, wraps=True),
 )
-_BATCH = SheetColumn("Batch", "batch", 24, wraps=True)
-"""Columns left out if the format has no batches."""
+_BATCH = SheetColumn("Batch", "batch", 24, wraps=True)  # columns left out if the format has no batches
 _MATCHED = SheetColumn("Name at the bank", "check_matched_name", 24, wraps=True)
 _TYPE = SheetColumn("Account type", "account_type", 13, wraps=True)
 _TYPE_FOUND = SheetColumn("Account type at the bank", "account_type_found", 18)
@@ -188,8 +187,7 @@ def _width(column: SheetColumn, char_count: int, kind: pl.DataType) -> int:
 
 
 _MARGIN_CHARS = 2
-_FILTER_CHARS = 4
-"""Width of the filter button next to a header."""
+_FILTER_CHARS = 4  # width of the filter button next to a header
 
 
 def shown(rows: pl.DataFrame) -> pl.DataFrame:
@@ -208,10 +206,8 @@ def _spoken(room: str, words: Iterable[str]) -> dict[str, str]:
     return {word: say(f"{room}.{word}") for word in words}
 
 
-DIGITS_MAX = 15
-"""Number of digits that a spreadsheet holds exactly; longer amounts stay text."""
-TEXT_CHARS_MAX = 16_000
-"""A spreadsheet cell holds 32,767 UTF-16 units, and a character can take two."""
+DIGITS_MAX = 15  # number of digits that a spreadsheet holds exactly; longer amounts stay text
+TEXT_CHARS_MAX = 16_000  # a spreadsheet cell holds 32,767 UTF-16 units, and a character can take two
 LINE_POINTS = 15
 _ROWS_AT_ONCE = 5_000
 """About 10 MB of XML. A thousand rows at a time cost twice as much: each expression takes time to start."""

@@ -36,13 +36,10 @@ from schemas.outcomes import Action, Outcome
 from schemas.summary import OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
-_LINES_BELOW = 4
-"""Lines kept free below a summary for the paths of files and the prompt."""
-LEFT_OUT_MAX = 2
-"""How many levels of detail `render` can leave out of a summary."""
+_LINES_BELOW = 4  # lines kept free below a summary for the paths of files and the prompt
+LEFT_OUT_MAX = 2  # how many levels of detail `render` can leave out of a summary
 _NONE: SaidReasons = {}
-ROOMY_WIDTH = 72
-"""Terminal width where a table of four columns leaves room for a sentence."""
+ROOMY_WIDTH = 72  # terminal width where a table of four columns leaves room for a sentence
 
 STYLES = {
     Outcome.MATCH: "green",

@@ -21,8 +21,7 @@ from schemas.summary import CurrencySources, Money, NotPayment, StatedControl, W
 
 SIMULATED = Sentence("terminal.simulated")
 ROWS_NAMED_MAX = 10
-BY_POLICY = "policy"
-"""Replaces a warning's code for a match that the policy does not release."""
+BY_POLICY = "policy"  # replaces a warning's code for a match that the policy does not release
 ADVICE = {
     Action.PAY: Sentence("todo.pay"),
     Action.FIX_NAME: Sentence("todo.fix_name"),
@@ -50,8 +49,7 @@ ADVICE_BY_CODE: Mapping[str, Sentence] = {
 }
 """The next step for codes whose action has another one, and for a match that needs review."""
 _OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')
-_BLANK_KEPT = "\0"
-"""Marks a blank where lines do not break; `visible` removes it from all sentences."""
+_BLANK_KEPT = "\0"  # marks a blank where lines do not break; `visible` removes it from all sentences
 
 
 def between_words(sentence: str, width: int) -> str:

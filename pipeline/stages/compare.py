@@ -28,12 +28,10 @@ from pipeline.wording import Sentence
 from schemas.changes import BankComparison
 from schemas.outcomes import WarningCode
 
-SHOWN_MAX = 3
-"""Maximum number of accounts or names of a payee that are shown next to each other."""
+SHOWN_MAX = 3  # maximum number of accounts or names of a payee that are shown next to each other
 
 
-Names = Callable[[pl.Series], pl.Series | None]
-"""Returns the names in these rows of a file, in this order."""
+Names = Callable[[pl.Series], pl.Series | None]  # returns the names in these rows of a file, in this order
 
 
 class EarlierPayees(NamedTuple):

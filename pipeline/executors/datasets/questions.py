@@ -13,8 +13,7 @@ from pipeline.runs.part_files import PartFiles, read_frame, write_frame
 from pipeline.stages.ask import AnswerBuffer
 from schemas.outcomes import ApiName
 
-ANSWERS_AT_ONCE = 65_536
-"""How many answers are held in memory before they are written."""
+ANSWERS_AT_ONCE = 65_536  # how many answers are held in memory before they are written
 LEFT: Schema = {**CHECKS, "attempts": pl.Int32(), "is_suspect": pl.Boolean()}
 
 

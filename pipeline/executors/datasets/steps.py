@@ -78,8 +78,7 @@ from schemas.summary import FileDialect, InputFile, Summary
 
 POLARS = pl.__version__
 Task = TypeVar("Task")
-Found = TypeVar("Found")
-"""The result of a task function."""
+Found = TypeVar("Found")  # the result of a task function
 
 
 class SetTask(NamedTuple):
@@ -145,8 +144,7 @@ class DecideTask(NamedTuple):
 
 
 _ROWS_AT_ONCE = 200_000
-HASH_SEED = 7
-"""Seed of the hash that assigns accounts to buckets."""
+HASH_SEED = 7  # seed of the hash that assigns accounts to buckets
 BESIDE: Schema = {
     "reference": pl.String(),
     "payee_id": pl.String(),  # the payee's id in the payer's own system
@@ -159,13 +157,11 @@ GIVEN: Schema = {
     "in_sequence": pl.Boolean(),  # True for one of several unknown accounts with consecutive numbers
 }
 """The answer to one payment."""
-SUSPECTS: Schema = {"account": pl.String()}
-"""Unknown accounts with consecutive numbers."""
+SUSPECTS: Schema = {"account": pl.String()}  # unknown accounts with consecutive numbers
 IS_ACROSS = pl.col("code").is_in([code.value for code in ACROSS_ROWS])
 REPORTED: tuple[Kept, Kept, Kept, Kept] = ("attention", "shown", "sums", "changed")
 """The names that the fields of a `PartReport` are stored under."""
-_NEEDED = [name for name in PAYMENTS if name in LISTED]
-"""The columns of `Payments` that reports need."""
+_NEEDED = [name for name in PAYMENTS if name in LISTED]  # the columns of `Payments` that reports need
 
 
 def read_part(task: PartTask) -> PartRead:

@@ -14,8 +14,7 @@ from collections import Counter, deque
 
 from pipeline.errors import PrecheckError
 
-ALIKE_MAX = 5
-"""After this many equal refusals of questions sent one at a time, no other is sent."""
+ALIKE_MAX = 5  # after this many equal refusals of questions sent one at a time, no other is sent
 TURNED_AWAY_IN_A_ROW_MAX = 20
 """After this many refusals without an answer between them, questions are sent one at a time; after as many
 more refusals of any kind, no other is sent.

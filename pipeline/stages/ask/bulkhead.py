@@ -14,8 +14,7 @@ from collections import defaultdict
 SLOW_S = 2.0
 """A bank that takes longer counts as slow; the schemes require an answer within one second, and wait five."""
 
-SHARE_MIN = 8
-"""Places that any bank may have; a total of no more than these is not divided."""
+SHARE_MIN = 8  # places that any bank may have; a total of no more than these is not divided
 
 
 class Bulkhead:

@@ -12,8 +12,7 @@ from pipeline.stores.protocols import QuestionSource
 from pipeline.stores.values import ChunkLease, Question
 from schemas.outcomes import ApiName
 
-RENEWAL_MAX_S = 5.0
-"""Longer than the time between two lease renewals of a running process."""
+RENEWAL_MAX_S = 5.0  # longer than the time between two lease renewals of a running process
 _POLL_INTERVAL_S = 0.1
 
 

@@ -34,8 +34,7 @@ the reference accepts, so more of them indicate a wrong API or a bug of ours.
 REFUSALS_IN_A_ROW_LATER_MAX = 100
 """The same for a server that has answered: similar rows, such as one bank's, may be adjacent."""
 
-DETAILS_LOGGED_MAX = 20
-"""Number of distinct problem details that a run logs; a server may number each."""
+DETAILS_LOGGED_MAX = 20  # number of distinct problem details that a run logs; a server may number each
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 

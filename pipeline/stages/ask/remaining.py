@@ -17,8 +17,7 @@ from pipeline.stores.protocols import Ledger
 from pipeline.stores.values import FruitlessQuestion, QuestionHistory
 from schemas.outcomes import ApiName
 
-RUNS_MAX = 3
-"""After this many runs got an unusable reply about the question itself, it is not asked again."""
+RUNS_MAX = 3  # after this many runs got an unusable reply about the question itself, it is not asked again
 
 _LOOKED_UP_AT_ONCE = 1_000
 _NOTHING = QuestionHistory(None, 0, None)

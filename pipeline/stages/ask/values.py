@@ -63,8 +63,7 @@ class End(NamedTuple):
 
 QuestionEvent = Wait | Intend | Send | Receive | Record | End
 """An event of one question: first `Wait`, then `Intend` to `Record` for each request, last `End`."""
-Follow = Callable[[QuestionEvent], None]
-"""Called with each event of one question."""
+Follow = Callable[[QuestionEvent], None]  # called with each event of one question
 
 
 class RequestSender(Protocol):
@@ -192,8 +191,7 @@ class AnswerBuffer:
         self._loose = []
 
 
-_LOOSE_MAX = 1_024
-"""Number of answers packed within a millisecond; no other task runs meanwhile."""
+_LOOSE_MAX = 1_024  # number of answers packed within a millisecond; no other task runs meanwhile
 
 
 class AskingObserver(Protocol):

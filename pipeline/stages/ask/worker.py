@@ -40,10 +40,8 @@ from schemas.outcomes import ApiName
 from schemas.problem import ProblemCode
 from schemas.strict import timestamp
 
-DOUBT_INTERVAL_S = 0.1
-"""How often to check whether failures have become an outage, in seconds."""
-LOOK_INTERVAL_S = 1.0
-"""How often an idle process checks for questions that others have released, in seconds."""
+DOUBT_INTERVAL_S = 0.1  # how often to check whether failures have become an outage, in seconds
+LOOK_INTERVAL_S = 1.0  # how often an idle process checks for questions that others have released, in seconds
 
 
 @dataclass(slots=True)

@@ -107,8 +107,7 @@ class PaymentSource(NamedTuple):
 
 FILE_BYTES_MAX = 8 * 1024**3
 
-_UNPACKED_TWICE = 2
-"""Memory per unpacked byte: for the pieces and for the whole."""
+_UNPACKED_TWICE = 2  # memory per unpacked byte: for the pieces and for the whole
 _PACKED_SUFFIXES = (".gz", ".zip")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
