@@ -236,8 +236,7 @@ class ComparisonRequest(NamedTuple):
     folders: Sequence[Path] = ()  # the folders from `--compare-with`
     newest_of: str | None = None
     """`compare_with` of the profile, a pattern: compare with the newest run in a matching folder."""
-    signer: Signer | None = None
-    """Who must have signed the folders; None means that each folder's manifest is enough."""
+    signer: Signer | None = None  # who must have signed the folders; None: each folder's manifest is enough
 
     @property
     def in_words(self) -> str | None:

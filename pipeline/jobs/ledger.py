@@ -112,8 +112,7 @@ def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
         yield NamedLedger(url, key), care
 
 
-SILENT_MAX_S = 15.0
-"""A process that has not reported for this long is silent; live ones report every few seconds."""
+SILENT_MAX_S = 15.0  # a process that has not reported for this long is silent; live ones do every few seconds
 
 
 def status_of(job: LedgerJob) -> LedgerStatus:

@@ -73,8 +73,7 @@ class VerifyJob:
 
     folder: Path
     input_file: Path | None = None
-    config: Path | None = None
-    """The configuration whose profile names the ledger's key; None means the usual one."""
+    config: Path | None = None  # the configuration whose profile names the ledger's key; None: the usual one
     signed_by: Path | None = None  # the public key of the required signer; None if no signature is required
     asks_again: bool = True  # true to plan the questions again; otherwise answers are found only by their ids
 

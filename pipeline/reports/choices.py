@@ -26,8 +26,7 @@ IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
     pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)
 )
 """True if `precheck fix` can make the correction that the bank gave."""
-PROFILE_CHARS_MAX = 40
-"""Maximum length of a profile name in a text that a spreadsheet limits to 255 characters."""
+PROFILE_CHARS_MAX = 40  # longest profile name in a text that a spreadsheet limits to 255 characters
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: "sheet.no_bank_was_asked",
     Outcome.DEFERRED: "sheet.no_answer_yet",

@@ -47,8 +47,7 @@ REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
 WORD_CHARS_MAX = 40  # maximum length of an ID, code or unreadable amount as shown
 PARTS_ROWS_MAX = 5_000  # maximum number of payments that are listed for a data set, over all parts
-CURRENCIES_MAX = 200
-"""Maximum number of currencies shown for a group; a hostile file can have one in every row."""
+CURRENCIES_MAX = 200  # most currencies shown for a group; a hostile file can have one in every row
 
 _HAS_ADVICE = pl.col("check_code").is_in(list(ADVICE_BY_CODE))
 _GROUP = pl.concat_str(

@@ -58,16 +58,14 @@ from schemas.summary import OutcomeTotal, Summary, WarningRow
 
 _PACKAGE = "pipeline.reports"
 ROWS_MAX = 20_000  # maximum number of payments that the page lists
-ROWS_SEARCHED_MAX = 5_000
-"""Maximum number of rows of a file whose matches are on the page too, for its search."""
+ROWS_SEARCHED_MAX = 5_000  # most rows of a file whose matches are on the page too, for its search
 MONEY_AT_ONCE = 3  # maximum number of currencies next to a step; others are above its rows
 BANKS_AT_ONCE = 12  # maximum number of rows in the table of banks; the workbook has a thousand
 BATCHES_AT_ONCE = 100  # maximum number of rows in the table of batches; the workbook has a thousand
 PARTS_AT_ONCE = 1_000  # maximum number of rows in the table of a data set's parts
 CHANGES_AT_ONCE = 20  # changes shown at first; a reader can expand the others
 ROWS_AT_ONCE = 500  # maximum number of payments in the browser's document at a time
-ROWS_ON_PAPER = 2_000
-"""Maximum number of payments that are printed: those selected on the screen, in their order."""
+ROWS_ON_PAPER = 2_000  # most payments that are printed: those selected on the screen, in their order
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
 _TOLD_APART = (_REPEATED, *WORDS)
@@ -236,8 +234,7 @@ def repeated_count(summary: Summary) -> int:
 
 
 CURRENCIES_DRAWN_MAX = 3
-DRAWN_CHARS_MAX = 36
-"""Total length of the totals with bars, which must fit next to each other on half a screen."""
+DRAWN_CHARS_MAX = 36  # total length of totals with bars, which must fit next to each other on half a screen
 CURRENCIES_NAMED_MAX = 200  # more than all currencies that exist; a hostile file can have one in every row
 
 
@@ -325,8 +322,7 @@ def _bars(numbers: Sequence[Decimal], text_of: Callable[[Decimal], str]) -> list
 
 
 ID_CHARS_MAX = 35  # maximum length of an ID that stays on one line, as in payment messages
-AMOUNT_CHARS_MAX = 20
-"""Maximum length of an amount that stays on one line: hundreds of billions with three decimals."""
+AMOUNT_CHARS_MAX = 20  # longest amount that stays on one line: hundreds of billions, three decimals
 
 # Never in texts: `groups.shown` removes control characters.
 _BETWEEN, _MARK, _MARK_END = "\0", "\1", "\2"

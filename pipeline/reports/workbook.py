@@ -56,10 +56,8 @@ from schemas.changes import Change
 from schemas.folder import REPORT_XLSX
 from schemas.summary import Money, Summary
 
-ALL_ROWS_MAX = 50_000
-"""With more rows, a spreadsheet would be slow, so the sheet All only points to the outcome file."""
-REVIEW_ROWS_MAX = 10_000
-"""Maximum number of rows in every other sheet, largest amounts first; readers need no more."""
+ALL_ROWS_MAX = 50_000  # with more, a spreadsheet would be slow, so the sheet All only points to the outcomes
+REVIEW_ROWS_MAX = 10_000  # most rows in every other sheet, largest amounts first; readers need no more
 
 BANK_HEADERS = ("Bank", "Answers", "Match", "Close", "No match", "Not possible", "Matches, %")
 LAST_RUN = "Last run, %"

@@ -93,8 +93,7 @@ def validate(payments: Payments, routes: Routes, positions: RowPositions | None 
     return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)), assumed_type_count)
 
 
-_ROWS_AT_ONCE = 262_144
-"""Each rule is about one row, so its working columns are needed only for a slice of rows."""
+_ROWS_AT_ONCE = 262_144  # each rule is about one row: its working columns are needed only for a slice of rows
 
 
 def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:

@@ -149,8 +149,7 @@ BESIDE: Schema = {
     "reference": pl.String(),
     "payee_id": pl.String(),  # the payee's id in the payer's own system
 }
-IN_BUCKET: Schema = {**ACCEPTED, **BESIDE}
-"""An accepted payment in a bucket; `row` is its row within its part."""
+IN_BUCKET: Schema = {**ACCEPTED, **BESIDE}  # an accepted payment in a bucket; `row` is its row in its part
 GIVEN: Schema = {
     "row": pl.UInt32(),  # within its part
     **{name: kind for name, kind in (BASES | ANSWERS).items() if name != "check"},

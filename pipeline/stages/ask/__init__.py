@@ -57,8 +57,7 @@ __all__ = [
     "within_limit",
 ]
 
-DRAIN_MAX_S = 8.0
-"""How long a stop waits for requests in flight: the longest wait for a responder plus a second."""
+DRAIN_MAX_S = 8.0  # how long a stop waits for requests in flight: the longest wait for a bank plus a second
 
 
 async def ask(  # noqa: PLR0913 (what asking needs)

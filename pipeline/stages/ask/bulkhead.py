@@ -11,8 +11,7 @@ another.
 
 from collections import defaultdict
 
-SLOW_S = 2.0
-"""A bank that takes longer counts as slow; the schemes require an answer within one second, and wait five."""
+SLOW_S = 2.0  # a bank that takes longer is slow; the schemes require an answer within 1 second, and wait 5
 
 SHARE_MIN = 8  # places that any bank may have; a total of no more than these is not divided
 

@@ -22,12 +22,10 @@ from pipeline.wording import Sentence
 
 PAUSE_MAX_S = 60.0
 """The longest pause that a run waits if a server requests it; after longer ones a later run continues."""
-PAUSE_FIRST_S = 0.5
-"""The shortest pause after a reply that requests one; it doubles until another kind of reply."""
+PAUSE_FIRST_S = 0.5  # the shortest pause after a reply that requests one; doubled until another kind of reply
 PAUSES_MAX = 5  # how many consecutive pauses a run waits out, without another kind of reply between them
 PLACE_INTERVAL_S = 0.1  # how often a question for a slow responder checks for a free place, in seconds
-RETRIES_FREE = 20
-"""Retries that any run may make, besides a tenth of its questions and one for each place in flight."""
+RETRIES_FREE = 20  # retries of any run, besides a tenth of its questions and one for each place in flight
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 

@@ -105,8 +105,7 @@ class ApiChannel:
     server_patience: Patience = SERVER
     responder_patience: Patience = RESPONDER
     slow_s: float = SLOW_S  # a responder counts as slow after this many seconds
-    requester: str | None = None
-    """The authorisation number in our certificate, if the server identifies us by one."""
+    requester: str | None = None  # the authorisation number in our certificate, if the server goes by one
     stays: bool = False  # true if the share is kept after the last question, for the next file
     unreachable: PrecheckError | None = None
     """Why no connection could be made; it ends the questions to this API only."""

@@ -76,8 +76,7 @@ class QuestionInProgress:
     sent_count: int  # number of its requests, including earlier runs
     event: Follow  # called with its events
     tries: int = 0  # number of its requests in this run that count as attempts
-    streak: int | None = None
-    """Number of the server's streak of failures that includes its latest reply, or None."""
+    streak: int | None = None  # number of the server's streak of failures that includes its latest reply
     in_doubt: bool = False  # true if its attempts are used up and the server may have been down all the time
     token_renewed: bool = False
     useless: UselessReply | None = None  # the result of its latest request

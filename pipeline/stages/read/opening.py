@@ -81,8 +81,7 @@ class PaymentSource(NamedTuple):
     extra_column_count: int  # number of columns at the end that hold cells of rows that were too long
     earlier: pl.DataFrame  # the outcome columns of an earlier run in the file; same height, or no columns
     positions: RowPositions | None  # the positions of payments in the file; None if the format has no lines
-    not_payments: list[NotPayment]
-    """Rows of the table that are not payments, such as repeated headers or totals."""
+    not_payments: list[NotPayment]  # rows of the table that are not payments: repeated headers, totals
 
     packing: Packing | None = None  # how the file was compressed
     message: Message | None = None  # facts of a message file, with their positions
