@@ -36,7 +36,6 @@ from pipeline.jobs.prepare import (
 )
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.reports.changes import changes_of, gravest
-from pipeline.rules.currencies import currency_sources
 from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun
@@ -332,12 +331,7 @@ class WholeFile:
     def planned(self, profile: Profile) -> PlannedInput:  # noqa: ARG002 (its types are already assumed)
         """See `RunInput.planned`."""
         source, prepared = self._source, self._prepared
-        found = {
-            "not_payments": source.not_payments,
-            "notes": [note.recorded() for note in (*source.notes, *prepared.notes)],
-            "currency_sources": currency_sources(source.payments),
-            "bank_warnings": list(prepared.bank_warnings),
-        }
+        found = prepared.facts(source)
         if source.message is not None:
             found |= {"controls": stated_controls(source.message), "set_aside": set_aside(source.message)}
         return PlannedInput(

@@ -19,6 +19,7 @@ from pipeline.formats import FormatChoice, pain001
 from pipeline.formats.pain001.bank_rules import bank_warnings
 from pipeline.frames import Assignments, Changes, Checks, Findings, Payments, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier, rows_of
+from pipeline.rules.currencies import currency_sources
 from pipeline.rules.enumeration import many_names, why_refused
 from pipeline.rules.modulus import used
 from pipeline.runs.folder import read_summary
@@ -57,6 +58,15 @@ class PreparedFile(NamedTuple):
     modulus: ModulusUsed | None  # the modulus tables that were used on UK accounts
     notes: tuple[Sentence, ...] = ()  # assumptions made about the payments
     bank_warnings: tuple[BankWarning, ...] = ()
+
+    def facts(self, source: PaymentSource) -> dict[str, Any]:
+        """Return the fields that `InputFile` and `Forecast` share."""
+        return {
+            "not_payments": source.not_payments,
+            "notes": [note.recorded() for note in (*source.notes, *self.notes)],
+            "currency_sources": currency_sources(source.payments),
+            "bank_warnings": list(self.bank_warnings),
+        }
 
 
 class PlannedInput(NamedTuple):

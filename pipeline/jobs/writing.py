@@ -21,7 +21,6 @@ from pipeline.jobs.prepare import VERSION, PreparedFile, country_of
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, bank_report, reports
 from pipeline.reports.wording import said_reasons
-from pipeline.rules.currencies import currency_sources
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
@@ -214,11 +213,8 @@ def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> Input
         columns=source.read_as,
         mapping=dict(job.mapping),
         decision=dict(source.decision),
-        notes=[note.recorded() for note in (*source.notes, *prepared.notes)],
         **source.dialect_fields,
         positions=source.positions,
-        not_payments=source.not_payments,
-        bank_warnings=list(prepared.bank_warnings),
-        currency_sources=currency_sources(source.payments),
+        **prepared.facts(source),
         **message_fields(source.message),
     )

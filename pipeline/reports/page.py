@@ -350,20 +350,7 @@ def _breakable(escaped: str) -> str:
 
 
 def _line(row: Row, outcome: str) -> str:
-    (
-        place,
-        batch,
-        supplied,
-        payment_id,
-        matched,
-        sentence,
-        account,
-        amount,
-        currency,
-        code,
-        outcome,
-        reason,
-    ) = _escaped(
+    place, batch, supplied, payment_id, matched, sentence, *others = _escaped(
         row.place,
         row.batch,
         _marked(row.names.supplied),
@@ -377,6 +364,7 @@ def _line(row: Row, outcome: str) -> str:
         outcome,
         row.reason,
     )
+    account, amount, currency, code, outcome, reason = others
     place = f" <small>{_breakable(place)}</small>" if place else ""
     batch = f" <small>{_breakable(batch)}</small>" if batch else ""
     kind_of_id = "endless" if _endless(row.payment_id, ID_CHARS_MAX) else "id"

@@ -100,25 +100,14 @@ REVIEWS = (
         (*_WHO, _MATCHED, *_ACCOUNT, _TYPE_FOUND, _BATCH, *_MONEY, *_WHY, *_DECIDED),
         "#2563EB",
     ),
-    ReportSheet(
-        "No match", "sheet.no_match_title", pl.col("check_outcome") == Outcome.NO_MATCH, _REVIEW, "#B91C1C"
-    ),
-    ReportSheet(
-        "Not possible",
-        "sheet.not_possible_title",
-        pl.col("check_outcome") == Outcome.NOT_POSSIBLE,
-        _REVIEW,
-        "#7E22CE",
-    ),
-    ReportSheet(
-        "Close match",
-        "sheet.close_match_title",
-        pl.col("check_outcome") == Outcome.CLOSE_MATCH,
-        _WITH_NAME,
-        "#CA8A04",
-    ),
-    ReportSheet(
-        "Rejected", "sheet.rejected_title", pl.col("check_outcome") == Outcome.REJECTED, _REVIEW, "#64748B"
+    *(
+        ReportSheet(name, title, pl.col("check_outcome") == outcome, columns, colour)
+        for name, title, outcome, columns, colour in (
+            ("No match", "sheet.no_match_title", Outcome.NO_MATCH, _REVIEW, "#B91C1C"),
+            ("Not possible", "sheet.not_possible_title", Outcome.NOT_POSSIBLE, _REVIEW, "#7E22CE"),
+            ("Close match", "sheet.close_match_title", Outcome.CLOSE_MATCH, _WITH_NAME, "#CA8A04"),
+            ("Rejected", "sheet.rejected_title", Outcome.REJECTED, _REVIEW, "#64748B"),
+        )
     ),
 )
 ALL = ReportSheet(

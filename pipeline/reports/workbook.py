@@ -206,21 +206,9 @@ class _Writer:
 
     def _styles(self) -> Styles:
         """Return the style numbers for rows."""
-        return Styles(
-            *(
-                style._get_xf_index()  # noqa: SLF001 (the library offers no other way)
-                for style in (
-                    self._text,
-                    self._wrapped,
-                    self._count,
-                    self._cents,
-                    self._mills,
-                    self._long_amount,
-                    self._input,
-                    self._wrapped_input,
-                )
-            )
-        )
+        amounts = self._cents, self._mills, self._long_amount
+        styles = (self._text, self._wrapped, self._count, *amounts, self._input, self._wrapped_input)
+        return Styles(*(style._get_xf_index() for style in styles))  # noqa: SLF001 (there is no other way)
 
     def _write_amount(self, page: Worksheet, line: int, column: int, amount: Decimal) -> None:
         """Write an amount as a number from its decimal text, or as text if a number cannot hold it."""
