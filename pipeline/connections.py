@@ -48,7 +48,7 @@ from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
 if TYPE_CHECKING:
-    from pipeline.stages.ask import ApiChannel
+    from pipeline.stages.ask.values import ApiChannel
     from pipeline.transport.proxy import Proxy
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
@@ -249,8 +249,8 @@ async def _opened(
     stack: AsyncExitStack,
 ) -> ApiChannel:
     """Open the channel to one server, within a share of its limits; it closes with the stack."""
-    from pipeline.stages.ask import ApiChannel
     from pipeline.stages.ask.concurrency import ConcurrencyLimit
+    from pipeline.stages.ask.values import ApiChannel
     from pipeline.transport.client import Client
     from pipeline.transport.exchange import transport_of
     from pipeline.transport.pool import connections_allowed

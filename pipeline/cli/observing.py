@@ -21,7 +21,7 @@ from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pipeline.executors.live_metrics import LiveMetrics
-    from pipeline.stages.ask import AskingObserver
+    from pipeline.stages.ask.values import AskingObserver
 
 EMBEDDED = "sandbox"
 """The label `profile` of a run without a profile."""
@@ -59,7 +59,7 @@ def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
             failed = partial(_warn, TRACES_FAILED)
             observers.append(stack.enter_context(traces(profile=profile, host=host, failed=failed)))
         if observers:
-            from pipeline.stages.ask import Observers
+            from pipeline.stages.ask.values import Observers
 
             yield Observers(observers)
         else:

@@ -18,18 +18,15 @@ from pipeline.executors.results import AskingResult, Caps
 from pipeline.frames import ANSWERS, Answer, Answers, Checks, slim
 from pipeline.runs.request import CheckJob, Phase, Surface
 from pipeline.sections.servers import Server
-from pipeline.stages.ask import (
-    AnswerBuffer,
-    AnswerSink,
-    ApiChannel,
-    AskingContext,
+from pipeline.stages.ask import ask
+from pipeline.stages.ask.remaining import (
     RemainingQuestions,
     answers_so_far,
-    ask,
     count_given_up,
     remaining_questions,
     within_limit,
 )
+from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.protocols import Ledger

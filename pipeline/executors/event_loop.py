@@ -15,7 +15,8 @@ import structlog
 
 from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
 from pipeline.runs.request import RunObserver, RunProgress, StopSwitch, Surface
-from pipeline.stages.ask import DRAIN_MAX_S, UNOBSERVED, AskingContext, AskingTally
+from pipeline.stages.ask import DRAIN_MAX_S
+from pipeline.stages.ask.values import UNOBSERVED, AskingContext, AskingTally
 from pipeline.wording import Sentence
 
 PROGRESS_INTERVAL_S = 0.2

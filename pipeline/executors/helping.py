@@ -20,7 +20,7 @@ from pipeline.executors.joining import SharedAccess
 from pipeline.executors.shared import RoundAsker, SharedPart, pause
 from pipeline.runs.request import Notice, Surface
 from pipeline.runs.work_folder import read_questions, remove_work, work_of, works_in
-from pipeline.stages.ask import AskingContext
+from pipeline.stages.ask.values import AskingContext
 from pipeline.stores.shared import SharedRun, SharedStore
 from pipeline.stores.values import RoundState
 from pipeline.wording import Sentence

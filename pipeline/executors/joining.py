@@ -18,7 +18,7 @@ from pipeline.config import Profile
 from pipeline.connections import account_of, open_channels, scope_for
 from pipeline.executors.kept_open import KeptOpen, Opening
 from pipeline.runs.request import Clock, RunObserver
-from pipeline.stages.ask import ApiChannel, AskingContext
+from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.stores.kinds import opened_store
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.shared import (

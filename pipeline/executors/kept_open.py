@@ -24,7 +24,7 @@ from pipeline.stores.shared import SharedStore
 from schemas.outcomes import ApiName
 
 if TYPE_CHECKING:
-    from pipeline.stages.ask import ApiChannel, AskingTally
+    from pipeline.stages.ask.values import ApiChannel, AskingTally
 
 T = TypeVar("T")
 Opening = AbstractAsyncContextManager[Mapping[ApiName, "ApiChannel"]]

@@ -17,8 +17,18 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pipeline.stages.ask import ApiChannel, AskingTally
-from pipeline.stages.ask.values import End, Follow, Intend, QuestionEvent, Receive, Record, Send, Wait
+from pipeline.stages.ask.values import (
+    ApiChannel,
+    AskingTally,
+    End,
+    Follow,
+    Intend,
+    QuestionEvent,
+    Receive,
+    Record,
+    Send,
+    Wait,
+)
 from schemas.outcomes import ApiName, Outcome
 
 SLOT_BUCKETS_S = (0.001, 0.01, 0.1, 0.5, 1, 5, 30, 60, 300)

@@ -10,7 +10,8 @@ import polars as pl
 
 from pipeline.errors import PrecheckError
 from pipeline.frames import Answers, AnswerState, Bases, OwnCode
-from pipeline.stages.ask import RUNS_MAX, AskingTally
+from pipeline.stages.ask.remaining import RUNS_MAX
+from pipeline.stages.ask.values import AskingTally
 from pipeline.wording import Moment, Sentence
 from schemas.outcomes import ApiName
 from schemas.strict import timestamp

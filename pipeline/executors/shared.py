@@ -17,7 +17,9 @@ from pipeline.executors.joining import SharedAccess
 from pipeline.executors.results import Caps
 from pipeline.frames import ANSWERS, Answer
 from pipeline.runs.request import Phase, RunObserver
-from pipeline.stages.ask import LOOK_INTERVAL_S, AskingContext, ask
+from pipeline.stages.ask import ask
+from pipeline.stages.ask.values import AskingContext
+from pipeline.stages.ask.worker import LOOK_INTERVAL_S
 from pipeline.stores.shared import SharedRun
 from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState
 from schemas.outcomes import ApiName

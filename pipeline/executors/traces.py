@@ -20,8 +20,18 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_
 
 from pipeline.errors import ConfigurationError
 from pipeline.frames import AnswerState
-from pipeline.stages.ask import ApiChannel, AskingTally
-from pipeline.stages.ask.values import End, Follow, Intend, QuestionEvent, Receive, Record, Send, Wait
+from pipeline.stages.ask.values import (
+    ApiChannel,
+    AskingTally,
+    End,
+    Follow,
+    Intend,
+    QuestionEvent,
+    Receive,
+    Record,
+    Send,
+    Wait,
+)
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 

@@ -19,8 +19,8 @@ from pipeline.executors.kept_open import KeptOpen
 from pipeline.executors.results import AskingResult
 from pipeline.executors.shared import CHUNK_SIZE, RoundAsker, round_to_ask
 from pipeline.frames import ANSWERS, AnswerState, Checks, OwnCode
-from pipeline.stages.ask import AskingTally, answers_so_far
-from pipeline.stages.ask.values import Closure
+from pipeline.stages.ask.remaining import answers_so_far
+from pipeline.stages.ask.values import AskingTally, Closure
 from pipeline.stores.shared import SharedRun, StoredRun
 from pipeline.stores.values import PlannedChunk
 from schemas.outcomes import ApiName

@@ -53,7 +53,6 @@ from pipeline.runs.starting import (
 from pipeline.stages.plan import bases
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import resolve
-from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
@@ -369,11 +368,4 @@ class WholeFile:
 
         source, findings, apis = self._source, self._prepared.findings, map(api_of, run.profile.servers)
         resolved = resolve(findings, self._asked, self._answers, apis, run.profile.environment)
-        written = write(
-            source.original,
-            resolved.outcomes,
-            self.job.out,
-            format_name=self.job.format or source.outcome_format,
-            dialect=source.dialect,
-        )
-        return write_results(run, left, source, self._prepared, resolved, self._asked.bases, written, surface)
+        return write_results(run, left, source, self._prepared, resolved, self._asked.bases, surface)

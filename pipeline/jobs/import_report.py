@@ -38,10 +38,9 @@ from pipeline.runs.manifest import replaced_manifest
 from pipeline.runs.proof import open_ledger, refuse_changed_copy
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.starting import refuse_foreign_files
-from pipeline.stages.ask import AskingTally
+from pipeline.stages.ask.values import AskingTally
 from pipeline.stages.plan import Plan, bases
 from pipeline.stages.read import PaymentSource
-from pipeline.stages.write import write
 from pipeline.wording import Moment, Sentence
 from schemas.folder import bank_report_name
 from schemas.manifest import Manifest
@@ -121,17 +120,10 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
         prepared = prepared._replace(notes=(*prepared.notes, *provided, *found.notes))
         for note in found.notes:
             surface.notify(Notice(note, {}, is_vital=True))
-        written = write(
-            source.original,
-            resolved.outcomes,
-            check.out,
-            format_name=check.format or source.outcome_format,
-            dialect=source.dialect,
-        )
         asked, left = AskingResult({}, AskingTally(), 0, None), QuestionsLeft(0, 0, {})
         reported = ReportedRun(used, _next_step(found))
         run = OpenRun(check, chosen, profile, ledger, before, started, language, asked, reported)
-        decided = write_results(run, left, source, prepared, resolved, bases(checks), written, surface)
+        decided = write_results(run, left, source, prepared, resolved, bases(checks), surface)
         leave(run, decided, left, clock)
         next_step = reported.next_step if decided.summary.next_step else None
         return RunResult(

@@ -33,7 +33,7 @@ from pipeline.stages.compare import warnings_of
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import Resolved
 from pipeline.stages.summarise import summarise
-from pipeline.stages.write import WrittenOutcomes
+from pipeline.stages.write import WrittenOutcomes, write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence, speaking
 from schemas.changes import Change
@@ -139,12 +139,13 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
     prepared: PreparedFile,
     decided: Resolved,
     bases: Bases,
-    written: WrittenOutcomes,
     surface: Surface,
 ) -> DecidedRun:
-    """Write the summary and reports of a file beside its outcome file; same errors as `leave`."""
+    """Write the outcome file, and the summary and reports beside it; same errors as `leave`."""
     job, compared, clock = run.job, prepared.compared, surface.clock
     outcomes, reasons = decided
+    format_name = job.format or source.outcome_format
+    written = write(source.original, outcomes, job.out, format_name=format_name, dialect=source.dialect)
     bank = _compared_with_bank(run, source, outcomes)
     warnings = prepared.findings.warnings
     if bank is not None:

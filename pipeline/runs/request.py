@@ -17,7 +17,7 @@ from schemas.outcomes import ApiName, Outcome
 
 if TYPE_CHECKING:
     from pipeline.files.signatures import Signer
-    from pipeline.stages.ask import AskingObserver
+    from pipeline.stages.ask.values import AskingObserver
 
 Clock = Callable[[], datetime]
 """Returns the current time in UTC."""

@@ -14,7 +14,7 @@ from pipeline.jobs.writing import OpenRun
 from pipeline.runs.data_set import open_data_set
 from pipeline.runs.part_files import read_frame, write_frame
 from pipeline.runs.request import CheckJob, DataSetJob, RunObserver, StopSwitch, Surface
-from pipeline.stages.ask import AskingTally
+from pipeline.stages.ask.values import AskingTally
 from pipeline.stages.validate import Routes
 from schemas.outcomes import ApiName
 

@@ -25,17 +25,10 @@ from pipeline.executors.results import AskingResult
 from pipeline.executors.shared import RoundAsker
 from pipeline.frames import Answers, OwnCode
 from pipeline.runs.request import RunObserver, StopRequest, StopSwitch
-from pipeline.stages.ask import (
-    ApiChannel,
-    AskingContext,
-    AskingTally,
-    RemainingQuestions,
-    answers_so_far,
-    ask,
-    count_given_up,
-)
+from pipeline.stages.ask import ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
-from pipeline.stages.ask.values import Closure
+from pipeline.stages.ask.remaining import RemainingQuestions, answers_so_far, count_given_up
+from pipeline.stages.ask.values import ApiChannel, AskingContext, AskingTally, Closure
 from pipeline.stores.leased_shares import LeasedShare
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.protocols import Quota

@@ -21,7 +21,7 @@ from pipeline import config as settings
 from pipeline.cli.main import main as command
 from pipeline.errors import PrecheckError
 from pipeline.reports.explanations import explanations
-from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX
+from pipeline.stages.ask import DRAIN_MAX_S
 from pipeline.stages.ask.admission import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.stages.ask.clock_skew import SKEW_MAX_S
 from pipeline.stages.ask.concurrency import GROWTH
@@ -33,6 +33,7 @@ from pipeline.stages.ask.judge import (
     REFUSALS_IN_A_ROW_LATER_MAX,
     REFUSALS_IN_A_ROW_MAX,
 )
+from pipeline.stages.ask.remaining import RUNS_MAX
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,7 @@ import pytest
 
 from pipeline.errors import IncompleteError
 from pipeline.executors.kept_open import KeptOpen
-from pipeline.stages.ask import AskingTally
-from pipeline.stages.ask.values import ApiChannel, Closure
+from pipeline.stages.ask.values import ApiChannel, AskingTally, Closure
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 

@@ -14,8 +14,7 @@ from pipeline.cli.observing import ObservingTargets, observed
 from pipeline.cli.options import ListenAddress
 from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.frames import Answer, AnswerState
-from pipeline.stages.ask import AskingTally
-from pipeline.stages.ask.values import End, Intend, Receive, Record, Send, Wait
+from pipeline.stages.ask.values import AskingTally, End, Intend, Receive, Record, Send, Wait
 from schemas.outcomes import ApiName, Outcome
 
 LABELS = {"host": "pay1", "profile": "production"}

@@ -10,7 +10,7 @@ from anyio import to_thread
 from pipeline.executors.asking import Piece, never_asked
 from pipeline.frames import ANSWERS, CHECKS, Answer, Checks, Schema
 from pipeline.runs.part_files import PartFiles, read_frame, write_frame
-from pipeline.stages.ask import AnswerBuffer
+from pipeline.stages.ask.values import AnswerBuffer
 from schemas.outcomes import ApiName
 
 ANSWERS_AT_ONCE = 65_536  # how many answers are held in memory before they are written

@@ -14,48 +14,10 @@ import polars as pl
 
 from pipeline.errors import first_of
 from pipeline.stages.ask.feed import QuestionFeed
-from pipeline.stages.ask.remaining import (
-    RUNS_MAX,
-    RemainingQuestions,
-    answers_so_far,
-    count_given_up,
-    remaining_questions,
-    within_limit,
-)
-from pipeline.stages.ask.values import (
-    UNOBSERVED,
-    AnswerBuffer,
-    AnswerSink,
-    ApiChannel,
-    AskingContext,
-    AskingObserver,
-    AskingTally,
-    Observers,
-    RequestSender,
-)
-from pipeline.stages.ask.worker import LOOK_INTERVAL_S, ApiAsker, WorkerContext
+from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
+from pipeline.stages.ask.worker import ApiAsker, WorkerContext
 from pipeline.stores.protocols import Ledger, QuestionSource
 from schemas.outcomes import ApiName
-
-__all__ = [
-    "LOOK_INTERVAL_S",
-    "RUNS_MAX",
-    "UNOBSERVED",
-    "AnswerBuffer",
-    "AnswerSink",
-    "ApiChannel",
-    "AskingContext",
-    "AskingObserver",
-    "AskingTally",
-    "Observers",
-    "RemainingQuestions",
-    "RequestSender",
-    "answers_so_far",
-    "ask",
-    "count_given_up",
-    "remaining_questions",
-    "within_limit",
-]
 
 DRAIN_MAX_S = 8.0  # how long a stop waits for requests in flight: the longest wait for a bank plus a second
 

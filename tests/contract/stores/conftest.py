@@ -16,7 +16,8 @@ from postgres import LEDGER_KEY, clocks
 from virtual_time import VIRTUAL
 
 from pipeline.frames import CHECKS, Check
-from pipeline.stages.ask import AskingTally, remaining_questions
+from pipeline.stages.ask.remaining import remaining_questions
+from pipeline.stages.ask.values import AskingTally
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.postgres.address import parsed

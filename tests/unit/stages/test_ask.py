@@ -20,20 +20,13 @@ from virtual_time import VIRTUAL
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
 from pipeline.frames import ANSWERS, slim
-from pipeline.stages.ask import (
-    ApiChannel,
-    AskingContext,
-    AskingTally,
-    answers_so_far,
-    ask,
-    count_given_up,
-    remaining_questions,
-    within_limit,
-)
+from pipeline.stages.ask import ask
 from pipeline.stages.ask.admission import ABOUT_WHAT_IT_SAYS_MAX, ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.gate import PAUSE_FIRST_S, PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
+from pipeline.stages.ask.remaining import answers_so_far, count_given_up, remaining_questions, within_limit
+from pipeline.stages.ask.values import ApiChannel, AskingContext, AskingTally
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.sqlite.ledger import SqliteLedger

@@ -13,8 +13,9 @@ from virtual_time import VIRTUAL
 
 from pipeline.apis import cop
 from pipeline.errors import LeaseLostError
-from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
+from pipeline.stages.ask import ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stages.ask.values import ApiChannel, AskingContext, AskingTally
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.values import RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace

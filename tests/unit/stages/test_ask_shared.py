@@ -14,8 +14,9 @@ from virtual_time import VIRTUAL
 from pipeline.apis import cop, vop
 from pipeline.errors import CredentialsError, IncompleteError, first_of
 from pipeline.executors.shared import SharedPart
-from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
+from pipeline.stages.ask import ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stages.ask.values import ApiChannel, AskingContext, AskingTally
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.values import ChunkLease, RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace
