@@ -70,15 +70,12 @@ def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> P
     if not earlier:
         return PayeeDifferences(Changes(pl.DataFrame(schema=CHANGES)), [])
     everything = _Unmatched(payees["row"], payees["row"])
-    known, left = _compared_with(payees, names, [(run, run.known) for run in earlier], everything)
-    unsure, _ = _compared_with(payees, names, [(run, run.unsure) for run in earlier], left)
-    changes = pl.concat([found.changes for found in (*known, *unsure)])
+    known, of_known, left = _compared_with(payees, names, [(run, run.known) for run in earlier], everything)
+    unsure, of_unsure, _ = _compared_with(payees, names, [(run, run.unsure) for run in earlier], left)
+    changes = pl.concat([known, unsure])
     new = payees.filter(_is_in(left.payees) & _is_in(left.accounts) & ~_is_in(changes["row"]))
     told_new = _changes(new.select("row", now=masked_account()), WarningCode.PAYEE_NEW)
-    contradicted = [
-        ContradictedKeys(of_known.contradicted, of_unsure.contradicted)
-        for of_known, of_unsure in zip(known, unsure, strict=True)
-    ]
+    contradicted = [ContradictedKeys(*both) for both in zip(of_known, of_unsure, strict=True)]
     return PayeeDifferences(Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
 
 
@@ -89,17 +86,11 @@ class _Unmatched(NamedTuple):
     accounts: pl.Series
 
 
-class _Difference(NamedTuple):
-    changes: pl.DataFrame
-    contradicted: pl.DataFrame  # `PayeeKeys`
-
-
 def _compared_with(
     payees: pl.DataFrame, names: Names, runs: Iterable[tuple[EarlierPayees, pl.DataFrame]], left: _Unmatched
-) -> tuple[list[_Difference], _Unmatched]:
-    """Return the differences from `PayeeKeys` of each run, and the rows that no run has."""
-    differences = []
-    runs = list(runs)
+) -> tuple[pl.DataFrame, list[pl.DataFrame], _Unmatched]:
+    """Return the changes, the `PayeeKeys` of each run that are contradicted, and the rows that no run has."""
+    changes, contradicted, runs = [], [], list(runs)
     known_by_id = _known_by_id(payees.filter(_is_in(left.payees)), runs)
     for (run, keys), by_id_elsewhere in zip(runs, known_by_id, strict=True):
         assert keys.schema == PAYEE_KEYS
@@ -108,14 +99,11 @@ def _compared_with(
         ours = keyed(some, run.hashed).join(keys, on=KEYED, how="anti", nulls_equal=True)
         payee = _paid_elsewhere(ours.filter(_is_in(left.payees)), run.folder, keys, by_id_elsewhere)
         account = _held_by_others(ours.filter(_is_in(left.accounts)), run, keys, names)
-        differences.append(
-            _Difference(
-                pl.concat([payee.changes, account.changes]),
-                pl.concat([payee.contradicted, account.contradicted]).unique(maintain_order=True),
-            )
-        )
+        changes += [payee.changes, account.changes]
+        both = pl.concat([payee.contradicted, account.contradicted])
+        contradicted.append(both.unique(maintain_order=True))
         left = _Unmatched(payee.left, account.left)
-    return differences, left
+    return pl.concat(changes), contradicted, left
 
 
 def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[EarlierPayees, pl.DataFrame]]) -> list[pl.Series]:
