@@ -69,17 +69,9 @@ if TYPE_CHECKING:
 class RunInput(Protocol):
     """The input of a run, with its steps (read, plan, decide, write), which `check` calls in order."""
 
-    @property
-    def job(self) -> CheckJob:
-        """The arguments of the check."""
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of the input's bytes."""
-
-    @property
-    def run_sha256(self) -> str:
-        """The hash that identifies the input in its folder's ledger."""
+    job: CheckJob  # the arguments of the check
+    sha256: str  # of the input's bytes
+    run_sha256: str  # identifies the input in its folder's ledger
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
         """Return the summary of an earlier run that finished, if its files still exist."""
@@ -232,11 +224,8 @@ def check_files(
     """Check payment files in order, and yield the result of each as soon as it is ready.
 
     `surfaces` opens a surface for each job. Stopping one job ends them all. If the jobs share `kept`, each
-    file is read while the previous one's questions are asked.
-
-    Raises:
-        BaseException: an error that affects all later files too; the result of its own file is yielded
-    first.
+    file is read while the previous one's questions are asked. An error that affects all later files too is
+    raised, after the result of its own file.
     """
     turn = how if kept is None else _Turns(jobs, kept)
     for job in jobs:

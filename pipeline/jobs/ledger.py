@@ -45,8 +45,7 @@ def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
     By default, this is the profile's role, unless that is the owner.
 
     Raises:
-        ConfigurationError: the profile names no ledger, the server refuses access, or the database contains
-    other tables.
+        ConfigurationError: the profile names no ledger, its server refuses access, or there are other tables.
         IncompleteError: the server is unavailable.
     """
     with connected_ledger(job) as (named, care):

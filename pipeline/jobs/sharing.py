@@ -121,16 +121,8 @@ def ask(  # noqa: PLR0913 (what to ask, how, and where to put the answers)
 ) -> tuple[AskingResult, QuestionsLeft]:
     """Ask the open questions, alone or with the processes that share the run; return what is left.
 
-    Args:
-        job: the arguments of the check.
-        plan: the questions and APIs.
-        record: the ledger of the folder, and the shared run, if any.
-        left_of: takes the answers, and counts what is left.
-        surface: receives notices and progress.
-        asks: whether this process asks in a shared run; otherwise workers do.
-
-    Raises:
-        DiskError, StoppedError: see `asking.ask_all`.
+    `record` is the ledger of the folder, and the shared run, if any; `left_of` takes the answers and counts
+    what is left. In a shared run, workers ask unless `asks`. Same errors as `asking.ask_all`.
     """
     _, joined = record
     asked = ask_all(job, plan.questions, plan.profile, plan.way(*record, asks=asks), surface)

@@ -26,15 +26,9 @@ class Engine(Protocol):
     """Runs one function for many tasks."""
 
     def each(self, function: Callable[[Task], Found], tasks: Sequence[Task]) -> Iterator[tuple[Task, Found]]:
-        """Yield each task with its result, in any order.
+        """Yield each task with its result, in any order (IncompleteError: a worker process died).
 
-        Args:
-            function: a module-level function; it may be called twice for the same task.
-            tasks: the arguments of the function; they may be sent to another process.
-
-        Raises:
-            IncompleteError: a worker process died.
-            BaseException: as the function raises.
+        The function is one of a module, and its tasks may be sent to another process, even twice.
         """
 
 

@@ -55,16 +55,10 @@ class Admission:
         return self.is_over
 
     def turned_away(self, code: str, error: PrecheckError, *, alone: bool, again: bool) -> bool:
-        """Record that the server refused access to a question.
+        """Record a refused question; return true if the others must be sent one at a time from now on.
 
-        Args:
-            code: the code of the refusal.
-            error: the end of the run if all questions are refused like this.
-            alone: true if the question was sent alone.
-            again: true if it refused the same question in an earlier run.
-
-        Returns:
-            True if the others must be sent one at a time from now on.
+        `error` ends the run if all questions are refused like this; `alone` is true if this one was sent
+        alone, and `again` if it was refused in an earlier run too.
         """
         self._turned_away[code] += 1
         self._last, self._last_code = error, code

@@ -54,12 +54,9 @@ class ConcurrencyLimit:
         return self.in_flight > self._kept
 
     def resize(self, most: int, rate_per_s: float, *, kept: int = 0) -> None:
-        """Change the limit in flight; requests in flight finish first.
+        """Change the limit in flight to `most` places; requests in flight finish first.
 
-        Args:
-            most: number of places.
-            rate_per_s: as in `__init__`.
-            kept: number of taken places that may be kept, if larger.
+        More places that are taken may be kept, up to `kept`.
         """
         self._has_none = most == 0
         self._kept = max(most, kept)

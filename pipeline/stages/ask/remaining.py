@@ -38,13 +38,9 @@ class RemainingQuestions(NamedTuple):
 async def remaining_questions(
     checks: pl.DataFrame, ledger: Ledger, tally: AskingTally, *, retry_unanswered: bool = False
 ) -> RemainingQuestions:
-    """Find the open questions; those that earlier runs asked come last.
+    """Find the open questions among `Checks` in the order of requests; those of earlier runs come last.
 
-    Args:
-        checks: a `Checks` frame, or any slice of one, in the order of the requests.
-        ledger: the record of the run, not open for writing.
-        tally: receives the number of questions, and of those settled before asking.
-        retry_unanswered: ask questions again that earlier runs gave up.
+    The ledger is not open for writing; questions that are settled before asking count in the tally.
     """
     assert checks.schema == CHECKS
     answers, found = AnswerBuffer(), _LedgerState()
@@ -67,13 +63,7 @@ async def remaining_questions(
 
 
 def within_limit(todo: pl.DataFrame, limit: int, tally: AskingTally) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the first questions up to the limit, and `Answers` that defer the others to a later run.
-
-    Args:
-        todo: as in `RemainingQuestions`.
-        limit: the most questions to ask.
-        tally: receives the deferred questions.
-    """
+    """Return the questions up to the limit, and `Answers` that defer the others, which the tally counts."""
     limit = min(limit, todo.height)  # polars accepts numbers up to 64 bits
     beyond, answers = todo[limit:], AnswerBuffer()
     for number, attempts in zip(beyond["check"], beyond["attempts"], strict=True):

@@ -25,24 +25,14 @@ def read(  # noqa: PLR0913 (the options of a file)
     format_choice: FormatChoice = ANY_FORMAT,
     country: str | None = None,
 ) -> PaymentSource:
-    """Read a payment file.
+    """Read a payment file, perhaps compressed, with the options of `ReadingArguments`.
 
     A row that is too long, too short or blank is a payment with a defect. Repeated headers below the header
     line, and footers such as totals below the payments, are not payments.
 
-    Args:
-        path: The file, perhaps compressed; its start, or the suffix of its name, shows the format.
-        mapping: From `--map FIELD=HEADER`.
-        encoding: The encoding of a CSV file; None means UTF-8.
-        sheet: The sheet of a workbook; None means the only one that has data.
-        decided: The `decision` of an earlier reading of the same columns, which fewer rows must not change.
-        format_choice: The user's choice of format.
-        country: Two-letter country of all accounts other than IBANs; None: signs show each account's.
-
     Raises:
         InputError: the file cannot be read as payments.
-        UsageError: the encoding is not supported, a sheet is given for another kind of file, or the format is
-        unknown.
+        UsageError: an option does not apply to the file, or its encoding or format is unknown.
     """
     arguments = ReadingArguments(
         mapping,

@@ -126,13 +126,9 @@ def identity_of(data: bytes) -> FileIdentity:
 
 
 def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) -> OpenedFile:
-    """Read and unpack a file, and find its format.
+    """Read and unpack a file, and find its format; `with_bytes` is true if its bytes are needed.
 
-    Args:
-        path: The file.
-        arguments: How to read it.
-        with_bytes: True if the bytes are needed; otherwise a child process may read the file, so that memory
-        holds it once.
+    Otherwise a child process may read it, so that memory holds it once.
 
     Raises:
         InputError: it cannot be read, or holds no payments.
