@@ -234,7 +234,7 @@ def test_one_row_is_a_row_and_more_are_rows(rows, said):
 def test_rows_are_named_with_their_places():
     places = RowPositions(unit="sheet row", stretches=[(1, 5, 1)])
     assert which_rows([2], positions=places) == "row 2 (sheet row 6)"
-    assert which_rows([2, 4], 5, positions=places) == "rows 2, 4 (sheet rows 6, 8) and 3 more"
+    assert which_rows([2, 4], positions=places) == "rows 2, 4 (sheet rows 6, 8)"
     count = WarningCount(code="MIXED_SCRIPTS", row_count=12, rows=[1, 2], every_row=[1, 2])
     assert warning_text(count, places).endswith("12 rows (1, 2, ...; sheet rows 5, 6, ...).")
 
