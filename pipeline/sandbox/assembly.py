@@ -12,8 +12,7 @@ from pipeline.sandbox.faults.injector import Injector
 from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import CallLog, Journal
 from pipeline.sandbox.limits import DailyCap, RateLimit
-from pipeline.sandbox.network import Network
-from pipeline.sandbox.responders import Responder
+from pipeline.sandbox.network import Network, Responder
 from pipeline.sandbox.service import Service
 from pipeline.sandbox.settings import APIS, DESCRIPTION_PATH, TOKEN_PATH, Clock, SandboxSettings
 from schemas.outcomes import Environment

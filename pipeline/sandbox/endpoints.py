@@ -17,10 +17,9 @@ from pipeline.sandbox.accounts import DummyAccounts
 from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import TOKEN, Call, fingerprint
 from pipeline.sandbox.limits import DailyCap, RateLimit
-from pipeline.sandbox.network import Network
+from pipeline.sandbox.network import Network, Responder
 from pipeline.sandbox.openapi import describe
 from pipeline.sandbox.problems import Refusal, format_error, not_found
-from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.settings import Clock, NameCheckApi, Question, SandboxSettings
 from schemas.cop import NameVerificationRequest, NameVerificationResponse, VerificationResult
 from schemas.outcomes import ApiName, Environment

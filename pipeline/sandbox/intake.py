@@ -17,9 +17,9 @@ from pydantic import BaseModel, ValidationError
 
 from pipeline.sandbox import iban
 from pipeline.sandbox.problems import (
+    EXPECTATION_FAILED,
     ProblemError,
     Refusal,
-    expectation_failed,
     format_error,
     shown_member,
     too_slow,
@@ -193,7 +193,8 @@ async def _continue(request: web.BaseRequest) -> None:
     if expectation is None or request.version < HttpVersion11:
         return
     if expectation.lower() != "100-continue":
-        raise expectation_failed()
+        detail = "header Expect: nothing but 100-continue is known"
+        raise ProblemError(417, EXPECTATION_FAILED, detail, refusal=Refusal.EXPECTATION)
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     # The 100 does not count as bytes of the answer.
     request.writer.output_size = 0

@@ -106,29 +106,14 @@ class Journal:
         self.calls.append(call)
 
 
-_LINE = {
-    "time": "time",
-    "monotonic": "monotonic",
-    "connection": "connection",
-    "waiting": "waiting_count",
-    "role": "role",
-    "api": "api",
-    "method": "method",
-    "path": "path",
-    "status": "status",
-    "refused": "refused",
-    "answered": "answered",
-    "abandoned": "is_abandoned",
-    "retry_after_s": "retry_after_s",
-    "request_id": "request_id",
-    "question": "question",
-    "token": "token",
-    "http_version": "http_version",
-    "byte_count": "byte_count",
-    "cookie": "has_cookie",
-    "faults": "faults",
-}
-"""Keys of a log line -> attributes of a call."""
+_LOGGED = (
+    "time", "monotonic", "connection", "waiting_count", "role", "api", "method", "path", "status", "refused",
+    "answered", "is_abandoned", "retry_after_s", "request_id", "question", "token", "http_version",
+    "byte_count", "has_cookie", "faults",
+)  # fmt: skip
+"""The attributes of a call in its log line."""
+_KEYS = {"waiting_count": "waiting", "is_abandoned": "abandoned", "has_cookie": "cookie"}
+"""Their keys, if other than their names."""
 
 
 class CallLog:
@@ -148,7 +133,7 @@ class CallLog:
 
     def write(self, call: Call) -> None:
         """Append one call, in a single write."""
-        line = {name: getattr(call, attribute) for name, attribute in _LINE.items()}
+        line = {_KEYS.get(name, name): getattr(call, name) for name in _LOGGED}
         os.write(self._descriptor, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 

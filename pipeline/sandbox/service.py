@@ -13,16 +13,16 @@ from pipeline.sandbox.faults.injector import Injector
 from pipeline.sandbox.http_connection import HttpConnection, Reply
 from pipeline.sandbox.journal import Call, CallLog, Journal, Visit
 from pipeline.sandbox.problems import (
+    METHOD_NOT_ALLOWED,
     ProblemError,
     Refusal,
     format_error,
-    method_not_allowed,
     not_found,
-    server_error,
     shown_path,
     too_slow,
 )
 from pipeline.sandbox.settings import Clock
+from schemas.problem import ProblemCode
 from schemas.strict import timestamp
 
 
@@ -78,7 +78,7 @@ class Service:
         if status == 408:
             return too_slow("the head of the request", self._request_wait_s)
         if status == 500:
-            return server_error()
+            return ProblemError(500, ProblemCode.SERVER_ERROR, "a technical problem prevented execution")
         return format_error("the request is not well-formed HTTP/1.1, or its head is too long", Refusal.HTTP)
 
     def _call(self, request: web.BaseRequest) -> Call:
@@ -110,7 +110,9 @@ class Service:
             raise not_found()
         endpoint.recognise(request, call)
         if request.method not in endpoint.methods:
-            raise method_not_allowed(endpoint.methods)
+            allowed = ", ".join(endpoint.methods)
+            detail = f"the method must be {allowed}"
+            raise ProblemError(405, METHOD_NOT_ALLOWED, detail, {"Allow": allowed}, Refusal.METHOD)
         return await endpoint.answer(request, call)
 
     def _refused(self, problem: ProblemError, call: Call) -> Reply:

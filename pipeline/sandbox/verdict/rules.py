@@ -41,9 +41,7 @@ def _standard_checks(journal: Journal) -> list[Call]:
 RULES: tuple[Duty, ...] = (
     Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", conduct.speaks_tls),
     Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, conduct.offers_tls_1_2),
-    Duty(
-        "tls-suites", "offers a suite that the reference lists", _TRANSPORT, conduct.offers_a_listed_suite
-    ),
+    Duty("tls-suites", "offers a suite that the reference lists", _TRANSPORT, conduct.offers_a_listed_suite),
     *(
         Duty(
             f"tls-{port}",
