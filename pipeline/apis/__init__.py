@@ -16,7 +16,7 @@ import polars as pl
 from pipeline.frames import QUESTION, UK_ROUTES, Check, Meaning, RouteReason
 from pipeline.sections.servers import Server
 from pipeline.wording import Sentence
-from schemas.outcomes import ApiName
+from schemas.outcomes import Action, ApiName, Outcome
 
 if TYPE_CHECKING:  # slow to import, and needed only to ask questions
     import httpx
@@ -43,6 +43,14 @@ class ParsedAnswer(NamedTuple):
     matched_name: str | None
 
 
+CLOSE_NAME = Meaning(
+    Outcome.CLOSE_MATCH,
+    Action.FIX_NAME,
+    Sentence("answer.close_name"),
+    Sentence("explain.person_judges"),
+    Sentence("explain.judge_names"),
+)
+"""The meaning of a close match in every API."""
 RETRY_HERE = Sentence("todo.run_again_later")
 """Advice if a question has no answer."""
 RETRY_ELSEWHERE = Sentence("todo.ask_anew")

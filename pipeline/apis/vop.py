@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import Field, StringConstraints
 
 from pipeline.apis import (
+    CLOSE_NAME,
     IDENTIFICATION,
     MATCH_CODE,
     Api,
@@ -202,13 +203,7 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
     (Basis.NAME, MATCH_CODE): Meaning(
         Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), Sentence("explain.payee_is_owed")
     ),
-    (Basis.NAME, NameMatch.CMTC): Meaning(
-        Outcome.CLOSE_MATCH,
-        Action.FIX_NAME,
-        Sentence("answer.close_name"),
-        Sentence("explain.person_judges"),
-        Sentence("explain.judge_names"),
-    ),
+    (Basis.NAME, NameMatch.CMTC): CLOSE_NAME,
     (Basis.NAME, NameMatch.NMTC): Meaning(
         Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("answer.other_name"), Sentence("explain.harm_nor_whose")
     ),
@@ -250,11 +245,6 @@ def _standard_api(section: Server) -> Api:
     return standard(section.requesting_bic)
 
 
-_ROUTES = {RouteReason.IBAN: Route(pl.col("iban"))}
-_ASKED = {
-    Basis.NAME: "Verification of Payee, asked by name",
-    Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
-}
 GATEWAY_DECLARATION = ApiDeclaration(
     name=ApiName.VOP_GATEWAY,
     key="vop",
@@ -262,24 +252,23 @@ GATEWAY_DECLARATION = ApiDeclaration(
     section=VopGateway,
     api=lambda _section: GATEWAY,
     takes=frozenset({"name", *IDENTIFICATION}),
-    routes=_ROUTES,
+    routes={RouteReason.IBAN: Route(pl.col("iban"))},
     meanings=_MEANINGS,
-    asked=_ASKED,
+    asked={
+        Basis.NAME: "Verification of Payee, asked by name",
+        Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
+    },
 )
-STANDARD_DECLARATION = ApiDeclaration(
+STANDARD_DECLARATION = GATEWAY_DECLARATION._replace(
     name=ApiName.VOP_STANDARD,
-    key="vop",
     form="standard",
     section=VopStandard,
     api=_standard_api,
-    takes=frozenset({"name", *IDENTIFICATION, "responder_bic", "remittance"}),
-    routes=_ROUTES,
-    meanings=_MEANINGS,
-    asked=_ASKED,
+    takes=GATEWAY_DECLARATION.takes | {"responder_bic", "remittance"},
 )
 BANK_REPORT = ReportDeclaration(
     name=ApiName.BANK_REPORT,
-    takes=frozenset({"name", *IDENTIFICATION}),
+    takes=GATEWAY_DECLARATION.takes,
     routes={
         RouteReason.IBAN: Route(pl.col("iban")),
         RouteReason.GB_IBAN: Route(pl.col("iban")),
