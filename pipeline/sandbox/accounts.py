@@ -228,14 +228,20 @@ def describe_accounts() -> list[DummyAnswer]:
     return [*_describe_uk_accounts(), *_describe_iban_accounts()]
 
 
-def question_examples(api: ApiName) -> Json:
-    """An example request for each outcome, named after the outcome."""
-    return {name: _example(name, _as_asked(api, known.question)) for name, known in _of_each_code(api)}
-
-
-def answer_examples(api: ApiName) -> Json:
-    """The answers to these requests, under the same names."""
-    return {name: _example(name, known.answer) for name, known in _of_each_code(api)}
+def examples_of(api: ApiName) -> Iterator[tuple[str, Json, Json]]:
+    """Yield an example of each outcome, by name and by identification: its name, request and answer."""
+    seen = set()
+    for known in describe_accounts():
+        if (known.api is ApiName.COP) is not (api is ApiName.COP):
+            continue
+        question = known.question
+        is_by_name = isinstance(question, NameVerificationRequest) or question.party.name is not None
+        of_type = f" {known.account_type.value}" if known.account_type else ""
+        name = f"{known.code}{of_type}{'' if is_by_name else ' by identification'}"
+        if name not in seen:
+            seen.add(name)
+            asked = _as_asked(api, question)
+            yield name, json.loads(asked.to_json()), json.loads(known.answer.to_json())
 
 
 def account_rows() -> list[tuple[str, ...]]:
@@ -319,21 +325,6 @@ def _organisation(kind: str, value: str) -> OrganisationId:
     return OrganisationId(others=[OtherId(identification=value, scheme_name_code=SchemeCode(kind))])
 
 
-def _of_each_code(api: ApiName) -> Iterator[tuple[str, DummyAnswer]]:
-    """The first dummy account for each code, by name and by identification."""
-    seen = set()
-    for known in describe_accounts():
-        if (known.api is ApiName.COP) is not (api is ApiName.COP):
-            continue
-        question = known.question
-        is_by_name = isinstance(question, NameVerificationRequest) or question.party.name is not None
-        of_type = f" {known.account_type.value}" if known.account_type else ""
-        name = f"{known.code}{of_type}{'' if is_by_name else ' by identification'}"
-        if name not in seen:
-            seen.add(name)
-            yield name, known
-
-
 def _as_asked(api: ApiName, question: Question) -> Question:
     if api is not ApiName.VOP_STANDARD or isinstance(question, NameVerificationRequest):
         return question
@@ -347,7 +338,3 @@ def _as_asked(api: ApiName, question: Question) -> Question:
 
 def _agent(bic: str) -> Agent:
     return Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
-
-
-def _example(name: str, document: Question | Answer) -> Json:
-    return {"summary": name, "value": json.loads(document.to_json())}
