@@ -92,21 +92,17 @@ def clean_names(written: pl.Series) -> CleanNames:
     # As many bytes as characters of the stripped text: ASCII only, without surrounding white space.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
     is_odd = ~is_tidy | written.str.starts_with("=")
-    is_covered = noted(written, where=is_odd, by=_are_covered, kind=pl.Boolean)
-    bare = replaced(written, where=is_covered, by=_bare)
+    is_covered = noted(written, where=is_odd, by=lambda some: some.str.contains(_COVERED), kind=pl.Boolean)
+    bare = replaced(
+        written,
+        where=is_covered,
+        by=lambda some: _without_marks(_unwrapped(_without_marks(some))).replace("", None),
+    )
     text = replaced(bare, where=is_odd, by=lambda some: some.str.normalize("NFC"))
     is_none = are_no_names(text)
     return CleanNames(
         text.set(is_none, None) if is_none.any() else text, noted(written, where=is_covered, by=_done)
     )
-
-
-def _are_covered(names: pl.Series) -> pl.Series:
-    return names.str.contains(_COVERED)
-
-
-def _bare(names: pl.Series) -> pl.Series:
-    return _without_marks(_unwrapped(_without_marks(names))).replace("", None)
 
 
 def _without_marks(names: pl.Series) -> pl.Series:

@@ -60,7 +60,14 @@ class Network:
             code = _CODE_OF_BRANCH.get(question.identification[6], ReasonCode.SCNS)
             return _not_possible(code), conduct
         account = account_of(self._seed, bank, question.identification)
-        return report_on(question, account, is_lenient=bank.is_lenient), conduct
+        if account.status is not AccountStatus.OPEN:
+            return _not_possible(_CODE_OF_STATUS[account.status]), conduct
+        given, needed = question.secondary_identification, account.secondary_reference
+        if needed is not None and needed != given:
+            return _not_possible(ReasonCode.SECMISS if given is None else ReasonCode.IVCR), conduct
+        outcome = _compared(question.name, account, bank)
+        is_type_right = question.account_type is account.account_type
+        return cop_report(outcome, account, is_type_right=is_type_right), conduct
 
     def check_payee(self, question: GatewayRequest) -> tuple[VerificationOfPayeeResponse, Conduct]:
         """Ask the bank of the IBAN; if the requester names a bank, it must be the same."""
@@ -76,24 +83,14 @@ class Network:
         account = account_of(self._seed, bank, account_number)
         if conduct is Conduct.FAILING or account.status is not AccountStatus.OPEN:
             return not_applicable(question), conduct
-        return response_on(question, account, is_lenient=bank.is_lenient), conduct
+        party = question.party
+        if party.name is not None:
+            return vop_response(_compared(party.name, account, bank), account.name), conduct
+        verdict = compare_identifications(identifications(party), account.identifications)
+        return VerificationOfPayeeResponse(party_id_match=verdict), conduct
 
     def _conduct(self, bank: Bank) -> Conduct:
         return bank.conduct if self._is_faulty else Conduct.STEADY
-
-
-def report_on(
-    question: NameVerification, account: RegisteredAccount, *, is_lenient: bool
-) -> VerificationReport:
-    """Return a bank's report about one of its accounts."""
-    if account.status is not AccountStatus.OPEN:
-        return _not_possible(_CODE_OF_STATUS[account.status])
-    needed = account.secondary_reference
-    if needed is not None and needed != question.secondary_identification:
-        is_missing = question.secondary_identification is None
-        return _not_possible(ReasonCode.SECMISS if is_missing else ReasonCode.IVCR)
-    outcome = compare_names(question.name, account.name, business=account.is_business, lenient=is_lenient)
-    return cop_report(outcome, account, is_type_right=question.account_type is account.account_type)
 
 
 def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: bool) -> VerificationReport:
@@ -110,18 +107,6 @@ def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: b
     return VerificationReport(matched=False, reason_code=ReasonCode.ANNM)
 
 
-def response_on(
-    question: GatewayRequest, account: RegisteredAccount, *, is_lenient: bool
-) -> VerificationOfPayeeResponse:
-    """Return a bank's answer about one of its accounts: by name or, without a name, by identification."""
-    party = question.party
-    if party.name is None:
-        verdict = compare_identifications(identifications(party), account.identifications)
-        return VerificationOfPayeeResponse(party_id_match=verdict)
-    outcome = compare_names(party.name, account.name, business=account.is_business, lenient=is_lenient)
-    return vop_response(outcome, account.name)
-
-
 def vop_response(outcome: Outcome, held_name: str) -> VerificationOfPayeeResponse:
     """Return the answer to a check by name."""
     if outcome is Outcome.MATCH:
@@ -136,6 +121,10 @@ def not_applicable(question: GatewayRequest) -> VerificationOfPayeeResponse:
     if question.party.name is None:
         return VerificationOfPayeeResponse(party_id_match=IdMatch.NOAP)
     return VerificationOfPayeeResponse(party_name_match=NameMatch.NOAP)
+
+
+def _compared(name: str, account: RegisteredAccount, bank: Bank) -> Outcome:
+    return compare_names(name, account.name, business=account.is_business, lenient=bank.is_lenient)
 
 
 def _not_possible(code: ReasonCode) -> VerificationReport:

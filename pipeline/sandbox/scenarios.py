@@ -112,14 +112,13 @@ def scenario_named(name: str) -> Scenario:
     return next(scenario for scenario in SCENARIOS if scenario.name == name)
 
 
-def write_scenario(folder: Path, scenario: Scenario) -> list[Path]:
+def write_scenario(folder: Path, scenario: Scenario) -> None:
     """Write the scenario's payment files into its sandbox's folder, mode 0600."""
     files = {
         "scenario.csv": [*_uk_rows(scenario), *(_iban_rows() if scenario.name in {"basic", "tls"} else [])]
     }
     if scenario.name == "basic":
         files["scenario-standard.csv"] = list(_iban_rows())
-    paths = []
     for name, rows in files.items():
         text = io.StringIO()
         writer = csv.DictWriter(text, HEADER, restval="", lineterminator="\n")
@@ -127,8 +126,6 @@ def write_scenario(folder: Path, scenario: Scenario) -> list[Path]:
         for number, row in enumerate(rows, start=1):
             writer.writerow({"payment_id": f"PAY-{number:04d}", "amount": f"{number}.00", **row})
         write_private(folder / name, text.getvalue().encode())
-        paths.append(folder / name)
-    return paths
 
 
 def _uk_rows(scenario: Scenario) -> Iterator[dict[str, str]]:

@@ -99,13 +99,7 @@ async def serve(
         url, *others = (_url(port.listener) for port in ports)
         urls = {port.word: other for port, other in zip(ports[1:], others, strict=True)}
         elsewhere = urls.pop(ELSEWHERE)
-        write_configuration(
-            files,
-            url,
-            test_daily_cap=settings.daily_cap,
-            rate_per_s_max=settings.rate_per_s_max,
-            wrong_urls=urls,
-        )
+        write_configuration(files, settings, url, urls)
         conditions = conditions_of(settings, identity, elsewhere=elsewhere)
         authority = load_client_issuer(files).certificate
         service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)

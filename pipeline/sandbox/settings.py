@@ -13,13 +13,8 @@ from schemas.cop import NameVerificationRequest
 from schemas.outcomes import ApiName, Environment
 from schemas.vop import GatewayRequest, StandardRequest
 
-TENANT_ID = "5a9dbf0c-3f0e-4d0e-9b1c-7a3f52d0c001"
-"""The identity provider's invented tenant."""
-
-TOKEN_PATH = f"/{TENANT_ID}/oauth2/v2.0/token"
-
+TOKEN_PATH = "/5a9dbf0c-3f0e-4d0e-9b1c-7a3f52d0c001/oauth2/v2.0/token"  # noqa: S105 (of an invented tenant)
 DESCRIPTION_PATH = "/openapi.json"
-
 CLIENT_IDS = {
     Environment.SANDBOX: "c0de0000-0000-4000-8000-000000000001",
     Environment.TEST: "c0de0000-0000-4000-8000-000000000002",

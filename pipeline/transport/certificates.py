@@ -33,7 +33,6 @@ class CertificateFacts:
     not_before: datetime
     not_after: datetime
     organisation_identifier: str | None  # the authorisation number, such as PSDFR-ACPR-99999
-    client_authentication: bool  # whether a client may use it
     problems: tuple[Sentence, ...]  # why a server would refuse it, one sentence each; may be empty
     expires_soon: bool  # whether a new one is due
 
@@ -59,17 +58,15 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
         raise TlsError(Sentence("transport.client_certificate_no_certificate", path=path)) from None
     numbers = certificate.subject.get_attributes_for_oid(ObjectIdentifier(_ORGANISATION_IDENTIFIER_OID))
     number = str(numbers[0].value) if numbers else None
-    may_be_a_client = _may_be_a_client(certificate)
     expiry = certificate.not_valid_after_utc
     return CertificateFacts(
         subject=certificate.subject.rfc4514_string(),
         not_before=certificate.not_valid_before_utc,
         not_after=expiry,
         organisation_identifier=number,
-        client_authentication=may_be_a_client,
         problems=(
             *_problems_of_time(path, certificate.not_valid_before_utc, expiry, now),
-            *([] if may_be_a_client else [Sentence("transport.certificate_not_for_clients", path=path)]),
+            *_problems_of_use(path, certificate),
             *_problems_of_number(path, number),
         ),
         expires_soon=now <= expiry < now + EXPIRY_NOTICE,
@@ -107,7 +104,7 @@ def _problems_of_number(path: Path, number: str | None) -> list[Sentence]:
     return []
 
 
-def _may_be_a_client(certificate: Certificate) -> bool:
+def _problems_of_use(path: Path, certificate: Certificate) -> list[Sentence]:
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -115,5 +112,7 @@ def _may_be_a_client(certificate: Certificate) -> bool:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         # RFC 5280, section 4.2.1.12: without the extension, every use is allowed.
-        return True
-    return ExtendedKeyUsageOID.CLIENT_AUTH in usages
+        return []
+    if ExtendedKeyUsageOID.CLIENT_AUTH in usages:
+        return []
+    return [Sentence("transport.certificate_not_for_clients", path=path)]
