@@ -73,8 +73,7 @@ class Api(NamedTuple):
     """A name-check API, as one requester uses it."""
 
     name: ApiName
-    responder_wait_s: float
-    """How long the service waits for the responder before it answers 504."""
+    responder_wait_s: float  # how long the service waits for the responder before it answers 504
     request: Callable[[Check, str, str], httpx.Request]
     """Builds a request: (check, correlation id, timestamp) -> request."""
     read: Callable[[httpx.Response, Check, str], ParsedAnswer]
@@ -90,8 +89,7 @@ class Api(NamedTuple):
 class Route(NamedTuple):
     """Which payments can go to an API, and how the API is asked about them."""
 
-    account: pl.Expr
-    """The account of a cleaned payment (stages/validate.py), as the API writes accounts."""
+    account: pl.Expr  # the account of a cleaned payment (stages/validate.py), as the API writes accounts
     only: pl.Expr | None = None
     """A condition on payments, or None. APIs with a condition are listed before those without."""
 
@@ -100,21 +98,17 @@ class ApiDeclaration(NamedTuple):
     """Everything that the rest of the program knows about one API."""
 
     name: ApiName
-    key: str
-    """The key of its section in a profile."""
-    form: str
-    """The value of `api` in its section, which distinguishes APIs with the same key."""
+    key: str  # the key of its section in a profile
+    form: str  # the value of `api` in its section, which distinguishes APIs with the same key
     section: type[Server]
-    api: Callable[[Server], Api]
-    """Returns the API for the requester described by such a section."""
+    api: Callable[[Server], Api]  # returns the API for the requester described by such a section
     takes: frozenset[str]
     """The fields of its questions besides the account. If `responder_bic` is one, it is required."""
     routes: Mapping[RouteReason, Route]
     """Routes by the account details that a payment has: either only UK accounts, or no UK accounts."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """The meanings of its `Api`, which are the same for every requester."""
-    asked: Mapping[Basis, str]
-    """Basis of a question -> what users call the API."""
+    asked: Mapping[Basis, str]  # basis of a question -> what users call the API
 
     @property
     def takes_uk(self) -> bool:

@@ -27,8 +27,7 @@ HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"
 """All hyphens that people and programs use, as part of a character class."""
 _IBAN_LABEL = rf"^(?i:IBAN)[:./{HYPHENS}]*([A-Za-z]{{2}}[0-9])"
 _IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{HYPHENS}]"
-_KOSOVO = "XK"
-"""A code in use for a country that has none in ISO 3166."""
+_KOSOVO = "XK"  # a code in use for a country that has none in ISO 3166
 _WITHIN = {
     "FI": ["AX"],
     "FR": ["BL", "GF", "GP", "MF", "MQ", "NC", "PF", "PM", "RE", "TF", "WF", "YT"],
@@ -221,8 +220,7 @@ def masked(account: str | None) -> str:
     return f"{country}**{letters[-4:].upper()}"
 
 
-_HEAD_OFFICE = 8
-"""Characters of a BIC without its branch."""
+_HEAD_OFFICE = 8  # characters of a BIC without its branch
 
 
 def bic_column_is_none(written: pl.Series) -> bool:

@@ -17,8 +17,7 @@ UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
 """What was removed from a name before sending it; both can apply to one name."""
 
 _DIRECTIONAL = r"\x{200E}\x{200F}\x{61C}"
-_HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
-"""A soft hyphen and a byte order mark, which never have a meaning."""
+_HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"  # a soft hyphen and a byte order mark, which never have a meaning
 _AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
 _MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
 _COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}]|[\s{_DIRECTIONAL}]$|^$"

@@ -95,15 +95,13 @@ class IbanAccount:
     """A dummy account of Verification of Payee."""
 
     iban: str
-    bic: str
-    """BIC11 of its bank, which VoP Standard must name as the responder."""
+    bic: str  # BIC11 of its bank, which VoP Standard must name as the responder
     name: str
     close_name: str
     other_name: str
     identifications: dict[str, str] = field(default_factory=dict)
     """Identifications by kind: LEI, BIC, or a scheme's code such as TXID."""
-    is_checkable: bool = True
-    """False if every answer is NOAP."""
+    is_checkable: bool = True  # false if every answer is NOAP
 
 
 _FILE = tomllib.loads((files(__package__) / "accounts.toml").read_text("utf-8"))

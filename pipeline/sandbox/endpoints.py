@@ -30,8 +30,7 @@ from schemas.vop import StandardRequest
 class Endpoint:
     """Handles the requests to one path."""
 
-    methods: ClassVar[tuple[str, ...]]
-    """The HTTP methods that are allowed."""
+    methods: ClassVar[tuple[str, ...]]  # the HTTP methods that are allowed
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
         """Record what the headers say about a call, and the headers to echo; by default nothing."""

@@ -23,8 +23,7 @@ HEADER = (
 
 _SCENARIO_DAILY_CAP = 8
 _SCENARIO_RATE_PER_S = 5
-_SPACING = 8
-"""Every eighth question meets a fault, as on a server that mostly works."""
+_SPACING = 8  # every eighth question meets a fault, as on a server that mostly works
 
 _ONCE = (
     "500", "duplicate-keys", "502", "no-content-type", "reset-before-headers", "wrong-echo", "503-seconds",
@@ -33,8 +32,7 @@ _ONCE = (
     "504-after-wait", "no-verdict", "redirect-307", "redirect-302",
 )  # fmt: skip
 """Faults that each affect one question, at its first attempt only."""
-_ALWAYS = ("400", "500")
-"""Faults that each affect one question, at every attempt."""
+_ALWAYS = ("400", "500")  # faults that each affect one question, at every attempt
 _QUESTION_COUNT = (len(_ONCE) + len(_ALWAYS) + 2) * _SPACING
 
 _CHECKS = (

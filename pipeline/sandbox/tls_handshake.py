@@ -16,8 +16,7 @@ from pipeline.sandbox.faults.effects import ConnectionFault
 from pipeline.sandbox.journal import Visit
 
 _READ_BYTES = 256 * 1024
-_CERTIFICATE_WAIT_S = 1.0
-"""How long to wait for a client certificate that is requested late."""
+_CERTIFICATE_WAIT_S = 1.0  # how long to wait for a client certificate that is requested late
 
 
 class SecuredConnection(asyncio.Protocol, asyncio.Transport):

@@ -9,8 +9,7 @@ from pipeline.wording import Sentence
 DETAIL_CHARS_MAX = 200
 MASK = "***"
 
-_READ_CHARS_MAX = 2_000
-"""More than is shown, because masking shortens texts; few enough to search quickly."""
+_READ_CHARS_MAX = 2_000  # more than is shown, because masking shortens texts; few enough to search quickly
 _IBAN = re.compile(
     r"\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b", re.IGNORECASE
 )  # whole, or in groups of four

@@ -117,13 +117,11 @@ Decision = Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway
 class RetryState:
     """Where a check stands after an exchange."""
 
-    number: int
-    """How many requests were sent for this check, including this one: 1 or more."""
+    number: int  # how many requests were sent for this check, including this one: 1 or more
     renewable: bool
     """True if the token may be renewed: not for mutual TLS, and not a second time for this check."""
     number_max: int = ATTEMPTS_MAX
-    is_fresh: bool = False
-    """True if the request had a new connection."""
+    is_fresh: bool = False  # true if the request had a new connection
 
 
 def decide(

@@ -33,19 +33,14 @@ class Selection:
     """A fault with the conditions on affected requests; without conditions, it affects all of them."""
 
     fault: Fault
-    account: str | None = None
-    """Sort code and account number, or the IBAN."""
+    account: str | None = None  # sort code and account number, or the IBAN
     api: ApiName | None = None
-    question: int | None = None
-    """Only the n-th distinct question, counting from 1."""
-    first: int | None = None
-    """Only the first attempts at each question, up to this number."""
+    question: int | None = None  # only the n-th distinct question, counting from 1
+    first: int | None = None  # only the first attempts at each question, up to this number
     probability: float = 1.0
     seed: int = 0
-    after: Span | None = None
-    """Only after this number of eligible requests, or this long after the first one."""
-    lasting: Span | None = None
-    """How long the fault lasts: a number of requests, or a time."""
+    after: Span | None = None  # only after this number of eligible requests, or this long after the first one
+    lasting: Span | None = None  # how long the fault lasts: a number of requests, or a time
 
 
 def written(selection: Selection) -> str:
