@@ -154,11 +154,6 @@ def _address(path: str) -> httpx.URL:
     return URL(path)
 
 
-def name_in(member: str | None) -> str | None:
-    """Return the matched name in a member of an answer; an empty string means no name."""
-    return member or None
-
-
 def is_visible(name: str) -> bool:
     """True if a name has a character that people can see."""
     return any(sign.isprintable() and not sign.isspace() for sign in name)

@@ -20,7 +20,6 @@ from pipeline.apis import (
     ParsedAnswer,
     Route,
     is_visible,
-    name_in,
     post,
     require_echo,
     require_json,
@@ -100,7 +99,7 @@ def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnsw
         report = parse(NameVerificationResponse, response.content).data.verification_report
     except ValueError:
         raise ContractBreachError(Sentence("apis.not_of_model", model="NameVerificationResponse")) from None
-    match report.matched, report.reason_code, name_in(report.name):
+    match report.matched, report.reason_code, report.name or None:  # an empty name is none
         case True, None, None:
             return ParsedAnswer(MATCH_CODE, None)
         case False, ReasonCode() as code, str() as name if code in CLOSE_MATCHES and is_visible(name):

@@ -26,7 +26,6 @@ from pipeline.apis import (
     Route,
     basis_of,
     is_visible,
-    name_in,
     post,
     require_echo,
     require_json,
@@ -156,7 +155,7 @@ _MEMBERS = ("partyNameMatch", "matchedName", "partyIdMatch")
 
 
 def _read_name_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
-    match answer.party_name_match, name_in(answer.matched_name), answer.party_id_match:
+    match answer.party_name_match, answer.matched_name or None, answer.party_id_match:
         case NameMatch.CMTC, str() as name, None | IdMatch.NOAP if is_visible(name):
             return ParsedAnswer(NameMatch.CMTC.value, name)
         case (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code, None, None | IdMatch.NOAP:
@@ -166,7 +165,7 @@ def _read_name_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
 
 
 def _read_id_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
-    match answer.party_id_match, name_in(answer.matched_name), answer.party_name_match:
+    match answer.party_id_match, answer.matched_name or None, answer.party_name_match:
         case IdMatch() as code, None, None | NameMatch.NOAP:
             return ParsedAnswer(code.value, None)
         case _:

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter
 from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.matching import compare_identifications, identifications
 from pipeline.sandbox.network import cop_report, not_applicable, vop_response
-from pipeline.sandbox.registers import AccountStatus, RegisteredAccount
+from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, by_share
 from pipeline.sandbox.settings import REQUESTING_BIC, Question
 from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.cop import (
@@ -165,7 +165,7 @@ class Rehearsal(DummyAccounts):
         if known.reason_code is not ReasonCode.AC01:
             return known, conduct
         drawn = _drawn(question.identification, question.name, question.account_type.value)
-        outcome = _drawn_outcome(drawn % 1000)
+        outcome = by_share(MIX, drawn % 1000)
         if outcome is Outcome.NOT_POSSIBLE:
             code = _NOT_POSSIBLE[drawn // 1000 % len(_NOT_POSSIBLE)]
             return VerificationReport(matched=False, reason_code=code), conduct
@@ -180,7 +180,7 @@ class Rehearsal(DummyAccounts):
         if known != not_applicable(question):
             return known, conduct
         party = question.party
-        outcome = _drawn_outcome(_drawn(question.party_account.iban, party.model_dump_json()) % 1000)
+        outcome = by_share(MIX, _drawn(question.party_account.iban, party.model_dump_json()) % 1000)
         if outcome is Outcome.NOT_POSSIBLE:
             return known, conduct
         if party.name is None:
@@ -190,14 +190,6 @@ class Rehearsal(DummyAccounts):
 
 def _drawn(*question: str) -> int:
     return int.from_bytes(hashlib.blake2b("\n".join(question).encode(), digest_size=8).digest(), "big")
-
-
-def _drawn_outcome(drawn: int) -> Outcome:
-    for share, outcome in MIX:
-        if drawn < share:
-            return outcome
-        drawn -= share
-    raise AssertionError(drawn)
 
 
 def _near(name: str) -> str:

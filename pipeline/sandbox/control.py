@@ -56,19 +56,15 @@ class SandboxControl:
         self._journal = journal
         self._verdict = verdict
 
-    def application(self) -> web.Application:
-        """The application with the paths of the control address."""
-        application = web.Application()
-        application.add_routes(
-            [
-                web.get("/state", self._state),
-                web.put("/faults", self._change(self._set_faults)),
-                web.put("/limits", self._change(self._set_limits)),
-                web.put("/clock", self._change(self._set_clock)),
-                web.get("/verdict", self._tell_verdict),
-            ]
-        )
-        return application
+    def routes(self) -> list[web.RouteDef]:
+        """The paths of the control address."""
+        return [
+            web.get("/state", self._state),
+            web.put("/faults", self._change(self._set_faults)),
+            web.put("/limits", self._change(self._set_limits)),
+            web.put("/clock", self._change(self._set_clock)),
+            web.get("/verdict", self._tell_verdict),
+        ]
 
     async def _state(self, _request: web.Request) -> web.Response:
         conditions = self._conditions
@@ -122,7 +118,9 @@ async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Pat
         ConfigurationError: the socket cannot be created.
     """
     path = folder / SOCKET
-    runner = web.AppRunner(control.application(), access_log=None)
+    application = web.Application()
+    application.add_routes(control.routes())
+    runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     with socket.socket(socket.AF_UNIX) as listener:
         umask = os.umask(0o177)  # so that other users can never connect

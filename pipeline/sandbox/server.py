@@ -12,7 +12,6 @@ import secrets
 import signal
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -36,8 +35,7 @@ from pipeline.sandbox.journal import CallLog, Journal, Visit
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
 from pipeline.sandbox.service import Service
 from pipeline.sandbox.settings import APIS, CLIENT_IDS, SandboxSettings, ServerCertificate, Tls
-from pipeline.sandbox.tls import server_context
-from pipeline.sandbox.tls_handshake import SecuredConnection
+from pipeline.sandbox.tls import SecuredConnection, server_context
 from pipeline.sandbox.verdict.conduct import ELSEWHERE
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
 from pipeline.wording import Sentence, SurfaceKind, rendered
@@ -86,7 +84,7 @@ async def serve(
         write_scenario(settings.folder, scenario)
     files = provide_certificates(settings.folder, settings.host, datetime.now(UTC))
     client_secrets = {role: _secret(settings.folder, role) for role in CLIENT_IDS}
-    identity = IdentityProvider(client_secrets, settings.token_life_s, time.monotonic)
+    identity = IdentityProvider(client_secrets, settings.token_life_s)
     journal = _journal(settings)
     async with AsyncExitStack() as stack:
         recorders: list[CallLog | Journal] = [] if journal is None else [journal]

@@ -66,20 +66,20 @@ class Service:
 
     def refuse_unread(self, status: int, visit: Visit) -> Reply:
         """Record unreadable bytes, and answer with the error."""
-        problem = self._unread(status)
+        problem = format_error(
+            "the request is not well-formed HTTP/1.1, or its head is too long", Refusal.HTTP
+        )
+        if status == 408:
+            problem = too_slow("the head of the request", self._request_wait_s)
+        if status == 500:
+            detail = "a technical problem prevented execution"
+            problem = ProblemError(500, ProblemCode.SERVER_ERROR, detail)
         call = Call(time.time(), time.monotonic(), path="", http_version="", connection=visit.number)
         call.refused, call.status = problem.refusal, problem.status
         call.answered = call.monotonic
         if status != 500:  # otherwise the request is recorded already
             self._note(call)
         return self._refused(problem, call)
-
-    def _unread(self, status: int) -> ProblemError:
-        if status == 408:
-            return too_slow("the head of the request", self._request_wait_s)
-        if status == 500:
-            return ProblemError(500, ProblemCode.SERVER_ERROR, "a technical problem prevented execution")
-        return format_error("the request is not well-formed HTTP/1.1, or its head is too long", Refusal.HTTP)
 
     def _call(self, request: web.BaseRequest) -> Call:
         connection, version = request.protocol, request.version

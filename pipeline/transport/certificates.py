@@ -8,6 +8,7 @@ section 5.2.1, and ETSI EN 319 412-1, section 5.1.4.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -64,11 +65,7 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
         not_before=certificate.not_valid_before_utc,
         not_after=expiry,
         organisation_identifier=number,
-        problems=(
-            *_problems_of_time(path, certificate.not_valid_before_utc, expiry, now),
-            *_problems_of_use(path, certificate),
-            *_problems_of_number(path, number),
-        ),
+        problems=tuple(_problems(path, certificate, number, now)),
         expires_soon=now <= expiry < now + EXPIRY_NOTICE,
     )
 
@@ -87,24 +84,22 @@ def chain_in(pem: bytes) -> list[Certificate]:
     return chain + left
 
 
-def _problems_of_time(path: Path, not_before: datetime, not_after: datetime, now: datetime) -> list[Sentence]:
+def _problems(path: Path, certificate: Certificate, number: str | None, now: datetime) -> Iterator[Sentence]:
+    not_before, not_after = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < not_before:
         time = Moment(not_before.isoformat())
-        return [Sentence("transport.certificate_not_yet_valid", path=path, time=time)]
-    if now > not_after:
-        return [Sentence("transport.certificate_expired_on", path=path, day=not_after.date())]
-    return []
-
-
-def _problems_of_number(path: Path, number: str | None) -> list[Sentence]:
+        yield Sentence("transport.certificate_not_yet_valid", path=path, time=time)
+    elif now > not_after:
+        yield Sentence("transport.certificate_expired_on", path=path, day=not_after.date())
+    if not _may_be_a_client(certificate):
+        yield Sentence("transport.certificate_not_for_clients", path=path)
     if number is None:
-        return [Sentence("transport.certificate_without_number", path=path)]
-    if _AUTHORISATION.fullmatch(number) is None:
-        return [Sentence("transport.certificate_number_odd", path=path)]
-    return []
+        yield Sentence("transport.certificate_without_number", path=path)
+    elif _AUTHORISATION.fullmatch(number) is None:
+        yield Sentence("transport.certificate_number_odd", path=path)
 
 
-def _problems_of_use(path: Path, certificate: Certificate) -> list[Sentence]:
+def _may_be_a_client(certificate: Certificate) -> bool:
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -112,7 +107,5 @@ def _problems_of_use(path: Path, certificate: Certificate) -> list[Sentence]:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         # RFC 5280, section 4.2.1.12: without the extension, every use is allowed.
-        return []
-    if ExtendedKeyUsageOID.CLIENT_AUTH in usages:
-        return []
-    return [Sentence("transport.certificate_not_for_clients", path=path)]
+        return True
+    return ExtendedKeyUsageOID.CLIENT_AUTH in usages
