@@ -103,11 +103,6 @@ def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
     return question
 
 
-def canonical(question: BaseModel) -> bytes:
-    """Return the canonical form of a question, so that equal questions are recognised."""
-    return question.model_dump_json(by_alias=True, exclude_none=True).encode()
-
-
 def _check_beyond_the_model(question: BaseModel) -> None:
     # Our model has a default for this fixed value, but a request must contain it.
     if isinstance(question, NameVerificationRequest) and "scheme_name" not in question.data.model_fields_set:

@@ -108,15 +108,10 @@ def carries_its_token(journal: Journal) -> Judgement:
 
 def uses_a_correlation_id_once(journal: Journal) -> Judgement:
     """No correlation id is sent twice."""
-    seen: set[str] = set()
-    again, met = [], 0
-    for call in journal.checks:
-        if call.request_id is not None:
-            met += 1
-            if call.request_id.lower() in seen:
-                again.append(call)
-            seen.add(call.request_id.lower())
-    return judged(met, map(shown_call, again))
+    calls = [(call.request_id.lower(), call) for call in journal.checks if call.request_id is not None]
+    first = dict(reversed(calls))
+    again = [call for request_id, call in calls if first[request_id] is not call]
+    return judged(len(calls), map(shown_call, again))
 
 
 def speaks_tls(journal: Journal) -> Judgement:
