@@ -3,8 +3,7 @@
 A real HTTPS server, for trying precheck without credentials and for realistic tests. It shares only
 `schemas`, `errors` and `files` with the client, so that the two have few bugs in common.
 
-    server.py      starts, announces, stops;  assembly.py  builds it from its settings
-                   its connections: tls.py (client_hello.py), http_connection.py (HTTP)
+    server.py      starts, announces, stops; connections: tls.py (client_hello.py), http_connection.py
     service.py     one request in, one response out;  endpoints.py  handlers of paths
     intake.py      reads bodies, and checks the rules for requests
     identity.py    tokens;  participants.py  client certificates

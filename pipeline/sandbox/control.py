@@ -18,9 +18,9 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
 
 from pipeline.errors import ConfigurationError, UsageError
-from pipeline.sandbox.assembly import Conditions
 from pipeline.sandbox.faults.selection import parse, written
 from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.service import Conditions
 from pipeline.sandbox.verdict.reports import ConductVerdict, as_json, as_junit, as_text
 from pipeline.wording import Sentence
 

@@ -23,7 +23,6 @@ from aiohttp import web
 
 from pipeline.errors import ConfigurationError
 from pipeline.files.private import make_folder, write_private
-from pipeline.sandbox.assembly import conditions_of, service_of
 from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
 from pipeline.sandbox.control import SandboxControl, controlled
@@ -33,11 +32,11 @@ from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.intake import BODY_BYTES_MAX
 from pipeline.sandbox.journal import CallLog, Journal, Visit
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
-from pipeline.sandbox.service import Service
+from pipeline.sandbox.service import Service, conditions_of, service_of
 from pipeline.sandbox.settings import APIS, CLIENT_IDS, SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.tls import SecuredConnection, server_context
-from pipeline.sandbox.verdict.conduct import ELSEWHERE
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
+from pipeline.sandbox.verdict.rules import ELSEWHERE
 from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.outcomes import Environment
 
