@@ -144,32 +144,17 @@ def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswe
         raise ContractBreachError(
             Sentence("apis.not_of_model", model="VerificationOfPayeeResponse")
         ) from None
-    match basis_of(check):
-        case Basis.NAME:
-            return _read_name_match(answer)
-        case Basis.IDENTIFICATION:
-            return _read_id_match(answer)
-
-
-_MEMBERS = ("partyNameMatch", "matchedName", "partyIdMatch")
-
-
-def _read_name_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
-    match answer.party_name_match, answer.matched_name or None, answer.party_id_match:
-        case NameMatch.CMTC, str() as name, None | IdMatch.NOAP if is_visible(name):
+    told = answer.party_name_match, answer.matched_name or None, answer.party_id_match
+    match basis_of(check), *told:
+        case Basis.NAME, NameMatch.CMTC, str() as name, None | IdMatch.NOAP if is_visible(name):
             return ParsedAnswer(NameMatch.CMTC.value, name)
-        case (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code, None, None | IdMatch.NOAP:
+        case Basis.NAME, NameMatch() as code, None, None | IdMatch.NOAP if code is not NameMatch.CMTC:
+            return ParsedAnswer(code.value, None)
+        case Basis.IDENTIFICATION, None | NameMatch.NOAP, None, IdMatch() as code:
             return ParsedAnswer(code.value, None)
         case _:
-            raise ContractBreachError(Sentence("apis.contradiction", members=_MEMBERS))
-
-
-def _read_id_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
-    match answer.party_id_match, answer.matched_name or None, answer.party_name_match:
-        case IdMatch() as code, None, None | NameMatch.NOAP:
-            return ParsedAnswer(code.value, None)
-        case _:
-            raise ContractBreachError(Sentence("apis.contradiction", members=_MEMBERS))
+            members = ("partyNameMatch", "matchedName", "partyIdMatch")
+            raise ContractBreachError(Sentence("apis.contradiction", members=members))
 
 
 def _headers(request_id: str, time: str) -> dict[str, str]:

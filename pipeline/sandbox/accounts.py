@@ -69,7 +69,6 @@ _HEADS = {
     "matched name": "story.name_at_the_bank",
 }
 
-
 MIX = ((880, Outcome.MATCH), (50, Outcome.CLOSE_MATCH), (40, Outcome.NO_MATCH), (30, Outcome.NOT_POSSIBLE))
 """Questions per thousand with each outcome; our choice."""
 _TYPE_WRONG = 20  # of a thousand UK accounts have the other account type
@@ -318,12 +317,8 @@ def _organisation(kind: str, value: str) -> OrganisationId:
 def _as_asked(api: ApiName, question: Question) -> Question:
     if api is not ApiName.VOP_STANDARD or isinstance(question, NameVerificationRequest):
         return question
-    return StandardRequest(
-        party=question.party,
-        party_account=question.party_account,
-        party_agent=_agent(_BY_IBAN[question.party_account.iban].bic),
-        requesting_agent=_agent(REQUESTING_BIC),
-    )
+    agents = _agent(_BY_IBAN[question.party_account.iban].bic), _agent(REQUESTING_BIC)
+    return StandardRequest(**dict(question), party_agent=agents[0], requesting_agent=agents[1])
 
 
 def _agent(bic: str) -> Agent:

@@ -28,7 +28,6 @@ SOCKET = "control.sock"
 _AHEAD_MAX_S = 10 * 365 * 86_400
 _FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
 
-
 _FAULTS = TypeAdapter(list[str])
 
 

@@ -130,7 +130,10 @@ def _new_question(seed: int, chance: random.Random) -> SampleQuestion:
         (bank,) = chance.choices(choices, cum_weights=weights)
         if needs_roll_number and not bank.has_roll_numbers:
             continue
-        number = _draw_uk_number(bank, chance) if is_uk else _draw_iban(bank, chance)
+        if is_uk:
+            number = f"{chance.randint(*banks.sort_codes(bank)):06d}{chance.randrange(10**8):08d}"
+        else:
+            number = _draw_iban(bank, chance)
         account = account_of(seed, bank, number)
         if account.status is AccountStatus.OPEN or flaw == "as it comes":
             break
@@ -149,11 +152,6 @@ def _new_question(seed: int, chance: random.Random) -> SampleQuestion:
 def _weighted_banks(*, is_uk: bool) -> tuple[tuple[Bank, ...], list[int]]:
     choices = banks.UK_BANKS if is_uk else banks.IBAN_BANKS
     return choices, [*accumulate(bank.weight for bank in choices)]
-
-
-def _draw_uk_number(bank: Bank, chance: random.Random) -> str:
-    first, last = banks.sort_codes(bank)
-    return f"{chance.randint(first, last):06d}{chance.randrange(10**8):08d}"
 
 
 def _draw_iban(bank: Bank, chance: random.Random) -> str:

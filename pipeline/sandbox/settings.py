@@ -24,7 +24,6 @@ REQUESTING_BIC = "TREZFRP0XXX"
 """An invented BIC of the participant in the client certificate."""
 SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in CLIENT_IDS}
 
-
 Question = NameVerificationRequest | GatewayRequest
 
 

@@ -41,7 +41,6 @@ _READ_BYTES = 256 * 1024
 _CERTIFICATE_WAIT_S = 1.0  # how long to wait for a client certificate that is requested late
 _CertificateCheck = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
-
 _ACCEPT_ANY = _CertificateCheck(lambda _certificates, _nothing: 1)
 """Accepts any client certificate; global, because OpenSSL may call it at any time."""
 

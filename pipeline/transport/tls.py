@@ -45,7 +45,6 @@ _OLD_PKCS8 = re.compile(
 provider.
 """
 
-
 Connect = Callable[
     [str, int, ssl.SSLContext, Callable[[], asyncio.Protocol]],
     Awaitable[tuple[asyncio.Transport, asyncio.Protocol]],

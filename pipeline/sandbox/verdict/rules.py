@@ -18,7 +18,6 @@ from schemas.outcomes import ApiName, Environment
 BREACHES_MAX = 20
 """How many breaches of a rule are listed; all of them are counted."""
 
-
 IN_FLIGHT_S = 0.5
 """Grace period after an answer, for requests that were already on their way."""
 ATTEMPTS_MAX = 12
