@@ -51,11 +51,10 @@ class AccountSigns(NamedTuple):
 
     def of_rows(self, rows: pl.Series) -> "AccountSigns":
         """Return the signs of some accounts."""
-        return AccountSigns(
-            self.bank_country.gather(rows),
-            self.says_sort_code.gather(rows),
-            self.is_stated.gather(rows),
-            self.country,
+        return self._replace(
+            bank_country=self.bank_country.gather(rows),
+            says_sort_code=self.says_sort_code.gather(rows),
+            is_stated=self.is_stated.gather(rows),
         )
 
 

@@ -317,9 +317,8 @@ def _organisation(kind: str, value: str) -> OrganisationId:
 def _as_asked(api: ApiName, question: Question) -> Question:
     if api is not ApiName.VOP_STANDARD or isinstance(question, NameVerificationRequest):
         return question
-    agents = _agent(_BY_IBAN[question.party_account.iban].bic), _agent(REQUESTING_BIC)
-    return StandardRequest(**dict(question), party_agent=agents[0], requesting_agent=agents[1])
-
-
-def _agent(bic: str) -> Agent:
-    return Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
+    responder, requester = (
+        Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
+        for bic in (_BY_IBAN[question.party_account.iban].bic, REQUESTING_BIC)
+    )
+    return StandardRequest(**dict(question), party_agent=responder, requesting_agent=requester)
