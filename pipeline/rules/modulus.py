@@ -143,7 +143,6 @@ def _digits(column: str, names: Sequence[str]) -> list[pl.Expr]:
 
 
 def _exceptions_of(checks: Sequence[WeightedSum]) -> tuple[int | None, ...]:
-    """Return the exceptions of a range's checks, in order."""
     return tuple(check.exception for check in checks)
 
 

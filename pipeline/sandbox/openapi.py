@@ -96,7 +96,6 @@ def _schemas(definitions: Json) -> Json:
 
 
 def _oauth(url: str) -> Json:
-    """The client credentials grant, with the scope of each role."""
     scopes = {scope: f"To ask the server of role {role.value}" for role, scope in SCOPES.items()}
     flow = {"tokenUrl": f"{url}{TOKEN_PATH}", "scopes": scopes}
     return {

@@ -155,7 +155,6 @@ async def _served(
 
 
 def _journal(settings: SandboxSettings) -> Journal | None:
-    """Return a journal if a verdict is requested."""
     if not (settings.verdicts or settings.has_control):
         return None
     waits_s = {api.name: settings.responder_wait_s(api.name) for api in APIS}
