@@ -17,8 +17,7 @@ from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answe
 from pipeline.reports.documents import Rows, reports
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import LedgerSummary, write_manifest
-from pipeline.runs.profile_used import RunSettings
+from pipeline.runs.manifest import LedgerSummary, RunSettings, write_manifest
 from pipeline.stages.read import read
 from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.write import write

@@ -23,9 +23,8 @@ from pipeline.rules.warnings import warning_counts
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import evidence, keep_workbook, refresh_manifest
-from pipeline.runs.proof import opened_to_read, signer_again
+from pipeline.runs.proof import opened_to_read, sign, signer_again
 from pipeline.runs.request import Notice, Surface
-from pipeline.runs.signing import sign
 from pipeline.stages.compare import compare_with_bank, warnings_of
 from pipeline.wording import Moment, Sentence, speaking
 from schemas.changes import BankComparison, Change

@@ -31,9 +31,8 @@ from pipeline.jobs.bank_comparison import Comparing, compare_reports, compares, 
 from pipeline.jobs.check import RunResult, begin
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.writing import OpenRun, ReportedRun, leave, write_results
-from pipeline.runs.approvals import decider
 from pipeline.runs.ended import EndedRun
-from pipeline.runs.folder import has_begun, read_summary
+from pipeline.runs.folder import decider, has_begun, read_summary
 from pipeline.runs.manifest import replaced_manifest
 from pipeline.runs.proof import open_ledger, refuse_changed_copy
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface

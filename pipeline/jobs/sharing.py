@@ -21,8 +21,8 @@ from pipeline.executors.kept_open import KeptOpen
 from pipeline.executors.results import AskingResult, QuestionsLeft
 from pipeline.files.plain import real_path
 from pipeline.runs.earlier import moved_from
+from pipeline.runs.folder import forget_store_record, read_store_record, write_store_record
 from pipeline.runs.request import CheckJob, Surface
-from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
 from pipeline.runs.work_folder import remove_work, require_private, write_work
 from pipeline.stores.shared import SharedStore
 from pipeline.stores.sqlite.ledger import SqliteLedger

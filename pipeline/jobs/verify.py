@@ -28,8 +28,7 @@ from pipeline.reports.wording import ROWS_NAMED_MAX
 from pipeline.review.payment_files import in_one, payments_in, payments_writer
 from pipeline.review.placements import split
 from pipeline.rules.totals import added
-from pipeline.runs.approvals import approvals_of
-from pipeline.runs.ended import EndedRun, RunPart, ended_run
+from pipeline.runs.ended import EndedRun, FinishedRun, RunPart, ended_run
 from pipeline.runs.evidence import (
     DIFFERS,
     DIGITS_SHOWN,
@@ -44,14 +43,10 @@ from pipeline.runs.evidence import (
     rows_agree,
     summary_agrees,
 )
-from pipeline.runs.finished import FinishedRun
-from pipeline.runs.folder import read_summary
+from pipeline.runs.folder import approvals_of, made_anew, read_summary
 from pipeline.runs.input_file import input_path
-from pipeline.runs.manifest import identity_of, looks_payable, purged, unrecorded
-from pipeline.runs.profile_used import routes_of
-from pipeline.runs.proof import opened_to_read
-from pipeline.runs.remedies import made_anew
-from pipeline.runs.signing import is_outdated, is_signed_by
+from pipeline.runs.manifest import identity_of, looks_payable, purged, routes_of, unrecorded
+from pipeline.runs.proof import is_outdated, is_signed_by, opened_to_read
 from pipeline.stages.plan import Plan, plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.validate import validate

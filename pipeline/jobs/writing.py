@@ -25,10 +25,9 @@ from pipeline.rules.currencies import currency_sources
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import LedgerSummary, keep_workbook, write_manifest
-from pipeline.runs.profile_used import RunSettings
+from pipeline.runs.manifest import LedgerSummary, RunSettings, keep_workbook, write_manifest
+from pipeline.runs.proof import sign
 from pipeline.runs.request import CheckJob, Clock, Surface
-from pipeline.runs.signing import sign
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.read import PaymentSource

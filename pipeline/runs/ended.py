@@ -1,8 +1,8 @@
 """A run that has ended: the files in its folder, as listed in its manifest."""
 
 import io
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -31,16 +31,23 @@ from pipeline.frames import (
 from pipeline.reports.choices import warned_in
 from pipeline.reports.documents import Rows
 from pipeline.reports.reasons import SaidReasons, said_reasons
-from pipeline.runs.folder import read_summary, recorded_bytes, require_idle
+from pipeline.runs.folder import (
+    RUN_AGAIN,
+    made_anew,
+    outcome_files,
+    read_summary,
+    recorded_bytes,
+    require_idle,
+)
 from pipeline.runs.manifest import identity_of, purged, read_manifest
-from pipeline.runs.remedies import made_anew
+from pipeline.runs.proof import opened_to_read
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence
 from schemas.folder import CHANGES as CHANGES_NAME
+from schemas.folder import MANIFEST, SUMMARY
 from schemas.folder import OUTCOMES as OUTCOMES_NAME
 from schemas.folder import REASONS as REASONS_NAME
-from schemas.folder import SUMMARY
 from schemas.folder import WARNED as WARNED_NAME
 from schemas.manifest import Manifest
 from schemas.summary import InputFile, PartTotal, Summary
@@ -260,3 +267,81 @@ def _frame_in(path: Path, content: Content | None, schema: Schema) -> pl.DataFra
         return None
     except (OSError, pl.exceptions.PolarsError):
         raise InputError(Sentence("runs.cannot_read", path=path, remedy=made_anew(path))) from None
+
+
+class FinishedRun(NamedTuple):
+    """A finished run, read again: a whole file, or one part of a data set at a time."""
+
+    folder: Path
+    summary: Summary
+    source: PaymentSource
+    """An outcome file as a payment file: the file's own columns, and its payments."""
+    outcomes: Outcomes
+    manifest: Manifest
+    """The verified manifest."""
+    part: RunPart
+    """The outcome file."""
+
+    def require_unchanged(self) -> None:
+        """Refuse the folder if its manifest is no longer the verified one (InputError)."""
+        if read_manifest(self.folder) != self.manifest:
+            raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / MANIFEST))
+
+    def each(self) -> Iterator["FinishedRun"]:
+        """Yield this run with each of its outcome files in turn; same errors as `EndedRun.source`."""
+        run = EndedRun(self.folder, self.manifest)
+        for part in run.parts():
+            if part == self.part:
+                yield self
+            else:
+                source = run.source(part)
+                yield self._replace(source=source, outcomes=outcomes_in(source, part.path), part=part)
+
+    @property
+    def is_data_set(self) -> bool:
+        """True if the run may have several outcome files."""
+        return bool(self.summary.parts)
+
+    @property
+    def headers(self) -> dict[str, Sequence[str]]:
+        """Map each field to the headers of its columns, in file order."""
+        headers: dict[str, list[str]] = {}
+        for reading in self.source.columns:
+            if reading.field is not None:
+                headers.setdefault(reading.field, []).append(reading.header)
+        return dict(headers)
+
+    def warned(self) -> Warned:
+        """See `EndedRun.warned`."""
+        return EndedRun(self.folder, self.manifest).warned(self.summary)
+
+
+@contextmanager
+def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
+    """Open the folder of a run exclusively for this process during the block.
+
+    Raises:
+        UsageError: the folder contains no run, or a run without an outcome file.
+        InputError: a file in it is missing, or was changed after the run.
+        LockedError: a run, or another command that uses its files, works in the folder.
+        OutputError, DiskError: see `opened_to_read`.
+    """
+    with opened_to_read(folder, now=now, alone=True) as record:
+        finish = record.last_finish
+        if finish is None:
+            raise UsageError(Sentence("runs.not_ended", folder=folder))
+        run = EndedRun(folder, read_manifest(folder))
+        summary, part = run.summary(), run.parts()[0]
+        if not summary.parts:
+            part = part._replace(path=_outcome_file(folder))
+        source = run.source(part, changed=True)
+        if source.sha256 != part.sha256 or run.manifest.outcome_file.sha256 != finish.outcome_sha256:
+            raise InputError(Sentence("runs.not_run_wrote", path=part.path, remedy=RUN_AGAIN))
+        yield FinishedRun(folder, summary, source, outcomes_in(source, part.path), run.manifest, part)
+
+
+def _outcome_file(folder: Path) -> Path:
+    there = [path for path in outcome_files(folder).values() if path.exists()]
+    if len(there) != 1:
+        raise InputError(Sentence("runs.outcome_files_where", folder=folder, there_count=len(there)))
+    return there[0]

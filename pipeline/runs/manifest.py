@@ -15,16 +15,16 @@ from unicodedata import category, normalize
 
 from pydantic import ValidationError
 
+from pipeline.config import Profile
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import LOCK
 from pipeline.files.plain import open_plain, plain_bytes
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
-from pipeline.runs.approvals import approvals_of
-from pipeline.runs.folder import as_written, has_begun
-from pipeline.runs.profile_used import RunSettings, profile_used
+from pipeline.runs.folder import approvals_of, as_written, has_begun
 from pipeline.runs.request import Notice, Surface
+from pipeline.stages.validate import Routes
 from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.sqlite.ledger_file import ledger_files
 from pipeline.stores.values import FinishRecord, LedgerCounts
@@ -47,9 +47,12 @@ from schemas.manifest import (
     FileEvidence,
     LedgerEvidence,
     Manifest,
+    ProfileUsed,
     Purge,
+    ServerUsed,
     SplitMade,
 )
+from schemas.outcomes import ApiName
 from schemas.review import Approval
 from schemas.strict import parse, timestamp
 from schemas.summary import ReportUsed, Summary
@@ -57,6 +60,66 @@ from schemas.summary import ReportUsed, Summary
 if TYPE_CHECKING:
     from pipeline.runs.request import CheckJob
     from pipeline.stores.protocols import RunLedger
+
+
+_CLIENT_SHOWN_LENGTH = 4
+
+
+class RunSettings(NamedTuple):
+    """The settings of a run."""
+
+    profile_name: str
+    profile: Profile
+    fingerprint: str
+    mapping: Mapping[str, str]  # canonical field -> header, chosen by the user
+    language: str  # language of page and workbook
+
+
+def profile_used(settings: RunSettings) -> ProfileUsed:
+    """Return a run's settings for its manifest, without credentials."""
+    profile = settings.profile
+    return ProfileUsed(
+        name=settings.profile_name,
+        sha256=settings.fingerprint,
+        default_account_type=profile.default_account_type,
+        gb_iban_to=profile.gb_iban_to,
+        ask_by=profile.ask_by,
+        vop_countries=None if profile.vop_countries == "any" else profile.vop_countries,
+        vop_names=profile.vop_names,
+        servers=[
+            ServerUsed(
+                api=server.name,
+                client=masked_client(server.client),
+                daily_cap=server.cap,
+                **server.model_dump(include=_KEPT),
+            )
+            for server in profile.servers
+        ],
+    )
+
+
+_KEPT = set(ServerUsed.model_fields) - {"api", "client", "daily_cap"}
+"""Keys of a section that the manifest records under the same name."""
+
+
+def routes_of(profile: ProfileUsed) -> Routes:
+    """Return the routes of payments under a run's settings; a run without servers read a bank's report."""
+    return Routes(
+        apis=tuple(server.api for server in profile.servers) or (ApiName.BANK_REPORT,),
+        gb_iban_to="vop" if profile.gb_iban_to == "vop" else "cop",
+        default_account_type=profile.default_account_type,
+        ask_by="identification" if profile.ask_by == "identification" else "name",
+        send_remittance=any(server.send_remittance for server in profile.servers),
+        bic_table={start: bic for server in profile.servers for start, bic in server.bic_table.items()},
+        vop_countries=None if profile.vop_countries is None else tuple(profile.vop_countries),
+        vop_names="latin" if profile.vop_names == "latin" else "any",
+    )
+
+
+def masked_client(client: str) -> str:
+    """Return as much of a client's id as is needed to tell clients apart."""
+    return "****" + (client[-_CLIENT_SHOWN_LENGTH:] if len(client) > 2 * _CLIENT_SHOWN_LENGTH else "")
+
 
 _PAYABLE = ("release", "corrected", "outcomes", "payment", "paiement", "zahlung")
 _HIDDEN = (".", "_")

@@ -11,9 +11,8 @@ from pipeline.files.disk_errors import refuse_non_file
 from pipeline.files.folder_lock import refuse_open, require_ours
 from pipeline.formats import layout_before
 from pipeline.rules.modulus import Modulus, same_tables
-from pipeline.runs.approvals import approvals_of
 from pipeline.runs.earlier import earlier_run
-from pipeline.runs.folder import has_begun, ledger_of, outcome_file, outcome_files, read_summary
+from pipeline.runs.folder import approvals_of, has_begun, ledger_of, outcome_file, outcome_files, read_summary
 from pipeline.runs.manifest import identity_of, read_manifest
 from pipeline.runs.request import CheckJob
 from pipeline.stages.read import PaymentSource

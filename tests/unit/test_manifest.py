@@ -16,13 +16,13 @@ from pipeline.rules.totals import control_totals
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import (
     LedgerSummary,
+    RunSettings,
     looks_payable,
     read_manifest,
     refresh_manifest,
     unrecorded,
     write_manifest,
 )
-from pipeline.runs.profile_used import RunSettings
 from pipeline.stores.values import FinishRecord, LedgerCounts
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, Summary

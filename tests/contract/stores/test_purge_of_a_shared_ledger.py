@@ -8,7 +8,7 @@ from shared_ledgers import ask_all
 
 from pipeline.errors import IncompleteError
 from pipeline.jobs.purge import PurgeJob, purge
-from pipeline.runs.shared_folder import write_store_record
+from pipeline.runs.folder import write_store_record
 from schemas.shared import SharedRunRecord
 
 NOW = datetime(2031, 4, 1, tzinfo=UTC)
