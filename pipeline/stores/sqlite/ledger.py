@@ -7,7 +7,7 @@ requests a crash leaves in doubt: intents with neither failure nor answer.
 The ledger is append-only, and contains no name or account from the payer: questions are stored as keyed
 hashes. Personal data in it come only from servers: matched names, and perhaps details of problems, without
 the request's data, which the caller removes. Nothing else can be deleted (`pipeline.stores.sqlite.purge`),
-and the answers stay final. With a user's secret they are encrypted (`pipeline.stores.encryption`).
+and the answers stay final. With a user's secret they are encrypted (`pipeline.stores.sqlite.seals`).
 
 It is a SQLite file on a *local* disk: the write-ahead log and both locks are unsafe on NFS and SMB shares.
 Only one connection of one process may use it at a time: SQLite before 3.51.3 can corrupt a write-ahead log
@@ -15,22 +15,22 @@ that two connections checkpoint.
 """
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
+import anyio.to_thread
 from pydantic import SecretStr
 
+from pipeline.errors import DiskError
 from pipeline.files.disk_errors import write_failed
 from pipeline.frames import Answer
-from pipeline.stores.encryption import NameEncryption
-from pipeline.stores.sqlite.copied_requests import RequestCopier
-from pipeline.stores.sqlite.group_commit import FileCommit, Insert
+from pipeline.stores.group_commit import Batch, GroupCommit
 from pipeline.stores.sqlite.ledger_file import opened
-from pipeline.stores.sqlite.open_ledger import OpenLedger
-from pipeline.stores.sqlite.question_index import QuestionIndex
-from pipeline.stores.sqlite.seals import altered, insertion, sealed_name
+from pipeline.stores.sqlite.reader import OpenLedger, QuestionIndex
+from pipeline.stores.sqlite.seals import NameEncryption, altered, insertion, sealed_name
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
     FINAL,
@@ -45,6 +45,117 @@ from pipeline.stores.values import (
     RunIdentity,
 )
 from pipeline.wording import Sentence
+
+Row = tuple[str | bytes | int | None, ...]
+Insert = tuple[str, Row]
+"""An INSERT and its parameters."""
+
+
+class FileCommit(GroupCommit[Insert, Batch[Insert]]):
+    """Commits through one SQLite connection. Lines that joined a batch are written even if the run stops.
+
+    `write` raises DiskError if this or an earlier write did not reach the disk; no more writes are accepted.
+    """
+
+    is_shielded = True
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        super().__init__()
+        self._path = path
+        self._db = connection
+
+    def _new_batch(self) -> Batch[Insert]:
+        return Batch()
+
+    async def _commit(self, batch: Batch[Insert]) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        try:
+            await anyio.to_thread.run_sync(self._insert, batch)
+        except sqlite3.DatabaseError as error:
+            if not isinstance(error, sqlite3.IntegrityError):
+                raise write_failed(self._path, error) from error
+            batch.failure = self.refusal = DiskError(Sentence("stores.earlier_write_failed", path=self._path))
+            raise  # a bug of ours, not a disk error
+
+    def _insert(self, batch: Batch[Insert]) -> None:
+        rows: defaultdict[str, list[Row]] = defaultdict(list)
+        for statement, row in batch.lines:
+            rows[statement].append(row)
+        with self._db as db:
+            db.execute("BEGIN IMMEDIATE")
+            for statement, its_rows in rows.items():
+                db.executemany(statement, its_rows)
+
+
+_AT_ONCE = 1_000
+_INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
+_MADE = "CREATE TEMP TABLE copied(request_id TEXT PRIMARY KEY, intent INTEGER NOT NULL) WITHOUT ROWID"
+_FILLED = "INSERT OR REPLACE INTO temp.copied SELECT request_id, id FROM intent"
+_FOUND = (
+    "SELECT copied.request_id, copied.intent, failure.intent IS NOT NULL OR answer.intent IS NOT NULL"
+    " FROM temp.copied LEFT JOIN failure ON failure.intent = copied.intent"
+    " LEFT JOIN answer ON answer.intent = copied.intent WHERE copied.request_id IN ({})"
+)
+
+
+class RequestCopier:
+    """Adds missing requests, or their missing results, to a ledger."""
+
+    def __init__(self, db: sqlite3.Connection, names: NameEncryption) -> None:
+        self._db = db
+        self._names = names
+        self._is_indexed = False
+
+    def add(self, requests: Sequence[RecordedRequest]) -> list[int]:
+        """Add missing requests, in this order, within the caller's transaction; return their intents."""
+        if not self._is_indexed:
+            self._db.execute(_MADE)
+            self._db.execute(_FILLED)
+            self._is_indexed = True
+        return [
+            intent
+            for start in range(0, len(requests), _AT_ONCE)
+            for intent in self._add(requests[start : start + _AT_ONCE])
+        ]
+
+    def _add(self, requests: Sequence[RecordedRequest]) -> list[int]:
+        placeholders = ", ".join("?" * len(requests))
+        rows = self._db.execute(
+            _FOUND.format(placeholders), [request.request_id for request in requests]
+        ).fetchall()
+        intents = {request_id: intent for request_id, intent, _ in rows}
+        ended = {request_id for request_id, _, is_ended in rows if is_ended}
+        [last_id] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
+        missing = [request for request in requests if request.request_id not in intents]
+        new = {request.request_id: intent for intent, request in enumerate(missing, start=last_id + 1)}
+        intents |= new
+        self._db.executemany(_INTEND, [(new[one.request_id], *_sent(one)) for one in missing])
+        self._db.executemany("INSERT INTO temp.copied VALUES(?, ?)", list(new.items()))
+        self._end([(intents[one.request_id], one) for one in requests if one.request_id not in ended])
+        return [intents[one.request_id] for one in requests]
+
+    def _end(self, requests: Sequence[tuple[int, RecordedRequest]]) -> None:
+        """Record the results of requests that have ended."""
+        failures, answers, details = [], [], []
+        for intent, request in requests:
+            if request.answer is not None:
+                _, state, code, name, request_id, time, _ = request.answer
+                written = sealed_name(self._names.write(name, intent))
+                answers.append((intent, str(state), code, request_id, time, *written))
+            elif request.failed_with is not None:
+                failures.append((intent, request.failed_with, request.failed_at))
+            else:
+                continue
+            if request.detail:
+                details.append((intent, self._names.write(request.detail, intent, "problem")))
+        for statement, rows in ((_FAIL, failures), (_SETTLE, answers), (_DETAIL, details)):
+            self._db.executemany(statement, rows)
+
+
+def _sent(request: RecordedRequest) -> tuple[bytes, int, str, str]:
+    return request.question, request.attempt, request.request_id, request.sent_at
+
 
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
 _FINISH, _REUSE = map(insertion, ("finish", "reuse"))
