@@ -110,7 +110,7 @@ def shares_of(where, host="host"):
     from pipeline.stores.postgres import parsed
     from pipeline.stores.postgres.connection import Database
     from pipeline.stores.postgres.store import PostgresStore
-    from pipeline.stores.shared import AskingProcess, StoreClocks
+    from pipeline.stores.protocols import AskingProcess, StoreClocks
 
     database = Database(parsed(where), StoreClocks(terms.clock, time.monotonic, 20.0))
     process = AskingProcess(uuid4(), host, os.getpid(), "0.1.0")

@@ -20,7 +20,7 @@ from pipeline.config.profiles import Chosen, opened
 from pipeline.errors import PrecheckError
 from pipeline.executors.event_loop import BACKEND
 from pipeline.sections.servers import Server
-from pipeline.stores.shared import SharedStore
+from pipeline.stores.protocols import SharedStore
 from schemas.outcomes import ApiName
 
 if TYPE_CHECKING:

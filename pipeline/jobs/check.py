@@ -34,9 +34,8 @@ from schemas.strict import timestamp
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
-    from pipeline.executors.asking import RunQuestions
+    from pipeline.executors.asking import AskingResult, QuestionsLeft, RunQuestions
     from pipeline.executors.kept_open import KeptOpen
-    from pipeline.executors.results import AskingResult, QuestionsLeft
     from pipeline.jobs.writing import DecidedRun, OpenRun
 
 

@@ -24,7 +24,7 @@ from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import Count, count_nothing, engine
-from pipeline.executors.datasets.tasks import SetTask
+from pipeline.executors.datasets.steps import SetTask
 from pipeline.formats import format_named
 from pipeline.frames import WARNINGS
 from pipeline.jobs.check import RunResult, check_input
@@ -47,8 +47,8 @@ from schemas.localized import LocalizedText
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
+    from pipeline.executors.asking import AskingResult, QuestionsLeft
     from pipeline.executors.datasets.questions import SetQuestions
-    from pipeline.executors.results import AskingResult, QuestionsLeft
     from pipeline.jobs.data_set_outcomes import Answered
     from pipeline.jobs.writing import DecidedRun, OpenRun
 

@@ -7,8 +7,7 @@ import polars as pl
 from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose, to_plan_with
 from pipeline.connections import api_of
-from pipeline.executors.datasets.parts import kept_part
-from pipeline.executors.datasets.tasks import SetTask
+from pipeline.executors.datasets.steps import SetTask, kept_part
 from pipeline.frames import ASSIGNMENTS, CHECKS, REJECTS, WARNINGS
 from pipeline.jobs.comparing import ComparedRun
 from pipeline.jobs.data_set import CheckedSet

@@ -14,6 +14,7 @@ import polars as pl
 from pipeline.config import IMPORTED, ConfigurationFile
 from pipeline.config.profiles import choose, of_bank, signed_with, without_servers
 from pipeline.errors import InputError, UsageError
+from pipeline.executors.asking import AskingResult, QuestionsLeft
 from pipeline.executors.from_report import (
     ReceivedReport,
     ReportedAnswers,
@@ -21,7 +22,6 @@ from pipeline.executors.from_report import (
     kept_reports,
     read_report,
 )
-from pipeline.executors.results import AskingResult, QuestionsLeft
 from pipeline.files.atomic import write_atomically
 from pipeline.files.compressed import Compression, sniff
 from pipeline.formats import pain001

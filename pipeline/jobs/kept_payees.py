@@ -33,7 +33,7 @@ from pipeline.runs.manifest import routes_of
 from pipeline.runs.part_files import write_frame
 from pipeline.stages.compare import ContradictedKeys, EarlierPayees, Names
 from pipeline.stages.validate import validate
-from pipeline.stores.keyed_hash import payee_hashes
+from pipeline.stores.ledger_keys import payee_hashes
 from pipeline.wording import Sentence
 from schemas.folder import PAYEES
 from schemas.manifest import Manifest

@@ -15,7 +15,7 @@ from pipeline.errors import ConfigurationError
 from pipeline.runs.evidence import Finding
 from pipeline.sections.values import secret
 from pipeline.stores.kinds import cared_for
-from pipeline.stores.shared import StoreCare, StoreClocks
+from pipeline.stores.protocols import StoreCare, StoreClocks
 from pipeline.wording import Sentence
 
 

@@ -18,7 +18,7 @@ from pipeline.runs.manifest import read_manifest, record_purge, replaced_manifes
 from pipeline.runs.proof import opened_to_read, proof_of_purge, sign, signer_again
 from pipeline.runs.work_folder import holds_only_ours, remove_work, work_of
 from pipeline.stores.kinds import cared_for
-from pipeline.stores.shared import StoreClocks
+from pipeline.stores.protocols import StoreClocks
 from pipeline.stores.sqlite.purge import purge as purge_ledger
 from pipeline.wording import Sentence
 from schemas.folder import OUTCOMES, PAYEES, files_of_review

@@ -27,8 +27,7 @@ from schemas.changes import Change
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
-    from pipeline.executors.asking import FileQuestions
-    from pipeline.executors.results import AskingResult, QuestionsLeft
+    from pipeline.executors.asking import AskingResult, FileQuestions, QuestionsLeft
     from pipeline.jobs.writing import DecidedRun, OpenRun
 
 
@@ -82,7 +81,7 @@ class WholeFile:
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
         """See `RunInput.left`."""
-        from pipeline.executors.results import questions_left
+        from pipeline.executors.asking import questions_left
 
         checks, prepared, answers = self._checks, self._prepared, self._questions.answers()
         in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, answers)

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
 from pipeline.files.dividing import divide_parquet
 from pipeline.files.plain import plain_bytes, real_path
 from pipeline.formats import PART_NAMES, entry_named, parquet
+from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, parts_in
 from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
@@ -155,8 +155,7 @@ def write_record(
     record = DataSetRecord(input_sha256=input_sha256, parts=parts, work=str(files.root))
     if before is not None and before.work != record.work:
         PartFiles(Path(before.work)).remove()
-    with write_atomically(folder / DATA_SET) as file:
-        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+    keep_document(folder / DATA_SET, record)
 
 
 def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> RowPositions:

@@ -144,11 +144,10 @@ def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection
         raise InputError(Sentence("runs.not_run_wrote", path=path, remedy=RUN_AGAIN)) from error
 
 
-def write_summary(folder: Path, summary: Summary) -> Path:
-    """Write the summary of a run; same errors as `write_atomically`."""
-    path = folder / SUMMARY
+def keep_document(path: Path, document: BaseModel) -> Path:
+    """Write a document of a run; same errors as `write_atomically`."""
     with write_atomically(path) as file:
-        file.write(as_written(summary))
+        file.write(as_written(document))
     return path
 
 
@@ -164,11 +163,8 @@ def record_approval(folder: Path, *approvals: Approval) -> None:
         InputError: the recorded decisions cannot be read; no decision is added.
         OutputError, DiskError: see `write_atomically`.
     """
-    if not approvals:
-        return
-    on_record = [*approvals_of(folder), *approvals]
-    with write_atomically(folder / APPROVALS) as file:
-        file.write(Approvals(on_record).model_dump_json(indent=2).encode() + b"\n")
+    if approvals:
+        keep_document(folder / APPROVALS, Approvals([*approvals_of(folder), *approvals]))
 
 
 def approvals_of(folder: Path) -> list[Approval]:
@@ -213,17 +209,6 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
             Sentence("runs.not_run_wrote_2", path=path),
             advice=(Sentence("runs.bring_back_from"), Sentence("advice.other_folder")),
         ) from error
-
-
-def write_store_record(folder: Path, record: SharedRunRecord) -> None:
-    """Record a folder's shared run before the first question; same errors as `write_atomically`."""
-    with write_atomically(folder / STORE) as file:
-        file.write(record.model_dump_json(indent=2).encode() + b"\n")
-
-
-def forget_store_record(folder: Path) -> None:
-    """Delete the record of a folder's shared run."""
-    (folder / STORE).unlink(missing_ok=True)
 
 
 def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:

@@ -17,12 +17,11 @@ from pydantic import ValidationError
 
 from pipeline.config import Profile
 from pipeline.errors import DiskError, InputError, UsageError
-from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import LOCK
 from pipeline.files.plain import open_plain, plain_bytes
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
-from pipeline.runs.folder import approvals_of, as_written, has_begun
+from pipeline.runs.folder import approvals_of, as_written, has_begun, keep_document
 from pipeline.runs.request import Notice, Surface
 from pipeline.stages.validate import Routes
 from pipeline.stores.sqlite import SQLITE_VERSION
@@ -398,8 +397,7 @@ def parts_in(folder: Path) -> list[Path]:
 def _write(folder: Path, manifest: Manifest) -> None:
     """Write the manifest and remove its signature, which `signatures.sign` makes again."""
     remove_signature(folder)
-    with write_atomically(folder / MANIFEST) as file:
-        file.write(as_written(manifest))
+    keep_document(folder / MANIFEST, manifest)
 
 
 def _fault(error: OSError | ValueError) -> Sentence:

@@ -22,6 +22,7 @@ from pipeline.files.disk_errors import OTHER_WORK_FOLDER, with_own_errors, writi
 from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import CHECKS
+from pipeline.runs.folder import keep_document
 from pipeline.runs.part_files import Done, Kept
 from pipeline.wording import Sentence
 from schemas.shared import WorkRecord
@@ -68,8 +69,7 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
         assert part.schema == CHECKS
         with write_atomically(questions_file(folder, number)) as file, with_own_errors(file) as through:
             part.write_parquet(through)
-    with write_atomically(folder / WORK) as file:
-        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+    keep_document(folder / WORK, record)
     return folder
 
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pydantic import SecretStr
 
 from pipeline.stores import postgres
-from pipeline.stores.shared import AskingProcess, SharedStore, StoreCare, StoreClocks, StoreKind
+from pipeline.stores.protocols import AskingProcess, SharedStore, StoreCare, StoreClocks, StoreKind
 
 STORES: Mapping[str, StoreKind] = {
     "postgresql": postgres,

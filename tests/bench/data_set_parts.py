@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from answers import answered
 
 from pipeline.config.profiles import choose, to_plan_with
+from pipeline.executors.asking import AskingResult
 from pipeline.executors.datasets.engines import engine
-from pipeline.executors.results import AskingResult
 from pipeline.frames import CHECKS
 from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, look_at_answers, set_results
 from pipeline.jobs.data_set_plan import plan_parts, task_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from pipeline.errors import ConfigurationError, IncompleteError
-from pipeline.executors.datasets.tasks import Found, Task
+from pipeline.executors.datasets.steps import Found, Task
 from pipeline.wording import Sentence
 
 if TYPE_CHECKING:

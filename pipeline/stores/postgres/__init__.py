@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, WrongValueError
-from pipeline.stores.shared import AskingProcess, StoreClocks
+from pipeline.stores.protocols import AskingProcess, StoreClocks
 from pipeline.wording import Sentence
 
 if TYPE_CHECKING:

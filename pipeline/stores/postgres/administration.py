@@ -15,7 +15,7 @@ from pipeline.stores.postgres.daily_caps import EDGE_S
 from pipeline.stores.postgres.keys import new_keys
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.store import opened_keys
-from pipeline.stores.shared import AccountState, ClosedRun, StoreClocks, StoreFinding, StoreState
+from pipeline.stores.protocols import AccountState, ClosedRun, StoreClocks, StoreFinding, StoreState
 from pipeline.stores.sharing import Division
 from pipeline.wording import Moment, Sentence
 
@@ -218,15 +218,8 @@ def _require_owner(db: psycopg.Connection, place: str) -> None:
             Sentence("stores.ledger_already_which", place=place, name=name, owner=owner, role=role)
         )
     if owner is None and not may_create:
-        raise ConfigurationError(
-            Sentence(
-                "stores.may_not_create",
-                place=place,
-                role=role,
-                name=name,
-                owner_of_database=owner_of_database,
-            )
-        )
+        names = {"role": role, "name": name, "owner_of_database": owner_of_database}
+        raise ConfigurationError(Sentence("stores.may_not_create", place=place, **names))
 
 
 def _create(db: psycopg.Connection, secret: SecretStr) -> bool:

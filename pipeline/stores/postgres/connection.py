@@ -19,7 +19,7 @@ from psycopg import errors
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.stores.postgres import LedgerAddress
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.shared import StoreClocks
+from pipeline.stores.protocols import StoreClocks
 from pipeline.wording import Sentence
 from schemas.strict import timestamp
 

@@ -16,7 +16,7 @@ import psycopg
 
 from pipeline.stores.postgres.connection import Database, only_row
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.shared import AccountCap
+from pipeline.stores.protocols import AccountCap
 
 EDGE_S = 30
 """A unit taken this long before a window may belong to a request that arrives within the window."""

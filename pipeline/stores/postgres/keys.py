@@ -12,8 +12,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from pipeline.stores.cipher import KEY_BYTE_COUNT, Cipher
-from pipeline.stores.keyed_hash import KeyedHash, keyed_hash
+from pipeline.stores.ledger_keys import KEY_BYTE_COUNT, Cipher, KeyedHash, keyed_hash
 
 _SEAL_BYTE_COUNT = 16
 _WRAPPED_FOR = b"the key of this ledger"

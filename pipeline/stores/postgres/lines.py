@@ -12,7 +12,7 @@ from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.recording import AnswerLine, FailureLine, IntentLine
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.shared import StoredRun
+from pipeline.stores.protocols import StoredRun
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
     ChunkLease,

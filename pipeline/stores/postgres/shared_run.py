@@ -34,7 +34,7 @@ from pipeline.stores.postgres.lines import (
 )
 from pipeline.stores.postgres.recording import FencedCommit, IntentLine, LineWriter
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.shared import QuestionParts, RequestCopy, StoredRun
+from pipeline.stores.protocols import QuestionParts, RequestCopy, StoredRun
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
     FINAL,

@@ -22,7 +22,7 @@ from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
 from pipeline.stores.postgres.lines import damaged, recorded
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.shared_run import LEASE_S, SEEN, PostgresRun
-from pipeline.stores.shared import (
+from pipeline.stores.protocols import (
     AccountCap,
     AskingProcess,
     QuestionParts,

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from pipeline.frames import AnswerState, Check
-from pipeline.stores.keyed_hash import keyed_hash, payee_key
+from pipeline.stores.ledger_keys import keyed_hash, payee_key
 from pipeline.stores.sqlite.ledger_file import opened_to_read, sqlite_errors
 from pipeline.stores.sqlite.seals import NameEncryption, digests
 from pipeline.stores.values import (

@@ -21,8 +21,7 @@ from typing import Self
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, DiskError, InputError
-from pipeline.stores.cipher import Cipher
-from pipeline.stores.keyed_hash import keyed_hash
+from pipeline.stores.ledger_keys import Cipher, keyed_hash
 from pipeline.stores.values import LedgerProof
 from pipeline.wording import Sentence
 

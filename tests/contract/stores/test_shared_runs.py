@@ -13,7 +13,7 @@ from shared_ledgers import IDENTITY, NOW, answer_to, ask, ask_all, checks_of
 
 from pipeline.errors import CapSpentError, ConfigurationError, LeaseLostError, UsageError
 from pipeline.stores.postgres.lines import recorded
-from pipeline.stores.shared import AccountCap, QuestionPlan
+from pipeline.stores.protocols import AccountCap, QuestionPlan
 from pipeline.stores.values import FruitlessQuestion, PlannedChunk, RoundState
 from schemas.outcomes import ApiName
 
