@@ -37,9 +37,9 @@ from pipeline.rules.modulus import same_tables
 from pipeline.runs.data_set import DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
 from pipeline.runs.manifest import read_manifest
-from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import CheckJob, DataSetJob, Surface
 from pipeline.runs.starting import finished_before
+from pipeline.runs.work_folder import read_frame
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change

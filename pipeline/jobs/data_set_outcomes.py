@@ -37,8 +37,8 @@ from pipeline.runs.ended import keep_changes
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, keep_workbook
-from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.runs.request import SetStep, Surface
+from pipeline.runs.work_folder import PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
 from schemas.data_set import PartDecided

@@ -30,7 +30,7 @@ from pipeline.rules.known_payees import (
 from pipeline.rules.payees import KEYED, hashed_keys, keyed, known_by_id, nobodys_ids, passes_for, payees_with
 from pipeline.runs.ended import EndedRun, outcomes_in
 from pipeline.runs.manifest import routes_of
-from pipeline.runs.part_files import write_frame
+from pipeline.runs.work_folder import write_frame
 from pipeline.stages.compare import ContradictedKeys, EarlierPayees, Names
 from pipeline.stages.validate import validate
 from pipeline.stores.ledger_keys import payee_hashes

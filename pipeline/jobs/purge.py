@@ -12,10 +12,10 @@ from pipeline.files.atomic import delete, partial_name
 from pipeline.files.disk_errors import writing
 from pipeline.files.signatures import is_signed
 from pipeline.runs.data_set import read_record
-from pipeline.runs.earlier import moved_from
 from pipeline.runs.folder import decider, files_with_names, ledger_of, matching_folders, read_store_record
 from pipeline.runs.manifest import read_manifest, record_purge, replaced_manifest, unrecorded
 from pipeline.runs.proof import opened_to_read, proof_of_purge, sign, signer_again
+from pipeline.runs.starting import moved_from
 from pipeline.runs.work_folder import holds_only_ours, remove_work, work_of
 from pipeline.stores.kinds import cared_for
 from pipeline.stores.protocols import StoreClocks

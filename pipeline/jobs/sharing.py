@@ -19,9 +19,9 @@ from pipeline.errors import IncompleteError
 from pipeline.executors.asking import Alone, AskingResult, QuestionsLeft, RunQuestions, Way, ask_all
 from pipeline.executors.kept_open import KeptOpen
 from pipeline.files.plain import real_path
-from pipeline.runs.earlier import moved_from
 from pipeline.runs.folder import keep_document, read_store_record
 from pipeline.runs.request import CheckJob, Surface
+from pipeline.runs.starting import moved_from
 from pipeline.runs.work_folder import remove_work, require_private, write_work
 from pipeline.stores.protocols import SharedStore
 from pipeline.stores.sqlite.ledger import SqliteLedger

@@ -28,7 +28,7 @@ from pipeline.reports.wording import ROWS_NAMED_MAX
 from pipeline.review.payment_files import in_one, payments_in, payments_writer
 from pipeline.review.placements import split
 from pipeline.rules.totals import added
-from pipeline.runs.ended import EndedRun, FinishedRun, RunPart, ended_run
+from pipeline.runs.ended import EndedRun, FinishedRun, RunPart, ended_run, input_path
 from pipeline.runs.evidence import (
     DIFFERS,
     DIGITS_SHOWN,
@@ -44,7 +44,6 @@ from pipeline.runs.evidence import (
     summary_agrees,
 )
 from pipeline.runs.folder import approvals_of, made_anew, read_summary
-from pipeline.runs.input_file import input_path
 from pipeline.runs.manifest import identity_of, looks_payable, purged, routes_of, unrecorded
 from pipeline.runs.proof import is_outdated, is_signed_by, opened_to_read
 from pipeline.stages.plan import Plan, plan

@@ -13,8 +13,7 @@ from pipeline.frames import Answers, Checks, Questions
 from pipeline.jobs.prepare import PreparedFile, RunTime, notify_of_wasted_calls, prepare, read_file, wanted
 from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
-from pipeline.runs.ended import changes_in
-from pipeline.runs.input_file import require_pain001
+from pipeline.runs.ended import changes_in, require_pain001
 from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.starting import LocalReferences, finished_before, is_same_reading
 from pipeline.stages.plan import bases

@@ -20,8 +20,7 @@ from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
 from pipeline.review.writers import MessageWriter, PaymentsWriter, TableWriter
 from pipeline.rules.totals import added, control_totals, totals, with_money
-from pipeline.runs.ended import FinishedRun, RunPart
-from pipeline.runs.input_file import read_again
+from pipeline.runs.ended import FinishedRun, RunPart, read_again
 from pipeline.runs.manifest import identity_of_parts, refresh_manifest
 from pipeline.wording import Sentence
 from schemas.folder import PARTS

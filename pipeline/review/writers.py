@@ -11,8 +11,7 @@ from pipeline.formats.edits import Edit, edited, require_undone
 from pipeline.formats.message import Role
 from pipeline.frames import CORRECTIONS, Corrections, Payments
 from pipeline.review.corrections import correct
-from pipeline.runs.ended import FinishedRun
-from pipeline.runs.input_file import MessageFile
+from pipeline.runs.ended import FinishedRun, MessageFile
 from pipeline.stages.read import ReadingArguments, read_written
 from pipeline.stages.read.messages import read_message
 from pipeline.wording import Sentence

@@ -11,7 +11,7 @@ from pipeline.files.plain import plain_bytes, real_path
 from pipeline.formats import PART_NAMES, entry_named, parquet
 from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, parts_in
-from pipeline.runs.part_files import PartFiles
+from pipeline.runs.work_folder import PartFiles
 from pipeline.wording import Sentence
 from schemas.data_set import DataSetRecord, PartKept
 from schemas.folder import DATA_SET

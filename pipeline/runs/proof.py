@@ -20,10 +20,10 @@ from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import plain_bytes, real_path
 from pipeline.files.private import user_folder
 from pipeline.files.signatures import PublicKey, Signer, is_signed, manifest_bytes
-from pipeline.runs.earlier import earlier_run
 from pipeline.runs.folder import approvals_of, as_written, has_begun, ledger_of, made_anew
 from pipeline.runs.manifest import read_manifest, replaced_manifest
 from pipeline.runs.request import Notice
+from pipeline.runs.starting import earlier_run
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.ledger_file import require_ledger
 from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader

@@ -54,7 +54,7 @@ from pipeline.rules.enumeration import many_names, sequence_warnings, unknown_ac
 from pipeline.rules.modulus import used
 from pipeline.rules.warnings import ACROSS_ROWS, in_order, warnings_about
 from pipeline.runs.data_set import DataPart
-from pipeline.runs.part_files import (
+from pipeline.runs.work_folder import (
     Kept,
     PartFiles,
     read_as_written,

@@ -12,7 +12,7 @@ from pipeline.errors import ConfigurationError, IncompleteError, UsageError
 from pipeline.stores.postgres import LedgerAddress, schema
 from pipeline.stores.postgres.connection import Database, only_row
 from pipeline.stores.postgres.daily_caps import EDGE_S
-from pipeline.stores.postgres.keys import new_keys
+from pipeline.stores.postgres.lines import new_keys
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.store import opened_keys
 from pipeline.stores.protocols import AccountState, ClosedRun, StoreClocks, StoreFinding, StoreState

@@ -23,9 +23,9 @@ from pipeline.errors import LeaseLostError
 from pipeline.frames import CHECKS, Answer, Check
 from pipeline.stores.postgres.connection import Database, first_row, only_row
 from pipeline.stores.postgres.daily_caps import DailyCaps
-from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.lines import (
     RunLines,
+    StoreKeys,
     damaged,
     earlier_answers,
     fruitless,

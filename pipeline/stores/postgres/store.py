@@ -18,8 +18,7 @@ from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiti
 from pipeline.stores.postgres import LedgerAddress, schema
 from pipeline.stores.postgres.connection import Database, first_row, only_row
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
-from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
-from pipeline.stores.postgres.lines import damaged, recorded
+from pipeline.stores.postgres.lines import StoreKeys, WrappedKey, damaged, recorded, unwrapped
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.shared_run import LEASE_S, SEEN, PostgresRun
 from pipeline.stores.protocols import (
