@@ -28,7 +28,7 @@ from pipeline.executors.kept_open import KeptOpen, Opening
 from pipeline.frames import ANSWERS, Answer
 from pipeline.runs.request import Clock, Phase, RunObserver
 from pipeline.stages.ask import LOOK_INTERVAL_S, ApiChannel, AskingContext, ask
-from pipeline.stores.kinds import opened_store
+from pipeline.stores.kinds import kind_of
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.protocols import (
     AccountCap,
@@ -104,7 +104,7 @@ class SharedAccess(NamedTuple):
 def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextManager[SharedStore]:
     """Open a shared ledger for this process (ConfigurationError, IncompleteError: see `opened_store`)."""
     process = AskingProcess(uuid4(), gethostname(), os.getpid(), version("payee-precheck"))
-    return opened_store(url, secret, process, StoreClocks(clock, time.monotonic))
+    return kind_of(url).opened_store(url, secret, process, StoreClocks(clock, time.monotonic))
 
 
 def join(
@@ -124,6 +124,7 @@ class SharedPart:
 
     def __init__(self, source: SharedRun, limit: int | None = None) -> None:
         self._source = source
+        self.holds, self.may_send, self.give_back = source.holds, source.may_send, source.give_back
         self._left = inf if limit is None else limit
         self._cut: set[ChunkLease] = set()
         self.claim_count = 0
@@ -152,18 +153,6 @@ class SharedPart:
         """Leave a partly asked chunk to other processes."""
         if hold not in self._cut:
             await self._source.done(hold)
-
-    def holds(self, hold: ChunkLease) -> bool:
-        """True if this process still holds the chunk, as far as it knows."""
-        return self._source.holds(hold)
-
-    def may_send(self, hold: ChunkLease) -> bool:
-        """True if the chunk's lease has not ended, as far as this process knows."""
-        return self._source.may_send(hold)
-
-    async def give_back(self, api: ApiName | None = None) -> None:
-        """Return unfinished chunks to other processes."""
-        await self._source.give_back(api)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from pipeline.runs.manifest import read_manifest, record_purge, replaced_manifes
 from pipeline.runs.proof import opened_to_read, proof_of_purge, sign, signer_again
 from pipeline.runs.starting import moved_from
 from pipeline.runs.work_folder import holds_only_ours, remove_work, work_of
-from pipeline.stores.kinds import cared_for
+from pipeline.stores.kinds import kind_of
 from pipeline.stores.protocols import StoreClocks
 from pipeline.stores.sqlite.purge import purge as purge_ledger
 from pipeline.wording import Sentence
@@ -154,7 +154,7 @@ def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
     if (record := read_store_record(folder)) is None:
         return
     at_once = StoreClocks(lambda: now, lambda: 0.0, wait_max_s=0.0)
-    with cared_for(record.ledger, at_once) as care:
+    with kind_of(record.ledger).cared_for(record.ledger, at_once) as care:
         care.purge_names(record.run, answers_before=answers_before)
 
 

@@ -1,6 +1,7 @@
 """The protocols of stores, whether files or databases that machines share.
 
-Each protocol is small and covers one concern. tests/contract/stores tests the rules for every store.
+Each protocol is small and covers one concern. tests/contract/stores tests the rules for every store. To add a
+store that machines share, write a package that implements `StoreKind`, and a line in `pipeline.stores.kinds`.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,19 @@ from pipeline.stores.values import (
 )
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
+
+
+class Closing(Protocol):
+    """Something that is closed at the end of a `with` block."""
+
+    def close(self) -> None:
+        """Close it. Safe to call twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Ledger(Protocol):
@@ -284,15 +298,11 @@ class QuestionRounds(Protocol):
         """
 
 
-class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
-    """A shared run, as one process uses it; a context manager. Intents take units of the daily cap."""
+class SharedRun(Ledger, QuestionSource, QuestionRounds, Closing, Protocol):
+    """A shared run, as one process uses it. Intents take units of the daily cap.
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def close(self) -> None:
-        """Close the run. Chunks that were not released become free when their leases end."""
+    When it is closed, chunks that were not released become free when their leases end.
+    """
 
     def copy_to(self, copy: RequestCopy) -> None:
         """Copy every request of this process once its result is recorded, or once it is left in doubt."""
@@ -313,17 +323,13 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
         """
 
 
-class SharedStore(Protocol):
-    """An open store, as one process uses it; a context manager.
+class SharedStore(Closing, Protocol):
+    """An open store, as one process uses it.
 
     Raises:
         ConfigurationError, IncompleteError: by any method; the store refuses access, or stayed unavailable
             until the timeout.
     """
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
     def be_seen(self) -> None:
         """Record that this process is alive although it holds no chunk."""
@@ -411,8 +417,8 @@ class StoreState(NamedTuple):
     caps: list[Any]
 
 
-class StoreCare(Protocol):
-    """A store, as its owner or operator uses it; a context manager that connects when first used.
+class StoreCare(Closing, Protocol):
+    """A store, as its owner or operator uses it; it connects when first used.
 
     Raises:
         ConfigurationError, IncompleteError: by any method; see `SharedStore`.
@@ -429,10 +435,6 @@ class StoreCare(Protocol):
     @property
     def user(self) -> str | None:
         """The role of the runs, if the address contains it."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
     def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
         """Create the store unless it exists, and grant a role access; True if it was created now."""

@@ -1,6 +1,6 @@
 """Tasks for a ledger's owner: create it, grant access, close a run, erase names."""
 
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -15,7 +15,7 @@ from pipeline.stores.postgres.daily_caps import EDGE_S
 from pipeline.stores.postgres.lines import new_keys
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.store import opened_keys
-from pipeline.stores.protocols import AccountState, ClosedRun, StoreClocks, StoreFinding, StoreState
+from pipeline.stores.protocols import AccountState, ClosedRun, Closing, StoreClocks, StoreFinding, StoreState
 from pipeline.stores.sharing import Division
 from pipeline.wording import Moment, Sentence
 
@@ -57,7 +57,7 @@ _REKEY = "UPDATE precheck.store SET salt = %s, hidden_key = %s"
 _CLOSE = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s"
 
 
-class PostgresCare:
+class PostgresCare(Closing):
     """A ledger as its owner or operator uses it; a `StoreCare`."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
@@ -66,10 +66,8 @@ class PostgresCare:
         self.database = address.database
         self.user = address.user
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """See `Closing.close`."""
         self._database.close()
 
     def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:

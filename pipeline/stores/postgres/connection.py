@@ -19,7 +19,7 @@ from psycopg import errors
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.stores.postgres import LedgerAddress
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.protocols import StoreClocks
+from pipeline.stores.protocols import Closing, StoreClocks
 from pipeline.wording import Sentence
 from schemas.strict import timestamp
 
@@ -115,7 +115,7 @@ class _Outage:
             self._since.pop(connection, None)
 
 
-class Database:
+class Database(Closing):
     """One connection, used by one piece of work at a time, from any thread; opened when first used."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
@@ -136,12 +136,6 @@ class Database:
         twin._user = self._user  # noqa: SLF001 (same class)
         twin._outage = self._outage  # noqa: SLF001
         return twin
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection, and end all waiting for one. Safe to call twice."""

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import anyio
@@ -34,7 +34,7 @@ from pipeline.stores.postgres.lines import (
 )
 from pipeline.stores.postgres.recording import FencedCommit, IntentLine, LineWriter
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.protocols import QuestionParts, RequestCopy, StoredRun
+from pipeline.stores.protocols import Closing, QuestionParts, RequestCopy, StoredRun
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
     FINAL,
@@ -103,7 +103,7 @@ class HeldChunk:
     questions: dict[bytes, Check] = field(default_factory=dict)
 
 
-class PostgresRun:
+class PostgresRun(Closing):
     """A run in a shared ledger, as one process uses it; a `SharedRun`.
 
     Methods that use the database raise IncompleteError or ConfigurationError, like `Database.run`; methods
@@ -143,12 +143,6 @@ class PostgresRun:
         self._taken_over: dict[int, ApiName] = {}
         self._ended = threading.Event()
         self._beating: threading.Thread | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def copy_to(self, copy: RequestCopy) -> None:
         """Copy every request of this process once its result is recorded, or once it is left in doubt."""

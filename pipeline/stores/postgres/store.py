@@ -24,6 +24,7 @@ from pipeline.stores.postgres.shared_run import LEASE_S, SEEN, PostgresRun
 from pipeline.stores.protocols import (
     AccountCap,
     AskingProcess,
+    Closing,
     QuestionParts,
     QuestionPlan,
     StoreClocks,
@@ -48,7 +49,7 @@ _WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %
 RENEWAL_INTERVAL_S = 1.0
 
 
-class PostgresStore:
+class PostgresStore(Closing):
     """An open ledger; a `SharedStore` and a context manager. Made by `PostgresStore.open`."""
 
     def __init__(self, database: Database, keys: StoreKeys, process: AskingProcess) -> None:
@@ -75,12 +76,6 @@ class PostgresStore:
             database.close()
             raise
         return cls(database, keys, process)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Record that this process leaves, and close the connection. Safe to call twice."""

@@ -28,6 +28,7 @@ from pipeline.errors import DiskError
 from pipeline.files.disk_errors import write_failed
 from pipeline.frames import Answer
 from pipeline.stores.group_commit import Batch, GroupCommit
+from pipeline.stores.protocols import Closing
 from pipeline.stores.sqlite.ledger_file import opened
 from pipeline.stores.sqlite.reader import OpenLedger, QuestionIndex
 from pipeline.stores.sqlite.seals import NameEncryption, altered, insertion, sealed_name
@@ -177,7 +178,7 @@ class _Intent(NamedTuple):
     attempt: int
 
 
-class SqliteLedger(OpenLedger):
+class SqliteLedger(OpenLedger, Closing):
     """The open ledger of one run; a `RunLedger`. Made by `SqliteLedger.open`.
 
     Writes are accepted only inside `writing()`, from any number of tasks of one event loop. A failed write
@@ -228,12 +229,6 @@ class SqliteLedger(OpenLedger):
                 opened(path, identity, now=now, fresh=fresh, secret=secret, proof=proof)
             )
             return cls(path, connection, secret, stack)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Merge the write-ahead log into the file, and release the folder. Safe to call twice.
