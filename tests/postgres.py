@@ -270,7 +270,7 @@ def clocks(wait_max_s=20.0):
 
 def database_of(postgres, name, user=RUNNER, *, port=None, wait_max_s=20.0):
     """The product's own connection to a database."""
-    from pipeline.stores.postgres import parsed
+    from pipeline.stores.postgres.address import parsed
     from pipeline.stores.postgres.connection import Database
 
     return Database(parsed(postgres.url(name, user, port)), clocks(wait_max_s))

@@ -55,7 +55,7 @@ class LedgerDesk:
 
     def store(self, *, port=None, wait_max_s=20.0, user=RUNNER, key=LEDGER_KEY):
         """Open the ledger, as another process would."""
-        from pipeline.stores.postgres import parsed
+        from pipeline.stores.postgres.address import parsed
         from pipeline.stores.postgres.store import PostgresStore
         from pipeline.stores.protocols import AskingProcess
 

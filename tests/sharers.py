@@ -107,7 +107,7 @@ def shares_of(where, host="host"):
         from pipeline.stores.sqlite.shares import local_shares
 
         return local_shares(Path(where), terms)
-    from pipeline.stores.postgres import parsed
+    from pipeline.stores.postgres.address import parsed
     from pipeline.stores.postgres.connection import Database
     from pipeline.stores.postgres.store import PostgresStore
     from pipeline.stores.protocols import AskingProcess, StoreClocks

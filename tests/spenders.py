@@ -39,7 +39,7 @@ def main(url, run_id, count, cap):
     from postgres import LEDGER_KEY, clocks
     from shared_ledgers import checks_of
 
-    from pipeline.stores.postgres import parsed
+    from pipeline.stores.postgres.address import parsed
     from pipeline.stores.postgres.store import PostgresStore
     from pipeline.stores.protocols import AccountCap, AskingProcess
 

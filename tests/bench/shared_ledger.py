@@ -15,7 +15,7 @@ from table import Figure
 
 from payee_precheck import _COLLECTED_AFTER
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
-from pipeline.stores.postgres import parsed
+from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.administration import PostgresCare
 from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.protocols import AskingProcess, QuestionPlan

@@ -12,7 +12,7 @@ from systemd_units import needs_systemd, systemd_on
 from pipeline.cli.main import main as command
 from pipeline.config.file import load
 from pipeline.errors import PrecheckError
-from pipeline.stores.postgres import parsed
+from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.shared_run import LEASE_S
 from pipeline.stores.sharing import LEASE_S as SHARE_LEASE_S
 

@@ -9,7 +9,8 @@ from psycopg.rows import namedtuple_row
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, IncompleteError, UsageError
-from pipeline.stores.postgres import LedgerAddress, schema
+from pipeline.stores.postgres import schema
+from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, only_row
 from pipeline.stores.postgres.daily_caps import EDGE_S
 from pipeline.stores.postgres.lines import new_keys
@@ -127,8 +128,8 @@ def _state(db: psycopg.Connection) -> StoreState:
         [time] = cursor.execute(_NOW).fetchone() or ("",)
         runs = cursor.execute(_RUNS).fetchall()
         holders = cursor.execute(_HOLDERS, (SEEN_MAX_S,)).fetchall()
-        rows: list[Any] = cursor.execute(STATEMENTS["status.accounts"]).fetchall()
-        caps = cursor.execute(STATEMENTS["status.caps"], (EDGE_S,)).fetchall()
+        rows: list[Any] = cursor.execute(STATEMENTS["administration.accounts"]).fetchall()
+        caps = cursor.execute(STATEMENTS["administration.caps"], (EDGE_S,)).fetchall()
     accounts = [AccountState(row.scope, row.api, Division.of_json(row.division), row.now) for row in rows]
     return StoreState(time, runs, holders, accounts, caps)
 
@@ -136,9 +137,9 @@ def _state(db: psycopg.Connection) -> StoreState:
 def _findings(db: psycopg.Connection, address: LedgerAddress, *, is_restored: bool) -> list[StoreFinding]:
     """Check a ledger and its server and, if a backup was restored, the requests in doubt."""
     server, has_fsync, has_full_page_writes, commit, standby_count, is_synchronous, version = only_row(
-        db, STATEMENTS["inspection.server"]
+        db, STATEMENTS["administration.server"]
     )
-    run_count, unfinished_count = only_row(db, STATEMENTS["inspection.runs"])
+    run_count, unfinished_count = only_row(db, STATEMENTS["administration.runs"])
     is_safe = has_fsync and has_full_page_writes
     # Our connections turn synchronous commits on if the server has them off.
     commit_key = "inspection.commit_off" if commit in {"off", "local"} else "inspection.commit_on"
@@ -166,7 +167,7 @@ def _findings(db: psycopg.Connection, address: LedgerAddress, *, is_restored: bo
         StoreFinding(Sentence("inspection.runs"), Sentence("inspection.runs_counted", **runs)),
     ]
     if is_restored:
-        [request_count] = only_row(db, STATEMENTS["inspection.doubt"])
+        [request_count] = only_row(db, STATEMENTS["administration.doubt"])
         [latest] = only_row(db, _LATEST)
         doubt = (
             Sentence("inspection.doubt_about_all", request_count=request_count)
@@ -179,12 +180,12 @@ def _findings(db: psycopg.Connection, address: LedgerAddress, *, is_restored: bo
 
 def _role(db: psycopg.Connection) -> StoreFinding:
     """Check that the role of this connection has no more power than runs need."""
-    role, *facts = only_row(db, STATEMENTS["inspection.role"])
+    role, *facts = only_row(db, STATEMENTS["administration.role"])
     powers = [Sentence(key) for key, is_so in zip(_POWERS, facts, strict=True) if is_so]
     meant = {"INSERT": schema.INSERTED, "UPDATE": schema.UPDATED}
     surplus = [
         f"{privilege} {table}.{column}"
-        for privilege, table, column in db.execute(STATEMENTS["inspection.columns"])
+        for privilege, table, column in db.execute(STATEMENTS["administration.columns"])
         if column not in meant[privilege].get(table, ())
     ]
     if surplus and not powers:  # powerful roles have these permissions anyway
@@ -198,7 +199,7 @@ def _role(db: psycopg.Connection) -> StoreFinding:
 
 
 def _triggers(db: psycopg.Connection) -> StoreFinding:
-    there = {(str(table), str(name)) for table, name in db.execute(STATEMENTS["inspection.triggers"])}
+    there = {(str(table), str(name)) for table, name in db.execute(STATEMENTS["administration.triggers"])}
     names = [
         Sentence("inspection.trigger_on_table", name=name, table=table)
         for table, name in sorted(schema.TRIGGERS - there)

@@ -17,7 +17,7 @@ import structlog
 from psycopg import errors
 
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
-from pipeline.stores.postgres import LedgerAddress
+from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.protocols import Closing, StoreClocks
 from pipeline.wording import Sentence

@@ -201,7 +201,7 @@ def known(
     found: dict[bytes, QuestionHistory] = {}
     for start in range(0, len(questions), _AT_ONCE):
         some = list(questions[start : start + _AT_ONCE])
-        for row in db.cursor(binary=True).execute(STATEMENTS["history.asked"], (some, run)):
+        for row in db.cursor(binary=True).execute(STATEMENTS["lines.asked"], (some, run)):
             question, attempt, request_id, time, seal, *ended = row
             lines.require_intent(question, attempt, request_id, time, seal)
             round_, failed_with, failed_at, failure_seal, answered, state, code, *fields = ended
@@ -211,9 +211,7 @@ def known(
             if state is not None:
                 answer = lines.final_answer(question, answered, request_id, state, code, *fields)
             found[question] = QuestionHistory(answer, attempt, failed_with)
-        for question, *rest, seal in db.cursor(binary=True).execute(
-            STATEMENTS["history.reused"], (run, some)
-        ):
+        for question, *rest, seal in db.cursor(binary=True).execute(STATEMENTS["lines.reused"], (run, some)):
             used = ReusedAnswer(question, *rest)
             lines.require_reused(used, seal)
             attempts = found[question].attempts if question in found else 0
@@ -226,7 +224,7 @@ def fruitless(db: psycopg.Connection, run: int) -> Mapping[bytes, FruitlessQuest
     found: dict[bytes, FruitlessQuestion] = {}
     codes = [str(code) for code in ABOUT_THE_QUESTION]
     for question, code, attempt in db.cursor(binary=True).execute(
-        STATEMENTS["history.fruitless"], (run, codes, run)
+        STATEMENTS["lines.fruitless"], (run, codes, run)
     ):
         before = found.get(question)
         found[question] = FruitlessQuestion(1 if before is None else before.run_count + 1, code, attempt)
@@ -243,7 +241,7 @@ def earlier_answers(
     for start in range(0, len(questions), _AT_ONCE):
         some = list(questions[start : start + _AT_ONCE])
         values = {"questions": some, "run": run.number, "after": not_before}
-        for row in db.cursor(binary=True).execute(STATEMENTS["history.latest"], values):
+        for row in db.cursor(binary=True).execute(STATEMENTS["lines.latest"], values):
             source, number, run_id, version, *fields = row
             if number not in lines:
                 lines[number] = RunLines(keys, StoredRun(number, run_id, version, "", None), place)
@@ -267,7 +265,9 @@ def recorded(
                 yield _request(lines, row)
             requests.latest = some[-1][0]
         reused = own.run(
-            lambda db: db.cursor(binary=True).execute(STATEMENTS["recorded.reused"], (run.number,)).fetchall()
+            lambda db: (
+                db.cursor(binary=True).execute(STATEMENTS["lines.recorded_reused"], (run.number,)).fetchall()
+            )
         )
         for row in reused:
             attempts, *fields, seal = row
@@ -288,7 +288,7 @@ class _Requests:
 
     def more(self, db: psycopg.Connection) -> list[tuple[Any, ...]]:
         if self._reading is not db:
-            db.execute(STATEMENTS["recorded.requests"], (self.run, self.latest), prepare=False)
+            db.execute(STATEMENTS["lines.recorded"], (self.run, self.latest), prepare=False)
             self._reading = db
         fetch = f"FETCH {self.at_once} FROM requests".encode()
         return db.cursor(binary=True).execute(fetch, prepare=False).fetchall()

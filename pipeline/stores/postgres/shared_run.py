@@ -53,7 +53,7 @@ from pipeline.stores.values import (
 from schemas.outcomes import ApiName
 
 _NEXT_FENCE = "greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
-_FREE = STATEMENTS["leases.free"]
+_FREE = STATEMENTS["shared_run.free"]
 _CLAIM = f"""
 UPDATE precheck.chunk SET holder = %(holder)b, fence = {_NEXT_FENCE},
  lease_until = clock_timestamp() + %(lease)b * interval '1 s'
@@ -160,7 +160,7 @@ class PostgresRun(Closing):
     @property
     def counts(self) -> LedgerCounts:
         """The number of requests and answers in the run, by all processes."""
-        query, values = STATEMENTS["history.counts"], {"run": self.run.number}
+        query, values = STATEMENTS["shared_run.counts"], {"run": self.run.number}
         return LedgerCounts(*self._database.run(lambda db: only_row(db, query, values)))
 
     def question_key(self, check: Check) -> bytes:
@@ -282,7 +282,7 @@ class PostgresRun(Closing):
         """Record that every question of the chunk is done in this round."""
         if hold in self._held:
             values = self.run.number, hold.chunk, hold.fence
-            await self._database.run_in_thread(lambda db: db.execute(STATEMENTS["leases.done"], values))
+            await self._database.run_in_thread(lambda db: db.execute(STATEMENTS["shared_run.done"], values))
             self._release(hold)
 
     def holds(self, hold: ChunkLease) -> bool:
@@ -311,7 +311,7 @@ class PostgresRun(Closing):
         if held or claims:
             values = {"run": self.run.number, "holder": self._holder, "api": api}
             await anyio.to_thread.run_sync(
-                self._database.try_once, lambda db: db.execute(STATEMENTS["leases.give_back"], values)
+                self._database.try_once, lambda db: db.execute(STATEMENTS["shared_run.give_back"], values)
             )
 
     # --- the rounds
@@ -338,7 +338,7 @@ class PostgresRun(Closing):
                     (run, number, after + 1, chunk.api, chunk.part, list(chunk.members))
                     for number, chunk in enumerate(chunks, start=first + 1)
                 ]
-                cursor.executemany(STATEMENTS["leases.add"], rows)
+                cursor.executemany(STATEMENTS["shared_run.add"], rows)
             return True
 
         return await self._database.run_in_thread(open_next)
@@ -357,7 +357,7 @@ class PostgresRun(Closing):
         return await self._database.run_in_thread(end)
 
     def _latest_round(self, db: psycopg.Connection) -> RoundState:
-        row = first_row(db, STATEMENTS["leases.state"], (self.run.number, self.run.number))
+        row = first_row(db, STATEMENTS["shared_run.state"], (self.run.number, self.run.number))
         return RoundState(*row) if row else RoundState(0, is_open=False, undone_count=0, free_count=0)
 
     def chunk_of(self, question: bytes) -> HeldChunk:
@@ -450,6 +450,6 @@ class PostgresRun(Closing):
         chunks, fences = map(list, zip(*held, strict=True))
         values = {"lease": self._lease_s, "run": self.run.number, "holder": self._holder}
         rows = db.cursor(binary=True).execute(
-            STATEMENTS["leases.keep"], {**values, "chunks": chunks, "fences": fences}
+            STATEMENTS["shared_run.keep"], {**values, "chunks": chunks, "fences": fences}
         )
         return {ChunkLease(*row) for row in rows}

@@ -15,7 +15,8 @@ from pipeline.errors import ConfigurationError, UsageError
 from pipeline.frames import CHECKS
 from pipeline.stores import sharing
 from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiting
-from pipeline.stores.postgres import LedgerAddress, schema
+from pipeline.stores.postgres import schema
+from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, first_row, only_row
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
 from pipeline.stores.postgres.lines import StoreKeys, WrappedKey, damaged, recorded, unwrapped
@@ -44,7 +45,7 @@ SELECT run, id, tool_version, {_TIMES.format("created_at")}, {_TIMES.format("fin
 _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
 _WHAT = ("input file", "profile", "environment")
 _ADD = "INSERT INTO precheck.account(scope, api, division) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
-_READ = STATEMENTS["shares.read"]
+_READ = STATEMENTS["store.read"]
 _WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %s"  # a trigger adds the time
 RENEWAL_INTERVAL_S = 1.0
 
@@ -160,7 +161,7 @@ class PostgresStore(Closing):
         """Refuse to begin a run while another process has different limits."""
         for account in accounts:
             values = account.scope, account.api
-            row = self.database.run(partial(first_row, query=STATEMENTS["shares.look"], values=values))
+            row = self.database.run(partial(first_row, query=STATEMENTS["store.look"], values=values))
             if row is not None:
                 me = self._joining(account, str(self.process.id), now)
                 _require_same_limits(Division.of_json(row[0]), me, row[1])

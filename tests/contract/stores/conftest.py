@@ -19,7 +19,7 @@ from pipeline.frames import CHECKS, Check
 from pipeline.stages.ask import AskingTally, remaining_questions
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
-from pipeline.stores.postgres import parsed
+from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
 from pipeline.stores.postgres.shared_run import HeldChunk, PostgresRun
 from pipeline.stores.postgres.store import PostgresStore
