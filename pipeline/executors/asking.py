@@ -328,19 +328,16 @@ class Alone:
         return AskingResult(self._caps or {}, asking.world.tally, given_up_count, ended_by)
 
 
-class LeftToAsk(NamedTuple):
-    """The open questions of a run."""
+async def left_to_ask(asking: Asking, ledger: Ledger) -> tuple[Sequence[Piece], Collection[ApiName]]:
+    """Store open questions and existing answers.
 
-    pieces: Sequence[Piece]  # at least one, in the order of asking
-    has_answered: Collection[ApiName]  # APIs that have already answered a question of this run
-
-
-async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
-    """Store open questions and existing answers; questions that were asked before come last."""
+    Returns pieces, at least one, in the order of asking: questions that were asked before come last; and the
+    APIs that have already answered a question of this run.
+    """
     questions, limit = asking.questions, asking.job.limit
     if not any(ledger.counts) and limit is None:
         asking.world.tally.check_count = questions.counts.total()
-        return LeftToAsk([*map(questions.unasked, range(questions.part_count))], frozenset())
+        return [*map(questions.unasked, range(questions.part_count))], ()
     has_answered, new, again = set[ApiName](), [], []
     async for part, left in asking.left(ledger):
         has_answered |= set(left.has_answered)
@@ -352,7 +349,7 @@ async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
     in_order = [*new, *(piece for _, piece in sorted(again, key=itemgetter(0)))]
     if limit is not None:
         in_order = [piece async for piece in _within_limit(limit, in_order, asking)]
-    return LeftToAsk([piece for _, piece in in_order], has_answered)
+    return [piece for _, piece in in_order], has_answered
 
 
 def never_asked(checks: pl.DataFrame) -> pl.DataFrame:

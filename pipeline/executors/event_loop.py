@@ -70,7 +70,10 @@ async def watched(
                 await asking()
                 group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
-        return _end(first_of(failures))
+        failure = first_of(failures)
+        if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
+            raise failure from None
+        return failure  # it ends the run, which still leaves an outcome file
     return None
 
 
@@ -104,13 +107,6 @@ def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         log.debug("a connection broke", error=type(context.get("exception")).__name__)
     else:
         loop.default_exception_handler(context)
-
-
-def _end(failure: BaseException) -> PrecheckError:
-    """Return an error that ends the run but still leaves an outcome file; re-raise all others."""
-    if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
-        raise failure from None
-    return failure
 
 
 async def watch_for_stop(

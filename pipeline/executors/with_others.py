@@ -213,17 +213,16 @@ def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[in
 
 
 async def _end_round(asker: RoundAsker) -> None:
-    """End the round together with its unasked questions that no other process has; record the causes."""
-    if asker.round_number is not None:
-        await asker.run.end_round(asker.round_number, is_over=True)
-        await _find_spent_caps(asker)
+    """End the round together with its unasked questions that no other process has; record the causes.
 
-
-async def _find_spent_caps(asker: RoundAsker) -> None:
-    """Record caps that other processes have used up: this process may not have reached them."""
-    closures = asker.world.tally.closures
+    This process may not have reached caps that other processes have used up.
+    """
+    if asker.round_number is None:
+        return
+    await asker.run.end_round(asker.round_number, is_over=True)
     if asker.world.stop.is_set() or asker.is_used_up:
         return
+    closures = asker.world.tally.closures
     for api in asker.apis:
         if api not in closures and (spent := await asker.access.spent_cap(api)) is not None:
             closures[api] = Closure(AnswerState.DEFERRED, OwnCode.DAILY_CAP)

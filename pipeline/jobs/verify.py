@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import SecretStr
 
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
-from pipeline.executors.from_report import kept_reports, outcomes_again
+from pipeline.executors.from_report import decided_by_reports, kept_reports
 from pipeline.files.plain import real_path
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import MessageEntry, entry_before, format_as_read
@@ -321,8 +321,8 @@ def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
         return [*found, Finding(what, Sentence("evidence.comparison_differs"), DIFFERS)]
     valid = validate(source.payments, routes_of(manifest.profile), manifest.input.positions)
     findings, planned = Findings(valid.rejects, valid.warnings), plan(valid.accepted)
-    again = outcomes_again(source.message, findings, planned, kept_reports(run, source.message))
-    return [*found, *outcomes_agree(manifest, looked_at.rows(part).outcomes, again)]
+    _, again = decided_by_reports(source.message, findings, planned, kept_reports(run, source.message))
+    return [*found, *outcomes_agree(manifest, looked_at.rows(part).outcomes, again.outcomes)]
 
 
 def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:

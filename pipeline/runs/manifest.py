@@ -190,9 +190,7 @@ def write_manifest(  # noqa: PLR0913 (everything to be written)
             input_sha256=recorded.input_sha256 if recorded.input_sha256 != summary.input.sha256 else None,
             question_count=recorded.finish.question_count,
             unanswered_count=recorded.finish.unanswered_count,
-            answer_count=recorded.counts.answer_count,
-            reused_count=recorded.counts.reused_count,
-            attempt_count=recorded.counts.attempt_count,
+            **recorded.counts._asdict(),
             created_at=recorded.created_at,
             finish_count=recorded.finish_count,
             digests=dict(recorded.digests),
@@ -279,11 +277,8 @@ def keep_changed_workbook(folder: Path) -> str | None:
     Raises:
         DiskError: the workbook cannot be read or renamed.
     """
-    path = folder / REPORT_XLSX
-    try:
-        written = [file for file in read_manifest(folder).files if file.name == REPORT_XLSX]
-    except (UsageError, InputError):
-        return None
+    path, manifest = folder / REPORT_XLSX, replaced_manifest(folder)
+    written = [] if manifest is None else [file for file in manifest.files if file.name == REPORT_XLSX]
     if not written or not path.exists() or evidence(path) == written[0]:
         return None
     free = next(name for name in map(kept_workbook, count(1)) if not (folder / name).exists())

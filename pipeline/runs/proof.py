@@ -231,10 +231,8 @@ def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
     """False if a run was killed after writing its manifest but before signing it."""
     if chosen.signer is None or ledger.last_finish is None or is_signed(folder):
         return True
-    try:
-        return read_manifest(folder).written != ledger.last_finish.time
-    except (UsageError, InputError):
-        return True
+    manifest = replaced_manifest(folder)
+    return manifest is None or manifest.written != ledger.last_finish.time
 
 
 def proof_of_purge(signer: Signer | None) -> LedgerProof:

@@ -14,7 +14,7 @@ from pipeline.files.plain import real_path
 from pipeline.formats import layout_before
 from pipeline.rules.modulus import Modulus, same_tables
 from pipeline.runs.folder import approvals_of, has_begun, ledger_of, outcome_file, outcome_files, read_summary
-from pipeline.runs.manifest import identity_of, read_manifest
+from pipeline.runs.manifest import identity_of, read_manifest, replaced_manifest
 from pipeline.runs.request import CheckJob
 from pipeline.stages.read import PaymentSource
 from pipeline.stores.protocols import RunLedger
@@ -113,10 +113,8 @@ def earlier_run(folder: Path, now: str) -> PriorRun | None:
     """Return the run in a folder, or None."""
     if not has_begun(folder):
         return None
-    try:
-        profile = read_manifest(folder).profile.name
-    except (UsageError, InputError):
-        profile = None
+    manifest = replaced_manifest(folder)
+    profile = None if manifest is None else manifest.profile.name
     try:
         with ledger_reader(ledger_of(folder), now=now) as record:
             counts = record.counts
