@@ -58,9 +58,8 @@ class LiveMetrics(Collector):
         self._now: list[RunInProgress] = []
         self._pauses: Counts[ApiName] = Counts()  # pauses in earlier runs
         own = ["api", *labels]
-        self._requests = Counter(
-            *_named("requests", "Completed requests, retries included."), own, **registry
-        )
+        requests = _named("requests", "Completed requests, retries included.")
+        self._requests = Counter(*requests, own, registry=self.registry)
         self._repeats = Counter(*_named("repeats", "Retries among them."), own, registry=self.registry)
         answers = _named("answers", "Completed questions, by outcome.")
         self._answers = Counter(*answers, [*own, "outcome"], registry=self.registry)
