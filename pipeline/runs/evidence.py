@@ -277,7 +277,7 @@ def answers_agree(
     found = [_compared_answers(planned, outcomes, known) for planned, outcomes in parts]
     positions, row_count = manifest.input.positions, sum(part.row_count for part in found)
     strange = [row for part in found for row in part.strange]
-    wrong = _rows_of(part.differs for part in found)
+    wrong = pl.concat(rows for part in found for rows in part.differs.values()).unique().sort().to_list()
     return [
         _finding(
             Sentence("evidence.questions"),
@@ -302,8 +302,12 @@ def answers_agree(
 def outcomes_agree(manifest: Manifest, written: pl.DataFrame, again: pl.DataFrame) -> list[Finding]:
     """Compare each outcome with the one that follows from the bank's reports; rejected rows separately."""
     rows = written.filter(pl.col("check_outcome") != Outcome.REJECTED).select("row", _AS_TEXT)
-    differs = _differing(rows.join(again.select("row", _AS_TEXT), on="row", how="left", suffix=_ON_RECORD))
-    wrong = _rows_of([differs])
+    both = rows.join(again.select("row", _AS_TEXT), on="row", how="left", suffix=_ON_RECORD)
+    differs = {
+        column: both.filter(pl.col(column).ne_missing(pl.col(column + _ON_RECORD)))["row"]
+        for column in _COMPARED
+    }
+    wrong = pl.concat(differs.values()).unique().sort().to_list()
     return [
         _finding(
             Sentence("evidence.answers"),
@@ -345,21 +349,12 @@ def _compared_answers(
     both = both.with_columns(
         pl.when("is_known").then(name_on_record).otherwise(name).alias(f"check_matched_name{_ON_RECORD}")
     )
+    differs = {
+        column: both.filter(pl.col(column) != pl.col(column + _ON_RECORD))["row"] for column in _COMPARED
+    }
     strange = answered.join(both, on="row", how="anti").sort("row")["row"].to_list()
     unknown_name_count = int(both["is_known"].not_().sum())
-    return _ComparedAnswers(answered.height, both.height, unknown_name_count, strange, _differing(both))
-
-
-def _differing(both: pl.DataFrame) -> dict[str, pl.Series]:
-    """Map each compared column to the rows where it differs from the record."""
-    return {
-        column: both.filter(pl.col(column).ne_missing(pl.col(column + _ON_RECORD)))["row"]
-        for column in _COMPARED
-    }
-
-
-def _rows_of(differs: Iterable[Mapping[str, pl.Series]]) -> list[int]:
-    return pl.concat(rows for columns in differs for rows in columns.values()).unique().sort().to_list()
+    return _ComparedAnswers(answered.height, both.height, unknown_name_count, strange, differs)
 
 
 def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence:
