@@ -239,19 +239,14 @@ class FencedCommit(GroupCommit[Line, _FencedBatch]):
     `write` raises IncompleteError and ConfigurationError like `Database.run`, and then accepts nothing more.
     """
 
-    is_shielded = False
-
     def __init__(self, database: Database, writer: LineWriter, lost: Callable[[ChunkLease], None]) -> None:
         """Accept no lines yet; `lost` is called with each lease that another process has taken over."""
-        super().__init__()
+        super().__init__(_FencedBatch, self._write_batch, is_shielded=False)
         self._database = database
         self._writer = writer
         self._lost = lost
 
-    def _new_batch(self) -> _FencedBatch:
-        return _FencedBatch()
-
-    async def _commit(self, batch: _FencedBatch) -> None:
+    async def _write_batch(self, batch: _FencedBatch) -> None:
         try:
             await self._database.run_in_thread(lambda db: self._write(db, batch))
         except (psycopg.IntegrityError, ForgottenLinesError) as error:

@@ -18,7 +18,6 @@ from zlib import crc32
 
 import anyio
 
-from pipeline.errors import PrecheckError
 from pipeline.files.disk_errors import not_writable, writing
 from pipeline.stores.sharing import Division
 from pipeline.wording import Sentence
@@ -53,11 +52,12 @@ class DivisionFile:
             await anyio.sleep(RETRY_INTERVAL_S)
         try:
             division, result = rule(_read(os.pread(self._file, _BYTES_MAX, 0)))
-            content = _written(division)
+            written = division.as_json().encode()
+            content = _checksum(written) + written
             os.pwrite(self._file, content, 0)
             os.truncate(self._file, len(content))
         except OSError as error:
-            raise self._error(error) from error
+            raise not_writable(self._path, error, otherwise=ELSEWHERE) from error
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         return result
@@ -68,9 +68,6 @@ class DivisionFile:
         except BlockingIOError:
             return False
         return True
-
-    def _error(self, error: OSError) -> PrecheckError:
-        return not_writable(self._path, error, otherwise=ELSEWHERE)
 
 
 def opened(path: Path) -> int:
@@ -83,11 +80,6 @@ def opened(path: Path) -> int:
     with writing(path, otherwise=ELSEWHERE):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-
-
-def _written(division: Division) -> bytes:
-    content = division.as_json().encode()
-    return _checksum(content) + content
 
 
 def _read(content: bytes) -> Division | None:

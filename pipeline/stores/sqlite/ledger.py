@@ -30,7 +30,7 @@ from pipeline.frames import Answer
 from pipeline.stores.group_commit import Batch, GroupCommit
 from pipeline.stores.protocols import Closing
 from pipeline.stores.sqlite.ledger_file import opened
-from pipeline.stores.sqlite.reader import OpenLedger, QuestionIndex
+from pipeline.stores.sqlite.reader import OpenLedger
 from pipeline.stores.sqlite.seals import NameEncryption, altered, insertion, sealed_name
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
@@ -50,45 +50,6 @@ from pipeline.wording import Sentence
 Row = tuple[str | bytes | int | None, ...]
 Insert = tuple[str, Row]
 """An INSERT and its parameters."""
-
-
-class FileCommit(GroupCommit[Insert, Batch[Insert]]):
-    """Commits through one SQLite connection. Lines that joined a batch are written even if the run stops.
-
-    `write` raises DiskError if this or an earlier write did not reach the disk; no more writes are accepted.
-    """
-
-    is_shielded = True
-
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        super().__init__()
-        self._path = path
-        self._db = connection
-
-    def _new_batch(self) -> Batch[Insert]:
-        return Batch()
-
-    async def _commit(self, batch: Batch[Insert]) -> None:
-        if self.refusal is not None:
-            raise self.refusal
-        try:
-            await anyio.to_thread.run_sync(self._insert, batch)
-        except sqlite3.DatabaseError as error:
-            if not isinstance(error, sqlite3.IntegrityError):
-                raise write_failed(self._path, error) from error
-            batch.failure = self.refusal = DiskError(Sentence("stores.earlier_write_failed", path=self._path))
-            raise  # a bug of ours, not a disk error
-
-    def _insert(self, batch: Batch[Insert]) -> None:
-        rows: defaultdict[str, list[Row]] = defaultdict(list)
-        for statement, row in batch.lines:
-            rows[statement].append(row)
-        with self._db as db:
-            db.execute("BEGIN IMMEDIATE")
-            for statement, its_rows in rows.items():
-                db.executemany(statement, its_rows)
-
-
 _AT_ONCE = 1_000
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
 _MADE = "CREATE TEMP TABLE copied(request_id TEXT PRIMARY KEY, intent INTEGER NOT NULL) WITHOUT ROWID"
@@ -98,67 +59,6 @@ _FOUND = (
     " FROM temp.copied LEFT JOIN failure ON failure.intent = copied.intent"
     " LEFT JOIN answer ON answer.intent = copied.intent WHERE copied.request_id IN ({})"
 )
-
-
-class RequestCopier:
-    """Adds missing requests, or their missing results, to a ledger."""
-
-    def __init__(self, db: sqlite3.Connection, names: NameEncryption) -> None:
-        self._db = db
-        self._names = names
-        self._is_indexed = False
-
-    def add(self, requests: Sequence[RecordedRequest]) -> list[int]:
-        """Add missing requests, in this order, within the caller's transaction; return their intents."""
-        if not self._is_indexed:
-            self._db.execute(_MADE)
-            self._db.execute(_FILLED)
-            self._is_indexed = True
-        return [
-            intent
-            for start in range(0, len(requests), _AT_ONCE)
-            for intent in self._add(requests[start : start + _AT_ONCE])
-        ]
-
-    def _add(self, requests: Sequence[RecordedRequest]) -> list[int]:
-        placeholders = ", ".join("?" * len(requests))
-        rows = self._db.execute(
-            _FOUND.format(placeholders), [request.request_id for request in requests]
-        ).fetchall()
-        intents = {request_id: intent for request_id, intent, _ in rows}
-        ended = {request_id for request_id, _, is_ended in rows if is_ended}
-        [last_id] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
-        missing = [request for request in requests if request.request_id not in intents]
-        new = {request.request_id: intent for intent, request in enumerate(missing, start=last_id + 1)}
-        intents |= new
-        self._db.executemany(_INTEND, [(new[one.request_id], *_sent(one)) for one in missing])
-        self._db.executemany("INSERT INTO temp.copied VALUES(?, ?)", list(new.items()))
-        self._end([(intents[one.request_id], one) for one in requests if one.request_id not in ended])
-        return [intents[one.request_id] for one in requests]
-
-    def _end(self, requests: Sequence[tuple[int, RecordedRequest]]) -> None:
-        """Record the results of requests that have ended."""
-        failures, answers, details = [], [], []
-        for intent, request in requests:
-            if request.answer is not None:
-                _, state, code, name, request_id, time, _ = request.answer
-                written = sealed_name(self._names.write(name, intent))
-                answers.append((intent, str(state), code, request_id, time, *written))
-            elif request.failed_with is not None:
-                failures.append((intent, request.failed_with, request.failed_at))
-            else:
-                continue
-            if request.detail:
-                details.append((intent, self._names.write(request.detail, intent, "problem")))
-        for statement, rows in ((_FAIL, failures), (_SETTLE, answers), (_DETAIL, details)):
-            self._db.executemany(statement, rows)
-
-
-def _sent(request: RecordedRequest) -> tuple[bytes, int, str, str]:
-    return request.question, request.attempt, request.request_id, request.sent_at
-
-
-_INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
 _FINISH, _REUSE = map(insertion, ("finish", "reuse"))
 # A run ends with its outcome file; a killed run counts together with the next one.
 _FRUITLESS = """
@@ -181,8 +81,8 @@ class _Intent(NamedTuple):
 class SqliteLedger(OpenLedger, Closing):
     """The open ledger of one run; a `RunLedger`. Made by `SqliteLedger.open`.
 
-    Writes are accepted only inside `writing()`, from any number of tasks of one event loop. A failed write
-    raises DiskError.
+    Writes are accepted only inside `writing()`, from any number of tasks of one event loop, and reach the
+    disk even if the run stops. After a failed write (DiskError), no more are accepted.
     """
 
     def __init__(
@@ -191,10 +91,10 @@ class SqliteLedger(OpenLedger, Closing):
         super().__init__(path, connection)
         self._names = NameEncryption.under(secret, self._run_key, path)
         self._names.require(self._name_proof)
-        self._commits = FileCommit(path, connection)
+        self._commits: GroupCommit[Insert, Batch[Insert]]
+        self._commits = GroupCommit(Batch, self._commit, is_shielded=True)
         self._unsettled = _unsettled(path, connection)
-        self._index = QuestionIndex(connection)
-        self._copier = RequestCopier(connection, self._names)
+        self._has_copied = False
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
         self._resources = resources.pop_all()
         self._resources.callback(self._fold)
@@ -246,7 +146,7 @@ class SqliteLedger(OpenLedger, Closing):
     async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
         """See `Ledger.known`."""
         self._require_no_writing()
-        return self._index.known(questions, self._names.read)
+        return self._known(questions, self._names.read)
 
     async def fruitless(self) -> dict[bytes, FruitlessQuestion]:
         """See `Ledger.fruitless`."""
@@ -327,7 +227,12 @@ class SqliteLedger(OpenLedger, Closing):
         known; questions are given by their keys in this ledger.
         """
         with self._transaction():
-            intents = self._copier.add(requests)
+            if not self._has_copied:
+                self._db.execute(_MADE)
+                self._db.execute(_FILLED)
+            parts = [requests[start : start + _AT_ONCE] for start in range(0, len(requests), _AT_ONCE)]
+            intents = [intent for part in parts for intent in self._copied(part)]
+        self._has_copied = True
         for request, intent in zip(requests, intents, strict=True):
             self._last_id = max(self._last_id, intent)
             if request.answer is None:
@@ -375,6 +280,60 @@ class SqliteLedger(OpenLedger, Closing):
         assert intent is not None, f"{self.path}: the question was not intended, or is settled"
         assert intent.attempt == attempt, f"{self.path}: attempt {attempt} is not the latest"
         return intent
+
+    async def _commit(self, batch: Batch[Insert]) -> None:
+        if self._commits.refusal is not None:
+            raise self._commits.refusal
+        try:
+            await anyio.to_thread.run_sync(self._insert, batch.lines)
+        except sqlite3.DatabaseError as error:
+            if not isinstance(error, sqlite3.IntegrityError):
+                raise write_failed(self.path, error) from error
+            refusal = DiskError(Sentence("stores.earlier_write_failed", path=self.path))
+            batch.failure = self._commits.refusal = refusal
+            raise  # a bug of ours, not a disk error
+
+    def _insert(self, lines: Sequence[Insert]) -> None:
+        rows: defaultdict[str, list[Row]] = defaultdict(list)
+        for statement, row in lines:
+            rows[statement].append(row)
+        with self._db as db:
+            db.execute("BEGIN IMMEDIATE")
+            for statement, its_rows in rows.items():
+                db.executemany(statement, its_rows)
+
+    def _copied(self, requests: Sequence[RecordedRequest]) -> list[int]:
+        """Add missing requests, in this order, or their missing results; return their intents."""
+        query = _FOUND.format(", ".join("?" * len(requests)))
+        rows = self._db.execute(query, [request.request_id for request in requests]).fetchall()
+        intents = {request_id: intent for request_id, intent, _ in rows}
+        ended = {request_id for request_id, _, is_ended in rows if is_ended}
+        [last_id] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
+        missing = [request for request in requests if request.request_id not in intents]
+        new = {request.request_id: intent for intent, request in enumerate(missing, start=last_id + 1)}
+        intents |= new
+        sent = [
+            (new[one.request_id], one.question, one.attempt, one.request_id, one.sent_at) for one in missing
+        ]
+        self._db.executemany(_INTEND, sent)
+        self._db.executemany("INSERT INTO temp.copied VALUES(?, ?)", list(new.items()))
+        for request in requests:
+            if request.request_id not in ended:
+                self._copy_result(intents[request.request_id], request)
+        return [intents[one.request_id] for one in requests]
+
+    def _copy_result(self, intent: int, request: RecordedRequest) -> None:
+        """Record the result of a request, if it has ended."""
+        if request.answer is not None:
+            _, state, code, name, request_id, time, _ = request.answer
+            written = sealed_name(self._names.write(name, intent))
+            self._db.execute(_SETTLE, (intent, str(state), code, request_id, time, *written))
+        elif request.failed_with is not None:
+            self._db.execute(_FAIL, (intent, request.failed_with, request.failed_at))
+        else:
+            return
+        if request.detail:
+            self._db.execute(_DETAIL, (intent, self._names.write(request.detail, intent, "problem")))
 
     def _fold(self) -> None:
         if self._commits.refusal is not None:

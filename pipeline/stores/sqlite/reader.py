@@ -36,6 +36,27 @@ DETAIL_IS_DUE = (
 _RUN = (
     "SELECT input_sha256, profile_sha256, environment, tool_version, created_at, run_key, name_proof FROM run"
 )
+_AT_ONCE = 1_000
+_STATES = {state.value: state for state in AnswerState}
+_MADE = (
+    "CREATE TEMP TABLE IF NOT EXISTS latest(question BLOB PRIMARY KEY, attempt INTEGER NOT NULL,"
+    " intent INTEGER NOT NULL) WITHOUT ROWID"
+)
+# The latest by number: a folder may get another process's earlier request after a later one.
+_GROWN = (
+    "INSERT INTO temp.latest SELECT question, max(attempt), id FROM intent WHERE id > ? GROUP BY question"
+    " ON CONFLICT (question) DO UPDATE SET attempt = excluded.attempt, intent = excluded.intent"
+    " WHERE excluded.attempt > latest.attempt"
+)
+_ASKED = (
+    "SELECT latest.question, intent.id, intent.attempt, state, answer.code, matched_name, answer.request_id,"
+    " answer.time, failure.code FROM temp.latest JOIN intent ON intent.id = latest.intent"
+    " LEFT JOIN answer ON answer.intent = intent.id LEFT JOIN failure ON failure.intent = intent.id"
+    " WHERE latest.question IN ({})"
+)
+_REUSED = (
+    "SELECT question, code, request_id, time, source_sha256, reused_at FROM reuse WHERE question IN ({})"
+)
 
 
 class OpenLedger:
@@ -55,6 +76,8 @@ class OpenLedger:
         self.run = RunIdentity(*identity)
         self.payee_key = payee_key(self._run_key)
         self._hashed = keyed_hash(self._run_key)
+        self._indexed_to = 0
+        self._has_reused = False
 
     def question_key(self, check: Check) -> bytes:
         """Return the 32-byte hash of a question, from every field but the check's number.
@@ -106,47 +129,20 @@ class OpenLedger:
         ):
             yield ReusedAnswer(*reused).as_answer(attempts)
 
+    def _known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
+        """Return the histories of these questions.
 
-_AT_ONCE = 1_000
-_STATES = {state.value: state for state in AnswerState}
-_MADE = (
-    "CREATE TEMP TABLE IF NOT EXISTS latest(question BLOB PRIMARY KEY, attempt INTEGER NOT NULL,"
-    " intent INTEGER NOT NULL) WITHOUT ROWID"
-)
-# The latest by number: a folder may get another process's earlier request after a later one.
-_GROWN = (
-    "INSERT INTO temp.latest SELECT question, max(attempt), id FROM intent WHERE id > ? GROUP BY question"
-    " ON CONFLICT (question) DO UPDATE SET attempt = excluded.attempt, intent = excluded.intent"
-    " WHERE excluded.attempt > latest.attempt"
-)
-_ASKED = (
-    "SELECT latest.question, intent.id, intent.attempt, state, answer.code, matched_name, answer.request_id,"
-    " answer.time, failure.code FROM temp.latest JOIN intent ON intent.id = latest.intent"
-    " LEFT JOIN answer ON answer.intent = intent.id LEFT JOIN failure ON failure.intent = intent.id"
-    " WHERE latest.question IN ({})"
-)
-_REUSED = (
-    "SELECT question, code, request_id, time, source_sha256, reused_at FROM reuse WHERE question IN ({})"
-)
-
-
-class QuestionIndex:
-    """Finds the latest request for each question."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._indexed_to = 0
-        self._has_reused = False
-
-    def known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
-        """Return the histories of these questions."""
-        self._grow()
+        They are found by an index from a question's key to its latest request, because the file is in the
+        order of requests. It is a temporary table in memory, for this connection, with 50 bytes per question,
+        built when first used, which does not happen in a run's first attempt.
+        """
+        self._grow_index()
         known: dict[bytes, QuestionHistory] = {}
         for start in range(0, len(questions), _AT_ONCE):
             self._look_up(questions[start : start + _AT_ONCE], name_of, known)
         return known
 
-    def _grow(self) -> None:
+    def _grow_index(self) -> None:
         """Add the rows written since the index was last used."""
         self._db.execute(_MADE)
         self._db.execute(_GROWN, (self._indexed_to,))
@@ -186,10 +182,6 @@ def _no_name(_written: str | bytes | None, _intent: int) -> None:
 class LedgerReader(OpenLedger):
     """A ledger that is open for reading only. Made by `ledger_reader`."""
 
-    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
-        super().__init__(path, db)
-        self._index = QuestionIndex(db)
-
     def answers(self) -> Iterator[FinalAnswer]:
         """Yield every final answer, reused ones last; without names, so no key is needed."""
         return self._final_answers(_no_name)
@@ -208,7 +200,7 @@ class LedgerReader(OpenLedger):
     ) -> dict[bytes, FinalAnswer]:
         """Return final answers by question key and, if requested, the names that are left."""
         read = NameEncryption.under(secret, self._run_key, self.path).read if with_names else _no_name
-        known = self._index.known(questions, read)
+        known = self._known(questions, read)
         return {question: one.answer for question, one in known.items() if one.answer is not None}
 
     @property
