@@ -244,11 +244,7 @@ class Way(Protocol):
         """Prepare for the first question (IncompleteError: asking is impossible now)."""
 
     async def ask(self, asking: Asking) -> None:
-        """Ask open questions until none is left or a stop is requested.
-
-        Raises:
-            PrecheckError: see `stages.ask.ask`; it ends the asking.
-        """
+        """Ask until no question is left or a stop is requested (PrecheckError: see `stages.ask.ask`)."""
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
         """Store the answers, one per question, and count the abandoned questions."""

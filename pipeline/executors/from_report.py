@@ -74,11 +74,7 @@ class ReceivedReport(NamedTuple):
 
 
 def read_report(path: Path, message: Message) -> ReceivedReport:
-    """Read a report on a payment file; it may be compressed, or a ZIP file of several reports.
-
-    Raises:
-        InputError: the file cannot be read, is not a verification report, or is not about this payment file.
-    """
+    """Read a report, perhaps packed (InputError: unreadable, no verification, or about another file)."""
     where = path.name
     try:
         with open_plain(path) as file:
@@ -218,11 +214,7 @@ def reported_outcomes(
 
 
 def kept_reports(run: EndedRun, message: Message) -> list[ReceivedReport]:
-    """Read the reports in a run's folder again, from their copies.
-
-    Raises:
-        InputError: a copy was changed or deleted.
-    """
+    """Read the reports in a run's folder again, from their copies (InputError: changed or deleted)."""
     try:
         return [
             report_of(run.content(used.name), message, where=used.given_as)

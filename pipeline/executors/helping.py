@@ -57,11 +57,7 @@ class HelpGiven(NamedTuple):
 
 
 def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> HelpGiven:
-    """Ask the questions of every run that it can claim, until none is left or a stop is requested.
-
-    Raises:
-        OutputError: the work folder cannot be read.
-    """
+    """Ask what it can claim of all runs, until nothing is left or it stops (OutputError: no work folder)."""
     world = new_context(surface)
     helper = _Helper(SharedAccess(store, wanted.profile), wanted, world, surface)
     with helper.runs:

@@ -58,14 +58,7 @@ class SharedAccess(NamedTuple):
     async def channels(
         self, apis: Collection[ApiName], world: AskingContext, watch: RunObserver, *, wait_max_s: float = inf
     ) -> AsyncIterator[Mapping[ApiName, ApiChannel]]:
-        """Open channels to these APIs during the block, each with a share of its account.
-
-        Raises:
-            ConfigurationError: a process on another host has other limits for an account.
-            IncompleteError: other processes held all shares until the timeout, or the database is
-            unavailable.
-            PrecheckError: see `open_channels`.
-        """
+        """Open channels to these APIs, each with a share; errors: `LeasedShares.lease`, `open_channels`."""
         shares = self.store.shares(LeaseTerms(world.now, world.clock, watch.wait, wait_max_s))
         quotas = {ApiName(api): self.store.cap(cap) for api, cap in self._caps.items()}
         opening: Opening = open_channels(self.profile, apis, now=world.now, shares=shares, quotas=quotas)
@@ -76,12 +69,7 @@ class SharedAccess(NamedTuple):
             yield channels
 
     def require_same_limits(self, apis: Collection[ApiName], clock: Clock) -> None:
-        """Refuse to begin a run while another process has different limits for an account.
-
-        Raises:
-            ConfigurationError: the limits differ; the error names both hosts.
-            IncompleteError: the database is unavailable.
-        """
+        """See `SharedStore.require_same_limits`."""
         accounts = [account_of(server) for server in self.profile.servers if server.name in apis]
         self.store.require_same_limits(accounts, now=clock())
 
@@ -172,11 +160,7 @@ class RoundAsker:
     is_used_up: bool = False  # True if it has taken as many questions as it may
 
     async def ask(self, round_number: int) -> None:
-        """Take part in an open round until it ends, or until this process can do no more.
-
-        Raises:
-            PrecheckError: see `ask`; also if the ledger's database is unavailable for too long.
-        """
+        """Take part in an open round until it ends, or this process can do no more; errors as in `ask`."""
         self.round_number = round_number
         part = SharedPart(self.run, self.limit)
         while not (self.world.stop.is_set() or self.world.tally.closures or self.is_used_up):

@@ -40,11 +40,7 @@ class FolderCopy:
         self._is_writing = False
 
     async def add(self, check: Check, request: RecordedRequest) -> None:
-        """Copy a request of this process, as part of a batch.
-
-        Raises:
-            DiskError: the ledger of the folder cannot be written.
-        """
+        """Copy a request of this process, as part of a batch (DiskError: the ledger cannot be written)."""
         self._waiting.append((check, request))
         if len(self._waiting) < _OWN_AT_ONCE or self._is_writing:
             return
@@ -56,11 +52,7 @@ class FolderCopy:
             self._is_writing = False
 
     def flush(self) -> None:
-        """Copy the unfinished batch.
-
-        Raises:
-            DiskError: the ledger of the folder cannot be written.
-        """
+        """Copy the unfinished batch (DiskError: the ledger of the folder cannot be written)."""
         waiting, self._waiting = self._waiting, []
         if waiting:
             self.ledger.copy([self._own(check, request) for check, request in waiting])

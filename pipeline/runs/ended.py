@@ -161,12 +161,7 @@ class EndedRun:
         return next((file.sha256 for file in self.manifest.files if file.name == name), "")
 
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
-        """Return the key of encrypted names in the ledger, if the run's profile still has it.
-
-        Raises:
-            ConfigurationError: the configuration that the user named does not have the key; the usual one
-                need not.
-        """
+        """Return the key of encrypted names, if the profile has it (ConfigurationError: `config` has not)."""
         if not record.is_encrypted:
             return None
         try:
@@ -256,11 +251,7 @@ def keep_changes(changes: Changes, folder: Path) -> Path:
 
 
 def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
-    """Return the sentences of a run's reasons; empty if they were purged, or an earlier version ran.
-
-    Raises:
-        InputError: the sentences cannot be read.
-    """
+    """Return the sentences of a run's reasons (InputError: unreadable); none if purged or too old."""
     found = _frame_in(folder / REASONS_NAME, content, REASONS)
     return {} if found is None else said_reasons(Reasons(found))
 
@@ -363,12 +354,7 @@ class MessageFile(NamedTuple):
 
 
 def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile:
-    """Read a run's message file again, in its format; without `given`, search for it.
-
-    Raises:
-        UsageError: the file is missing.
-        InputError: it is a different file, or was changed.
-    """
+    """Read a run's message file again, in its format; arguments and errors as in `input_path`."""
     path = input_path(folder, file, given)
     arguments = ReadingArguments(
         {}, None if file.encoding == "utf-8" else file.encoding, format_choice=format_as_read(file)
@@ -390,12 +376,7 @@ def require_pain001(format_name: str, *, name: str) -> None:
 
 
 def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
-    """Return a run's payment file, which must be a pain.001; without `given`, search for it.
-
-    Raises:
-        UsageError: the file is missing, or not a pain.001.
-        InputError: it is a different file, or was changed.
-    """
+    """Return a run's payment file; as `input_path`, and a UsageError if it is not a pain.001."""
     if summary.parts:
         raise UsageError(Sentence("runs.folder_data_set", folder=folder))
     require_pain001(summary.input.format, name=summary.input.name)

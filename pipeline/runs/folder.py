@@ -128,11 +128,7 @@ def recorded_bytes(path: Path, sha256: str | None) -> bytes:
 
 
 def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection[str] = ()) -> Summary:
-    """Read a run's summary, which must have this hash, if given, leaving the lists in `emptied` empty.
-
-    Raises:
-        InputError: the file is missing, not a summary, or was changed.
-    """
+    """Read a summary, with the lists in `emptied` empty (InputError: missing, invalid, or another hash)."""
     path = folder / SUMMARY
     try:
         return parse(Summary, recorded_bytes(path, sha256), emptied=emptied)

@@ -297,11 +297,7 @@ def keep_workbook(folder: Path, surface: Surface) -> None:
 
 
 def record_purge(folder: Path, manifest: Manifest, purge: Purge) -> Manifest:
-    """Record a purge in the manifest before files are deleted, so that no file seems to be lost.
-
-    Raises:
-        OutputError, DiskError: the manifest cannot be written.
-    """
+    """Record a purge before files are deleted, so that none seems lost; errors as in `write_atomically`."""
     renewed = manifest.model_copy(update={"purges": [*manifest.purges, purge], "written": purge.time})
     _write(folder, renewed)
     return renewed
@@ -366,11 +362,7 @@ def evidence(path: Path) -> FileEvidence:
 
 
 def identity_of(path: Path) -> tuple[str, int]:
-    """Return SHA-256 (hexadecimal) and size of a file, or of the parts in a folder.
-
-    Raises:
-        OSError: the file cannot be read, or a part is a folder.
-    """
+    """Return SHA-256 (hexadecimal) and size of a file, or of the parts in a folder (OSError: unreadable)."""
     if path.is_dir():
         found = [(file.name, *identity_of(file)) for file in parts_in(path)]
         return identity_of_parts((name, sha256) for name, sha256, _ in found), sum(size for *_, size in found)

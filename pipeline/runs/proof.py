@@ -37,10 +37,7 @@ from schemas.strict import parse
 def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
     """Sign the manifest that was just written to a run's folder; without a signer it stays unsigned.
 
-    The signature is for this manifest, even if the file was changed in the meantime.
-
-    Raises:
-        OutputError, DiskError: the signature cannot be written.
+    The signature is for this manifest, even if the file has changed since (OutputError, DiskError).
     """
     if signer is None:
         return
@@ -261,11 +258,7 @@ def signer_again(
 
 
 def named_signer(key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
-    """Return a signer with the named key or the one of the run's profile; None without either.
-
-    Raises:
-        ConfigurationError: see `signer_again`.
-    """
+    """Return a signer with the named key or the profile's, or None; errors as in `signer_again`."""
     try:
         chosen = choose(profile, config)
     except ConfigurationError:

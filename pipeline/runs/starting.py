@@ -91,12 +91,7 @@ class PriorRun(NamedTuple):
         return () if self.profile is None else (Sentence("advice.run_with_profile", profile=self.profile),)
 
     def move_aside(self, now: str) -> Path:
-        """Move the folder aside, and return its new path.
-
-        Raises:
-            LockedError: another process works in the folder.
-            OutputError, DiskError: the folder cannot be moved.
-        """
+        """Move the folder aside, and return its new path (LockedError: in use; OutputError, DiskError)."""
         here = real_path(self.folder)
         if Path.cwd().is_relative_to(here):
             raise OutputError(Sentence("runs.cannot_move_current", folder=self.folder), advice=_OTHER_FOLDER)

@@ -160,11 +160,7 @@ def work_of(root: Path, run: UUID) -> Path:
 
 
 def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) -> Path:
-    """Write the `Checks` of a run, by part, for workers; existing files are kept.
-
-    Raises:
-        OutputError, DiskError: the folder is not writable.
-    """
+    """Write a run's `Checks`, by part, for workers; existing files stay (OutputError, DiskError)."""
     folder = work_of(root, record.run)
     if (folder / WORK).exists():
         return folder
@@ -180,12 +176,9 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
 
 
 def require_private(root: Path) -> None:
-    """Refuse a work folder that every user can read, or that `refuse_open` refuses.
+    """Refuse (OutputError) a work folder that every user can read, or that `refuse_open` refuses.
 
     Its group may read it, as in container volumes.
-
-    Raises:
-        OutputError: other users can read or replace it.
     """
     try:
         mode = root.stat().st_mode

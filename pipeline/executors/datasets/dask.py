@@ -45,11 +45,7 @@ class DaskEngine:
 
 @contextmanager
 def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
-    """Yield the workers of the scheduler at an address, or of a local cluster.
-
-    Raises:
-        ConfigurationError: Dask is not installed, or the address has no scheduler.
-    """
+    """Yield the workers of a scheduler, or of a local cluster (ConfigurationError: none, or no Dask)."""
     try:
         import dask
         from distributed import Client, LocalCluster

@@ -20,15 +20,10 @@ class Engine(Protocol):
     """Runs one function for many tasks."""
 
     def each(self, function: Callable[[Task], Found], tasks: Sequence[Task]) -> Iterator[tuple[Task, Found]]:
-        """Yield each task with its result, in any order.
+        """Yield each task with its result, in any order; raises what the function raises.
 
-        Args:
-            function: a module-level function; it may be called twice for the same task.
-            tasks: the arguments of the function; they may be sent to another process.
-
-        Raises:
-            IncompleteError: a worker process died.
-            BaseException: as the function raises.
+        The function is at module level, and may be called twice for the same task. Tasks may be sent to
+        another process (IncompleteError: it died).
         """
 
 
@@ -50,11 +45,7 @@ def counted(
 
 
 def engine(name: str, scheduler: str | None = None) -> AbstractContextManager[Engine]:
-    """Open an engine, `pool` or `dask`; `scheduler` is an address for `dask`.
-
-    Raises:
-        ConfigurationError: the engine is not installed, or its scheduler cannot be reached.
-    """
+    """Open `pool`, or `dask` at a scheduler's address (ConfigurationError: not installed or reachable)."""
     if name == "dask":
         from pipeline.executors.datasets.dask import dask_engine
 

@@ -95,11 +95,7 @@ class SetTask(NamedTuple):
     polars: str = POLARS  # only the same version assigns an account to the same bucket
 
     def require_alike(self) -> None:
-        """Refuse to work in a process with another version of polars.
-
-        Raises:
-            ConfigurationError: this process has another version.
-        """
+        """Refuse to work in a process with another version of polars (ConfigurationError)."""
         if self.polars != POLARS:
             raise ConfigurationError(
                 Sentence("executors.worker_polars_this", polars=POLARS, polars_2=self.polars)
@@ -267,11 +263,7 @@ _NEEDED = [name for name in PAYMENTS if name in LISTED]
 
 
 def read_part(task: PartTask) -> PartRead:
-    """Read and validate a part, and distribute its accepted payments to buckets.
-
-    Returns:
-        The findings; a part that is unusable does not stop the others.
-    """
+    """Read and validate a part, and distribute its accepted payments to buckets, unless it is unusable."""
     shared, part = task
     shared.require_alike()
     files = shared.files
@@ -297,11 +289,7 @@ def read_part(task: PartTask) -> PartRead:
 
 
 def _source(shared: SetTask, part: DataPart) -> PaymentSource:
-    """Return the payments of a part.
-
-    Raises:
-        InputError: the part has no readable payments, or has changed since the run began.
-    """
+    """Return the payments of a part (InputError: none is readable, or it changed since the run began)."""
     source = read(part.file, mapping=shared.mapping, encoding=shared.encoding, country=shared.country)
     if source.sha256 != part.sha256:
         raise InputError(Sentence("executors.changed_while_checked", part=part.name))

@@ -72,12 +72,7 @@ class PostgresCare(Closing):
         self._database.close()
 
     def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
-        """See `StoreCare.create`.
-
-        Raises:
-            ConfigurationError: the ledger exists with another version or key, the role is unknown, or the
-            owner lacks permission.
-        """
+        """See `StoreCare.create` (ConfigurationError: other version or key, unknown role, no permission)."""
         self._database.run(lambda db: _require_owner(db, self.place))
         is_new = self._database.run(lambda db: _create(db, secret))
         opened_keys(self._database, secret)

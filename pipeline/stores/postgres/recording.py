@@ -219,12 +219,7 @@ class _FencedBatch(Batch[Line]):
         return WrittenLines(*kinds.values())
 
     def require(self, lines: Sequence[Line]) -> None:
-        """Raise an error if a line was not written.
-
-        Raises:
-            LeaseLostError: another process holds its chunk.
-            CapSpentError: its account has no unit left.
-        """
+        """Raise LeaseLostError if another process holds a line's chunk, CapSpentError if no unit was left."""
         lost, spent = self.refused
         if lost and any(line.lease in lost for line in lines):
             raise LeaseLostError

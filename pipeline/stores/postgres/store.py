@@ -62,13 +62,7 @@ class PostgresStore(Closing):
     def open(
         cls, address: LedgerAddress, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
     ) -> Self:
-        """Connect, and verify that the ledger has this version and the user's key.
-
-        Raises:
-            ConfigurationError: the server refuses access, or the ledger is missing or has another version or
-            key.
-            IncompleteError: the server stayed unavailable until the timeout.
-        """
+        """Connect, and verify the ledger's version and key; errors as in `StoreKind.opened_store`."""
         database = Database(address, clocks)
         try:
             keys = opened_keys(database, secret)
@@ -216,12 +210,7 @@ class PostgresStore(Closing):
 
 
 def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
-    """Return the keys of a ledger of this version.
-
-    Raises:
-        ConfigurationError: the ledger has another version or key.
-        IncompleteError: see `Database.run`.
-    """
+    """Return the keys of a ledger of this version (ConfigurationError: it has another version or key)."""
     row = database.run(lambda db: first_row(db, _STORE))
     place = database.address.place
     if row is None or row[0] != schema.VERSION:

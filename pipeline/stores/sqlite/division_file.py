@@ -43,11 +43,7 @@ class DivisionFile:
         os.close(self._file)
 
     async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:
-        """Change the division atomically. `rule` is called with the old one, or None.
-
-        Raises:
-            DiskError, OutputError: the file cannot be written.
-        """
+        """Change the division atomically: `rule` gets the old one, or None (DiskError, OutputError)."""
         while not self._is_locked():  # noqa: ASYNC110 (locked by another process)
             await anyio.sleep(RETRY_INTERVAL_S)
         try:
@@ -71,12 +67,7 @@ class DivisionFile:
 
 
 def opened(path: Path) -> int:
-    """Open a small private file that all processes of a user share; create it, and its folder, if missing.
-
-    Raises:
-        OutputError: the file cannot be created.
-        DiskError: the disk is full.
-    """
+    """Open a small file that a user's processes share; create it and its folder (OutputError, DiskError)."""
     with writing(path, otherwise=ELSEWHERE):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -131,11 +131,7 @@ class SqliteLedger(OpenLedger, Closing):
             return cls(path, connection, secret, stack)
 
     def close(self) -> None:
-        """Merge the write-ahead log into the file, and release the folder. Safe to call twice.
-
-        Raises:
-            DiskError: the log could not be merged. It stays beside the file, and nothing is lost.
-        """
+        """Merge the write-ahead log, release the folder (DiskError: the log stays; nothing is lost)."""
         self._resources.close()
 
     def answers(self) -> Iterator[FinalAnswer]:

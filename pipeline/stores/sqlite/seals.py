@@ -117,11 +117,7 @@ def _digest(db: sqlite3.Connection, table: str, finish_count: int) -> str:
 
 
 def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
-    """Refuse to add lines to a signed ledger without its key: the result could not be signed.
-
-    Raises:
-        ConfigurationError: the key is missing.
-    """
+    """Refuse to add lines to a signed ledger without its key (ConfigurationError): they would be unsigned."""
     if proof.signing_key_of is None and _is_signed(db):
         raise ConfigurationError(
             Sentence("stores.ledger_needs_signing_key", path=path),
@@ -130,11 +126,7 @@ def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
 
 
 def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
-    """Refuse a ledger that does not match the manifest's digests, or is not sealed with the signing key.
-
-    Raises:
-        InputError: the ledger fails this proof.
-    """
+    """Refuse a ledger (InputError) without the manifest's digests, or without the signing key's seals."""
     found = digests(db, proof.finish_count) if proof.digests else {}
     if differs := [table for table in found if found[table] != proof.digests.get(table)]:
         raise InputError(
