@@ -87,7 +87,7 @@ class GroupCommit(Generic[Line, B]):
             self._joining = None
 
     async def write(self, *lines: Line) -> None:
-        """Write lines in one transaction, durable at the return (PrecheckError: this or an earlier write failed)."""
+        """Write lines in one transaction, durable at the return (PrecheckError: this or an earlier failed)."""
         assert self._joining is not None, "written to outside of writing()"
         if self.refusal is not None:
             raise self.refusal
