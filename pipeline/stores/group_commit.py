@@ -87,7 +87,7 @@ class GroupCommit(Generic[Line, B]):
             self._joining = None
 
     async def write(self, *lines: Line) -> None:
-        """Write lines in one transaction, durable at the return (PrecheckError: this or an earlier failed)."""
+        """Write lines in one transaction; they are durable when this returns (PrecheckError: not durable)."""
         assert self._joining is not None, "written to outside of writing()"
         if self.refusal is not None:
             raise self.refusal
