@@ -1,4 +1,4 @@
-"""Ask the questions of a run, for a file or a data set, alone or together with other processes."""
+"""Ask the questions of a run, for a file or a data set, alone or together, and count what is left."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -79,9 +79,9 @@ def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> Quest
     return QuestionsLeft(undecided.height, asked.given_up_count, question_counts(of_api))
 
 
-def question_counts(bases: Bases) -> dict[ApiName, int]:
+def question_counts(checks: pl.DataFrame) -> dict[ApiName, int]:
     """Count the questions by API."""
-    counts = bases.group_by("api", maintain_order=True).len()
+    counts = checks.group_by("api", maintain_order=True).len()
     return {ApiName(api): count for api, count in counts.iter_rows()}
 
 
@@ -171,8 +171,7 @@ class FileQuestions:
 
     def __init__(self, checks: Checks) -> None:
         """Start without any answers."""
-        counts = checks.group_by("api", maintain_order=True).len()
-        self.counts = Counter({ApiName(api): count for api, count in counts.iter_rows()})
+        self.counts = Counter(question_counts(checks))
         self._checks = checks
         self._kept: list[pl.DataFrame] = []
         self._coming = AnswerBuffer()

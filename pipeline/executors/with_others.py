@@ -1,6 +1,7 @@
 """Ask a run together with other processes, through a shared ledger.
 
-The shared ledger has all answers, and the ledger in a file's folder gets a copy.
+The shared ledger has all answers, and the ledger in a file's folder gets a copy: requests of this process at
+once, so that none are lost even if the database is; those of others when a run begins and when it ends.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ import anyio.to_thread
 import polars as pl
 
 from pipeline.errors import IncompleteError, PrecheckError
-from pipeline.executors.asking import Asking, AskingResult, RunQuestions, all_given_up
+from pipeline.executors.asking import Asking, AskingResult, RunQuestions, all_given_up, question_counts
 from pipeline.executors.kept_open import KeptOpen
 from pipeline.executors.shared import CHUNK_SIZE, RoundAsker, SharedAccess, round_to_ask
 from pipeline.frames import ANSWERS, AnswerState, Check, Checks, OwnCode
@@ -183,8 +184,7 @@ class WithOthers:
             checks = questions.checks(part)
             answers = _with_reasons(await answers_so_far(checks, self.copy.ledger), checks, asker)
             answered = answers.filter(pl.col("state").is_in(ANSWERED))
-            by_api = answered.join(checks.select("check", "api"), on="check").group_by("api").len()
-            answered_counts.update({ApiName(api): count for api, count in by_api.iter_rows()})
+            answered_counts.update(question_counts(answered.join(checks.select("check", "api"), on="check")))
             questions.keep(part, "so_far", answers)
         _count_elsewhere(answered_counts, asking.world.tally)
         return AskingResult(asker.caps, asking.world.tally, given_up_count, ended_by)

@@ -71,22 +71,16 @@ def open_data_set(path: Path, work: Path) -> DataSet:
     files = _files_in(path)
     found: dict[str, Path] = {}
     for file in files:
-        known = next((some.format for some in _ENTRIES if _suffix(file) in some.format.SUFFIXES), None)
+        suffix = Path(file.name.lower().removesuffix(_PACKED)).suffix
+        known = next((some.format for some in _ENTRIES if suffix in some.format.SUFFIXES), None)
         if known is None:
             raise InputError(Sentence("runs.foreign_part", foreign=file, formats=list(PART_NAMES)))
         found.setdefault(known.NAME, file)
     (format_name, first), *others = found.items()
     for other_name, second in others:
-        raise InputError(
-            Sentence(
-                "runs.parts_of_two_formats",
-                path=path,
-                first=first.name,
-                first_format=format_name,
-                second=second.name,
-                second_format=other_name,
-            )
-        )
+        one = {"first": first.name, "first_format": format_name}
+        other = {"second": second.name, "second_format": other_name}
+        raise InputError(Sentence("runs.parts_of_two_formats", path=path, **one, **other))
     names = _outcome_names(files)
     parts = tuple(
         DataPart(number, file.absolute(), file.name, name, *_identity(file))
@@ -179,11 +173,6 @@ def _files_in(path: Path) -> list[Path]:
     if not found:
         raise InputError(Sentence("runs.no_files_give", path=path))
     return found
-
-
-def _suffix(file: Path) -> str:
-    name = file.name.lower().removesuffix(_PACKED)
-    return Path(name).suffix
 
 
 def _outcome_names(files: Iterable[Path]) -> list[str]:

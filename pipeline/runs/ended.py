@@ -1,4 +1,4 @@
-"""A run that has ended: the files in its folder, as listed in its manifest."""
+"""A run that has ended: the files in its folder, as listed in its manifest, and its payment file."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence

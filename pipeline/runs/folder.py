@@ -1,4 +1,7 @@
-"""The folder of one run: the paths of its files. To open its ledger, see `runs.proof`."""
+"""The folder of one run: its files, how to restore them, decisions, and the record of a shared ledger.
+
+To open its own ledger, see `runs.proof`. Files that people changed are never deleted.
+"""
 
 import hashlib
 import shlex

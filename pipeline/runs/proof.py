@@ -1,4 +1,4 @@
-"""Open the ledger of a run's folder; every job does it here, so no unverified ledger is used or signed.
+"""Open the ledger of a run's folder, or sign it; only here, so no unverified ledger is used or signed.
 
 The manifest's digests prove the lines that existed when it was written; with a signing key, only if it is
 signed. Lines of a run that was killed later are proved by their seals under that key.
@@ -65,7 +65,10 @@ def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
 
 
 def is_outdated(folder: Path, manifest: Manifest) -> bool:
-    """True if this machine has signed a newer manifest of the run, or of its file in this folder."""
+    """True if this machine has signed a newer manifest of the run, or of its file in this folder.
+
+    It stores, beside the daily caps, the time of the last manifest that it signed, by run and by folder.
+    """
     for path_of in (_path_of, partial(_path_of_place, folder)):
         with suppress(OSError, ValueError, PrecheckError):
             if plain_bytes(path_of(manifest)).decode() > manifest.written:

@@ -1,4 +1,4 @@
-"""The run's folder when a run starts and ends: its existing files, and files to remove."""
+"""The run's folder when a run starts and ends: the earlier run there, its files, and files to remove."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ _OTHER_FOLDER = Sentence("advice.other_folder")
 
 
 class PriorRun(NamedTuple):
-    """An earlier run that the new one would replace."""
+    """An earlier run that the new one would replace, and never destroys."""
 
     folder: Path
     environment: Environment | None

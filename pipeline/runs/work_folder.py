@@ -1,4 +1,4 @@
-"""The work folder: questions of runs that workers can help with.
+"""The work folder: questions of runs that workers can help with, and intermediate files of a data set.
 
     WORK/RUN/questions-00000.parquet    `Checks`, one file per part, by number
     WORK/RUN/work.json                  the run; written last, after all questions
@@ -48,7 +48,7 @@ Done = Literal["read", "planned", "decided"]
 
 
 class PartFiles(NamedTuple):
-    """The work folder of one data set."""
+    """The work folder of one data set. Its files are written atomically, so repeating a task does no harm."""
 
     root: Path
 

@@ -1,4 +1,4 @@
-"""Keyed hashes of one ledger: the keys of its questions, and the seals of its rows."""
+"""Keyed hashes and encryption of one ledger: keys of its questions, seals of its rows, names in them."""
 
 import os
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Engines run the tasks of a data set; all engines give the same results."""
+"""Engines run the tasks of a data set; all give the same results. The pool is the one for this machine."""
 
 import os
 import threading

@@ -294,11 +294,8 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
     if source.sha256 != part.sha256:
         raise InputError(Sentence("executors.changed_while_checked", part=part.name))
     if source.format != shared.format:
-        raise InputError(
-            Sentence(
-                "executors.part_of_other_format", part=part.name, found=source.format, format=shared.format
-            )
-        )
+        formats = {"found": source.format, "format": shared.format}
+        raise InputError(Sentence("executors.part_of_other_format", part=part.name, **formats))
     return source
 
 

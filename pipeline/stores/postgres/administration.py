@@ -1,4 +1,4 @@
-"""Tasks for a ledger's owner: create it, grant access, close a run, erase names."""
+"""Tasks for a ledger's owner: create and check it, grant access, show or close its runs, erase names."""
 
 from typing import Any
 from uuid import UUID

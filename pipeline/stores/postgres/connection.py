@@ -230,13 +230,8 @@ class Database(Closing):
         """Return an error with advice for the user if the cause is known, or else the error itself, a bug."""
         match error:
             case errors.UndefinedTable() | errors.InvalidSchemaName():
-                return ConfigurationError(
-                    Sentence(
-                        "stores.database_no_ledger",
-                        place=self.address.place,
-                        database=repr(self.address.database),
-                    )
-                )
+                where = {"place": self.address.place, "database": repr(self.address.database)}
+                return ConfigurationError(Sentence("stores.database_no_ledger", **where))
             case errors.ForeignKeyViolation() if self.was_lost:
                 return self.has_forgotten()
             case errors.InsufficientPrivilege():

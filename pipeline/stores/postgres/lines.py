@@ -1,4 +1,4 @@
-"""Seal, encrypt and verify the lines of a ledger in PostgreSQL."""
+"""Seal, encrypt, verify and read the lines of a ledger in PostgreSQL."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,11 @@ class WrappedKey(NamedTuple):
 
 
 class StoreKeys:
-    """All keys that are derived from the key of one ledger."""
+    """All keys that are derived from the key of one ledger.
+
+    That key is random, and stored in the database, encrypted under a key that scrypt derives from the user's
+    secret. So the secret can change without changing any line, and a wrong one is detected at once.
+    """
 
     def __init__(self, key: bytes) -> None:
         self._key = key

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import anyio
@@ -75,15 +75,6 @@ UPDATE precheck.chunk SET holder = NULL, lease_until = NULL,
  fence = {_NEXT_FENCE}
 FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at IS NULL
 """  # noqa: S608 (constants)
-
-
-class ClaimedChunk(NamedTuple):
-    """A chunk that this process holds, as recorded in the database."""
-
-    hold: ChunkLease
-    round: int
-    part: int
-    members: Sequence[int]
 
 
 LEASE_S = 15.0
@@ -252,10 +243,10 @@ class PostgresRun(Closing):
         self._claims.pop(this, None)
         if row is None:
             return None
-        chunk, fence, *fields = row
-        found = ClaimedChunk(ChunkLease(chunk, fence), *fields)
-        self._held[found.hold] = held = HeldChunk(found.hold, api, found.round, until)
-        checks = await anyio.to_thread.run_sync(self._members, found, api)
+        chunk, fence, round_, part, members = row
+        hold = ChunkLease(chunk, fence)
+        self._held[hold] = held = HeldChunk(hold, api, round_, until)
+        checks = await anyio.to_thread.run_sync(self._members, part, members, api)
         keys = [self.question_key(check) for check in checks]
         history_of = await self._known(keys)
         questions = []
@@ -263,14 +254,14 @@ class PostgresRun(Closing):
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
                 # A question is in one chunk at a time: the store lost an earlier one.
-                if (earlier := self._by_question.get(key, held)).hold != found.hold:
+                if (earlier := self._by_question.get(key, held)).hold != hold:
                     self._forget(earlier.hold)
                 self._by_question[key] = held
                 held.questions[key] = check
                 is_suspect = before.code in ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
         # Questions that earlier runs asked come last: otherwise they would use up every daily cap.
-        return QuestionChunk(found.hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
+        return QuestionChunk(hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
 
     async def has_free(self, api: ApiName) -> bool:
         """See `QuestionSource.has_free`. Only chunks of the open round count."""
@@ -401,13 +392,13 @@ class PostgresRun(Closing):
         but = {*self._taken_over, *(hold.chunk for hold in list(self._held))}
         return {"holder": self._holder, "run": self.run.number, "api": api, "not": list(but)}
 
-    def _members(self, chunk: ClaimedChunk, api: ApiName) -> list[Check]:
-        """Return the questions of a chunk; a DiskError if no run planned it."""
-        part = self._questions(chunk.part)
+    def _members(self, number: int, members: list[int], api: ApiName) -> list[Check]:
+        """Return the questions of a chunk of a part; a DiskError if no run planned it."""
+        part = self._questions(number)
         assert part.schema == CHECKS
-        members, indexes = chunk.members, range(part.height)
+        indexes = range(part.height)
         is_planned = len({*members}) == len(members) and all(member in indexes for member in members)
-        rows = part[list(members)] if is_planned else part.clear()
+        rows = part[members] if is_planned else part.clear()
         if not is_planned or (rows["api"] != api).any():
             raise damaged(self._database.address.place, self.run.number)
         return [Check(number, ApiName(named), *fields) for number, named, *fields in rows.iter_rows()]

@@ -1,4 +1,4 @@
-"""A ledger in PostgreSQL, as jobs use it: find or begin runs, and read their records."""
+"""A ledger in PostgreSQL, as jobs use it: find or begin runs, and share the limits of servers."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager

@@ -52,6 +52,7 @@ Insert = tuple[str, Row]
 """An INSERT and its parameters."""
 _AT_ONCE = 1_000
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
+# Existing requests are indexed in memory, for this connection.
 _MADE = "CREATE TEMP TABLE copied(request_id TEXT PRIMARY KEY, intent INTEGER NOT NULL) WITHOUT ROWID"
 _FILLED = "INSERT OR REPLACE INTO temp.copied SELECT request_id, id FROM intent"
 _FOUND = (

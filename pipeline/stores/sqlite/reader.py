@@ -1,4 +1,4 @@
-"""A ledger opened for reading only: to show a row's history, verify evidence, or reuse answers."""
+"""The contents of an open ledger, and one opened for reading: to show, verify or reuse its answers."""
 
 import json
 import sqlite3

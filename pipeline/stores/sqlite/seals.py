@@ -1,4 +1,4 @@
-"""Seal every row of the ledger, so that a corrupted byte is never mistaken for an answer.
+"""Seal every row of the ledger, so that a corrupted byte is never mistaken for an answer; encrypt its names.
 
 SQLite detects an invalid page but not a flipped letter: BANM and PANM are equally valid. So each row contains
 a keyed hash of its values, and all of them are verified when a ledger is opened. The key is in the same file,
@@ -174,7 +174,12 @@ _PROOF = b"the key of this ledger"
 
 
 class NameEncryption:
-    """The encryption of matched names in one ledger; made by `under`."""
+    """The encryption of matched names and details of problems, the only personal data; made by `under`.
+
+    Each is bound to its line, so a name moved to another line is refused. The key is derived from a secret
+    outside the folder, with the run's own key as the salt, so every run has a different one. A ledger is
+    encrypted from its first line or not at all: its `name_proof` says which.
+    """
 
     def __init__(self, path: Path, cipher: Cipher | None) -> None:
         self._path = path
