@@ -235,7 +235,7 @@ def _token() -> str:
 def _link(home: "DeskHome", name: str, address: str) -> str:
     """Return a one-time sign-in link for the user of this name."""
     from pipeline.desk.access import new_link
-    from pipeline.runs.approvals import decider
+    from pipeline.runs.folder import decider
 
     token = _token()
     new_link(home.path, decider(name), token, time.time())

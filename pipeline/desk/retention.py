@@ -13,9 +13,9 @@ from pipeline.desk.review import forget_all
 from pipeline.desk.states import FileStatus, State, status_of, step_of
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
-from pipeline.runs.earlier import moved_from
 from pipeline.runs.folder import has_begun
 from pipeline.runs.request import Clock
+from pipeline.runs.starting import moved_from
 from pipeline.wording import Sentence
 from schemas.desk import Deed
 from schemas.strict import timestamp

@@ -21,11 +21,10 @@ from pipeline.errors import InputError, PrecheckError, status_of_summary
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.jobs.whole_file import WholeFile
-from pipeline.runs.folder import has_begun
+from pipeline.runs.folder import has_begun, settled
 from pipeline.runs.manifest import language_of_reports, replaced_manifest
 from pipeline.runs.proof import is_past_signing, open_ledger, refuse_changed_copy
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface
-from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import refuse_foreign_files, remove_outdated
 from pipeline.stages.read import PaymentSource
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -35,9 +34,8 @@ from schemas.strict import timestamp
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
-    from pipeline.executors.asking import RunQuestions
+    from pipeline.executors.asking import AskingResult, QuestionsLeft, RunQuestions
     from pipeline.executors.kept_open import KeptOpen
-    from pipeline.executors.results import AskingResult, QuestionsLeft
     from pipeline.jobs.writing import DecidedRun, OpenRun
 
 

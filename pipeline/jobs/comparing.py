@@ -38,7 +38,7 @@ from pipeline.runs.folder import matching_folders
 from pipeline.runs.manifest import read_manifest
 from pipeline.runs.proof import opened_to_read
 from pipeline.stages.compare import compare
-from pipeline.stores.keyed_hash import payee_hashes
+from pipeline.stores.ledger_keys import payee_hashes
 from pipeline.wording import Sentence
 from schemas.changes import Comparison, EarlierRun
 from schemas.folder import PAYEES

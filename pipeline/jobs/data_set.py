@@ -24,7 +24,7 @@ from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import Count, count_nothing, engine
-from pipeline.executors.datasets.tasks import SetTask
+from pipeline.executors.datasets.steps import SetTask
 from pipeline.formats import format_named
 from pipeline.frames import WARNINGS
 from pipeline.jobs.check import RunResult, check_input
@@ -37,9 +37,9 @@ from pipeline.rules.modulus import same_tables
 from pipeline.runs.data_set import DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
 from pipeline.runs.manifest import read_manifest
-from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import CheckJob, DataSetJob, Surface
 from pipeline.runs.starting import finished_before
+from pipeline.runs.work_folder import read_frame
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
@@ -47,8 +47,8 @@ from schemas.localized import LocalizedText
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
+    from pipeline.executors.asking import AskingResult, QuestionsLeft
     from pipeline.executors.datasets.questions import SetQuestions
-    from pipeline.executors.results import AskingResult, QuestionsLeft
     from pipeline.jobs.data_set_outcomes import Answered
     from pipeline.jobs.writing import DecidedRun, OpenRun
 

@@ -7,8 +7,7 @@ import polars as pl
 from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose, to_plan_with
 from pipeline.connections import api_of
-from pipeline.executors.datasets.parts import kept_part
-from pipeline.executors.datasets.tasks import SetTask
+from pipeline.executors.datasets.steps import SetTask, kept_part
 from pipeline.frames import ASSIGNMENTS, CHECKS, REJECTS, WARNINGS
 from pipeline.jobs.comparing import ComparedRun
 from pipeline.jobs.data_set import CheckedSet
@@ -19,8 +18,8 @@ from pipeline.jobs.prepare import RunTime, as_configured, identity_of
 from pipeline.jobs.reuse import OwnFolder, spared_checks
 from pipeline.reports.changes import gravest_in_parts
 from pipeline.runs.data_set import DataPart
-from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
+from pipeline.runs.work_folder import read_frame
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.forecast import QuestionCounts, SparedChecks, counts_by_api, forecast
 from schemas.data_set import PartRead

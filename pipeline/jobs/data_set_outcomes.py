@@ -10,11 +10,16 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
-from pipeline.executors.datasets.buckets import divide_answers
+from pipeline.executors.asking import AskingResult, QuestionsLeft, calls_of
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
-from pipeline.executors.datasets.parts import REPORTED, decide_part
-from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
-from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
+from pipeline.executors.datasets.steps import (
+    REPORTED,
+    BucketTask,
+    DecideTask,
+    SetTask,
+    decide_part,
+    divide_answers,
+)
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
@@ -30,14 +35,14 @@ from pipeline.rules.enumeration import in_sequence, unknown_accounts
 from pipeline.runs.data_set import DataSet
 from pipeline.runs.ended import keep_changes
 from pipeline.runs.families import made_of
-from pipeline.runs.folder import write_summary
+from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, keep_workbook
-from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.runs.request import SetStep, Surface
+from pipeline.runs.work_folder import PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
 from schemas.data_set import PartDecided
-from schemas.folder import OUTCOMES, WARNED
+from schemas.folder import OUTCOMES, SUMMARY, WARNED
 from schemas.outcomes import ApiName, Outcome
 from schemas.summary import InputFile
 
@@ -207,7 +212,8 @@ def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
     written = WrittenOutcomes(out / OUTCOMES, sha256)
     work = [files.root, *filter(None, [data.divided])] if summary.complete else []
-    written_too = [write_summary(out, summary), out / WARNED, keep_reasons(reasons, out), *documents]
+    keep_document(out / SUMMARY, summary)
+    written_too = [out / SUMMARY, out / WARNED, keep_reasons(reasons, out), *documents]
     if compared is not None:
         matched = pl.concat([read_as_written(files.frame("matched", number)) for number in decided])["row"]
         is_match = pl.repeat(value=False, n=sum(planned.rows.counts), eager=True)  # row by row

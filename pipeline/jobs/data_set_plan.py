@@ -12,10 +12,18 @@ import polars as pl
 
 from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError
-from pipeline.executors.datasets.buckets import accepted_rows, by_part, plan_bucket
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
-from pipeline.executors.datasets.parts import read_part
-from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
+from pipeline.executors.datasets.steps import (
+    POLARS,
+    BucketTask,
+    PartTask,
+    SetTask,
+    UsableRows,
+    accepted_rows,
+    by_part,
+    plan_bucket,
+    read_part,
+)
 from pipeline.files.plain import real_path
 from pipeline.formats import format_named
 from pipeline.frames import CHANGES
@@ -31,8 +39,8 @@ from pipeline.jobs.comparing import (
 from pipeline.jobs.prepare import VERSION, country_of
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames
 from pipeline.runs.data_set import DataPart, DataSet, places_in
-from pipeline.runs.part_files import PartFiles, write_frame
 from pipeline.runs.request import DataSetJob, SetStep
+from pipeline.runs.work_folder import PartFiles, write_frame
 from pipeline.stages.validate import Routes
 from pipeline.wording import PLACE, Sentence
 from schemas.data_set import BucketPlanned, PartRead

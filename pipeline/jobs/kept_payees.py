@@ -29,11 +29,11 @@ from pipeline.rules.known_payees import (
 )
 from pipeline.rules.payees import KEYED, hashed_keys, keyed, known_by_id, nobodys_ids, passes_for, payees_with
 from pipeline.runs.ended import EndedRun, outcomes_in
-from pipeline.runs.part_files import write_frame
-from pipeline.runs.profile_used import routes_of
+from pipeline.runs.manifest import routes_of
+from pipeline.runs.work_folder import write_frame
 from pipeline.stages.compare import ContradictedKeys, EarlierPayees, Names
 from pipeline.stages.validate import validate
-from pipeline.stores.keyed_hash import payee_hashes
+from pipeline.stores.ledger_keys import payee_hashes
 from pipeline.wording import Sentence
 from schemas.folder import PAYEES
 from schemas.manifest import Manifest

@@ -14,8 +14,8 @@ from pipeline.config.profiles import choose, ledger_key, ledger_url
 from pipeline.errors import ConfigurationError
 from pipeline.runs.evidence import Finding
 from pipeline.sections import secret
-from pipeline.stores.kinds import cared_for
-from pipeline.stores.shared import StoreCare, StoreClocks
+from pipeline.stores.kinds import kind_of
+from pipeline.stores.protocols import StoreCare, StoreClocks
 from pipeline.wording import Sentence
 
 
@@ -102,7 +102,7 @@ def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
     """Open the ledger of a profile as its owner (ConfigurationError: the profile names none)."""
     named = _named(job)
     clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # the user is waiting for the result
-    with cared_for(named.url, clocks, role=job.role) as care:
+    with kind_of(named.url).cared_for(named.url, clocks, role=job.role) as care:
         yield named, care
 
 

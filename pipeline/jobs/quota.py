@@ -8,7 +8,7 @@ from pipeline.config import Profile
 from pipeline.config.file import read, usual
 from pipeline.connections import quota_path, scope_for
 from pipeline.errors import ConfigurationError
-from pipeline.runs.profile_used import masked_client
+from pipeline.runs.manifest import masked_client
 from pipeline.stores.sqlite.quota import QuotaUse, usage
 from pipeline.wording import Sentence
 

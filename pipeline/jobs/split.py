@@ -38,12 +38,11 @@ from pipeline.rules.identifiers import masked
 from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import currency_shown
-from pipeline.runs.approvals import approvals_of, record_approval
+from pipeline.runs.ended import FinishedRun, finished_run
 from pipeline.runs.families import splitting
-from pipeline.runs.finished import FinishedRun, finished_run
+from pipeline.runs.folder import approvals_of, record_approval
 from pipeline.runs.manifest import evidence
-from pipeline.runs.proof import signer_again
-from pipeline.runs.signing import sign
+from pipeline.runs.proof import sign, signer_again
 from pipeline.wording import Moment, Sentence
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.localized import LocalizedText

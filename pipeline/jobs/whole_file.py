@@ -13,8 +13,7 @@ from pipeline.frames import Answers, Checks, Questions
 from pipeline.jobs.prepare import PreparedFile, RunTime, notify_of_wasted_calls, prepare, read_file, wanted
 from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
-from pipeline.runs.ended import changes_in
-from pipeline.runs.input_file import require_pain001
+from pipeline.runs.ended import changes_in, require_pain001
 from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.starting import LocalReferences, finished_before, is_same_reading
 from pipeline.stages.plan import bases
@@ -27,8 +26,7 @@ from schemas.changes import Change
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
-    from pipeline.executors.asking import FileQuestions
-    from pipeline.executors.results import AskingResult, QuestionsLeft
+    from pipeline.executors.asking import AskingResult, FileQuestions, QuestionsLeft
     from pipeline.jobs.writing import DecidedRun, OpenRun
 
 
@@ -82,7 +80,7 @@ class WholeFile:
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
         """See `RunInput.left`."""
-        from pipeline.executors.results import questions_left
+        from pipeline.executors.asking import questions_left
 
         checks, prepared, answers = self._checks, self._prepared, self._questions.answers()
         in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, answers)

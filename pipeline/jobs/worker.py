@@ -41,7 +41,7 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
         )
     require_private(job.work)
     from pipeline.executors.helping import HelpWanted, help_with_runs
-    from pipeline.executors.joining import open_store
+    from pipeline.executors.shared import open_store
 
     secret = ledger_key(chosen)
     assert secret is not None, "a profile with a shared ledger has a key"

@@ -11,9 +11,9 @@ import polars as pl
 from pipeline.errors import InputError, UsageError
 from pipeline.formats.excel import decisions as workbook
 from pipeline.frames import DECISIONS, Decisions
-from pipeline.runs.approvals import decider
+from pipeline.runs.ended import FinishedRun
 from pipeline.runs.families import released_before
-from pipeline.runs.finished import FinishedRun
+from pipeline.runs.folder import decider
 from pipeline.wording import Sentence
 from schemas.review import Approval, Decision, Shaped
 

@@ -22,9 +22,7 @@ from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
 from pipeline.review.corrections import correct
 from pipeline.rules.totals import added, control_totals, totals, with_money
-from pipeline.runs.ended import RunPart
-from pipeline.runs.finished import FinishedRun
-from pipeline.runs.input_file import MessageFile, read_again
+from pipeline.runs.ended import FinishedRun, MessageFile, RunPart, read_again
 from pipeline.runs.manifest import identity_of_parts, refresh_manifest
 from pipeline.stages.read import ReadingArguments, read_written
 from pipeline.stages.read.messages import read_message

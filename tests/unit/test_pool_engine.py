@@ -11,7 +11,7 @@ from desk import WARM
 
 BUSY = """
 import time
-from pipeline.executors.datasets.pool import pool_engine
+from pipeline.executors.datasets.engines import pool_engine
 with pool_engine(2) as pool:
     list(pool.each(time.sleep, [300, 300]))
 """

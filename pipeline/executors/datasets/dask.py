@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from pipeline.errors import ConfigurationError, IncompleteError
-from pipeline.executors.datasets.tasks import Found, Task
+from pipeline.executors.datasets.steps import Found, Task
 from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ class DaskEngine:
 
 @contextmanager
 def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
-    """Yield the workers of the scheduler at an address, or of a local cluster.
-
-    Raises:
-        ConfigurationError: Dask is not installed, or the address has no scheduler.
-    """
+    """Yield the workers of a scheduler, or of a local cluster (ConfigurationError: none, or no Dask)."""
     try:
         import dask
         from distributed import Client, LocalCluster

@@ -1,24 +1,32 @@
-"""The two functions of a data set that work on a part.
+"""The four functions of a data set, and their arguments, which engines send between processes.
 
-part -read_part->   accepted payments by bucket, rejects, warnings
-part -decide_part-> outcome file, summary of the part
+    part   -read_part->      accepted payments by bucket, rejects, warnings
+    bucket -plan_bucket->    distinct questions, which rows they are for, warnings across parts
+    bucket -divide_answers-> answers by part
+    part   -decide_part->    outcome file, summary of the part
+
+A bucket contains all payments to each of its accounts, so findings that need all payments to an account are
+made there. The arguments contain no secrets.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
-from pipeline.apis.registry import APIS
-from pipeline.errors import InputError, UsageError
-from pipeline.executors.datasets.buckets import GIVEN, HASH_SEED, IS_ACROSS
-from pipeline.executors.datasets.tasks import DecideTask, PartTask, SetTask
+from pipeline.apis.registry import APIS, about_uk_accounts
+from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.formats.message import message_fields
 from pipeline.formats.table import dialect_of
 from pipeline.frames import (
+    ACCEPTED,
     ANSWERS,
+    ASSIGNMENTS,
     BASES,
     CHANGES,
+    CHECKS,
     PAYMENTS,
     REJECTS,
     WARNED,
@@ -42,10 +50,11 @@ from pipeline.headers.parties import payee_ids
 from pipeline.reports.documents import part_report
 from pipeline.reports.groups import LISTED
 from pipeline.rules.currencies import currency_sources
-from pipeline.rules.enumeration import sequence_warnings
-from pipeline.rules.warnings import in_order
+from pipeline.rules.enumeration import many_names, sequence_warnings, unknown_accounts
+from pipeline.rules.modulus import used
+from pipeline.rules.warnings import ACROSS_ROWS, in_order, warnings_about
 from pipeline.runs.data_set import DataPart
-from pipeline.runs.part_files import (
+from pipeline.runs.work_folder import (
     Kept,
     PartFiles,
     read_as_written,
@@ -55,15 +64,197 @@ from pipeline.runs.part_files import (
     write_frame,
 )
 from pipeline.stages.compare import warnings_of
+from pipeline.stages.plan import plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import SummaryHeader, bank_counts, route_counts, summarise
-from pipeline.stages.validate import ValidationResult, validate
+from pipeline.stages.validate import Routes, ValidationResult, validate
 from pipeline.stages.write import write
 from pipeline.wording import PLACE, Sentence
-from schemas.data_set import PartDecided, PartRead
-from schemas.outcomes import Outcome
+from schemas.data_set import BucketPlanned, PartDecided, PartRead
+from schemas.outcomes import ApiName, Environment, Outcome
+from schemas.row_positions import RowPositions
 from schemas.summary import FileDialect, InputFile, Summary
+
+POLARS = pl.__version__
+Task = TypeVar("Task")
+Found = TypeVar("Found")
+"""The result of a task function."""
+
+
+class SetTask(NamedTuple):
+    """The settings that all tasks of a data set share."""
+
+    files: PartFiles
+    routes: Routes
+    format: str
+    mapping: Mapping[str, str]
+    encoding: str | None
+    bucket_count: int
+    country: str | None = None
+    polars: str = POLARS  # only the same version assigns an account to the same bucket
+
+    def require_alike(self) -> None:
+        """Refuse to work in a process with another version of polars (ConfigurationError)."""
+        if self.polars != POLARS:
+            raise ConfigurationError(
+                Sentence("executors.worker_polars_this", polars=POLARS, polars_2=self.polars)
+            )
+
+
+class PartTask(NamedTuple):
+    """One part to read."""
+
+    shared: SetTask
+    part: DataPart
+
+
+class UsableRows(NamedTuple):
+    """The rows of a data set, in terms of its usable parts."""
+
+    parts: Sequence[int]  # the numbers of the parts, in order
+    counts: Sequence[int]
+    positions: RowPositions
+
+    @property
+    def starts(self) -> list[int]:
+        """The number of rows before each part."""
+        return list(accumulate(self.counts, initial=0))[:-1]
+
+
+class BucketTask(NamedTuple):
+    """One bucket to plan, or whose answers to divide."""
+
+    shared: SetTask
+    bucket: int
+    rows: UsableRows
+
+
+class DecideTask(NamedTuple):
+    """One part to decide."""
+
+    shared: SetTask
+    part: DataPart
+    read: PartRead
+    row_start: int  # number of rows in the data set before this part
+    format: str  # the format of the outcome file
+    out: Path  # the folder of the outcome files
+    profile: str
+    environment: Environment
+    tool_version: str
+    answers: str  # name of the answers to use
+    basis: str  # name of the other data to use
+
+
+_ROWS_AT_ONCE = 200_000
+HASH_SEED = 7
+"""Seed of the hash that assigns accounts to buckets."""
+BESIDE: Schema = {
+    "reference": pl.String(),
+    "payee_id": pl.String(),  # the payee's id in the payer's own system
+}
+IN_BUCKET: Schema = {**ACCEPTED, **BESIDE}
+"""An accepted payment in a bucket; `row` is its row within its part."""
+GIVEN: Schema = {
+    "row": pl.UInt32(),  # within its part
+    **{name: kind for name, kind in (BASES | ANSWERS).items() if name != "check"},
+    "in_sequence": pl.Boolean(),  # True for one of several unknown accounts with consecutive numbers
+}
+"""The answer to one payment."""
+SUSPECTS: Schema = {"account": pl.String()}
+"""Unknown accounts with consecutive numbers."""
+IS_ACROSS = pl.col("code").is_in([code.value for code in ACROSS_ROWS])
+
+
+def plan_bucket(task: BucketTask) -> BucketPlanned:
+    """Find the distinct questions about a bucket's accounts, and warn about findings across parts."""
+    shared, bucket, rows = task
+    shared.require_alike()
+    files, done = shared.files, shared.files.done("planned", bucket)
+    if (earlier := read_document(BucketPlanned, done)) is not None:
+        return earlier
+    paid = _paid(task)
+    accepted, references = Accepted(paid.drop(*BESIDE)), paid["reference"]
+    warnings = warnings_about(
+        accepted, lambda some: references.gather(paid["row"].search_sorted(some)), rows.positions
+    )
+    for part, some in by_part(warnings.filter(IS_ACROSS), rows).items():
+        write_frame(some, files.frame("warnings_across", part, bucket))
+    planned = plan(accepted)
+    # Numbers are unique in the data set, however many questions other buckets have.
+    number = ((pl.col("check") - 1) * shared.bucket_count + bucket + 1).cast(pl.UInt32).alias("check")
+    checks = planned.checks.with_columns(number)
+    write_frame(planned.assignments.with_columns(number), files.frame("assignments", bucket))
+    write_frame(checks, files.frame("questions", bucket))
+    many, modulus = many_names(accepted, warnings), shared.routes.modulus
+    counts = checks.group_by("api", maintain_order=True).len()
+    found = BucketPlanned(
+        question_counts={ApiName(api): count for api, count in counts.iter_rows()},
+        uk_account_count=about_uk_accounts(checks)["account"].n_unique(),
+        many_names_rows=many.rows,
+        many_names_count=many.row_count,
+        many_names_account_count=many.account_count,
+        modulus=None if modulus is None else used(modulus, accepted),
+    )
+    write_document(found, done)
+    return found
+
+
+def _paid(task: BucketTask) -> pl.DataFrame:
+    """Return the payments to the accounts of a bucket, numbered by the rows of the data set."""
+    shared, bucket, rows = task
+    files = shared.files
+    parts = [
+        read_frame(files.frame("accepted", bucket, part), IN_BUCKET).with_columns(pl.col("row") + start)
+        for part, start in zip(rows.parts, rows.starts, strict=True)
+    ]
+    return pl.concat(parts).rechunk().cast(IN_BUCKET)  # type: ignore[arg-type]  # polars' stubs
+
+
+def accepted_rows(shared: SetTask, rows: UsableRows) -> Iterator[tuple[Accepted, pl.Series]]:
+    """Yield the accepted payments of all buckets, in pieces of about 100,000, with their `payee_id`."""
+    waiting = list[pl.DataFrame]()
+    for bucket in range(shared.bucket_count):
+        waiting.append(_paid(BucketTask(shared, bucket, rows)))
+        if bucket + 1 == shared.bucket_count or sum(paid.height for paid in waiting) >= _ROWS_AT_ONCE:
+            paid = pl.concat(waiting)
+            yield Accepted(paid.drop(*BESIDE)), paid["payee_id"]
+            waiting.clear()
+
+
+def divide_answers(task: BucketTask) -> int:
+    """Assign the answers of a bucket to payments, by part; return the number of payments."""
+    shared, bucket, rows = task
+    shared.require_alike()
+    files = shared.files
+    questions = read_frame(files.frame("questions", bucket), CHECKS, ["check", "api", "account", "name"])
+    assignments = read_frame(files.frame("assignments", bucket), ASSIGNMENTS)
+    pieces = sorted(files.answers(bucket).glob("*.parquet"))
+    answers = pl.concat([pl.DataFrame(schema=ANSWERS), *(read_frame(piece, ANSWERS) for piece in pieces)])
+    unknown = unknown_accounts(about_uk_accounts(questions), answers)
+    suspects = unknown.join(read_frame(files.in_sequence, SUSPECTS), on="account")
+    answered = (
+        questions.select("check", "api", by_name=pl.col("name").is_not_null())
+        .join(answers, on="check", how="inner", validate="1:1")
+        .with_columns(in_sequence=pl.col("check").is_in(suspects["check"].implode()))
+    )
+    assert answered.height == questions.height == answers.height, f"bucket {bucket}: not one answer each"
+    given = assignments.join(answered, on="check", how="inner")
+    assert given.height == assignments.height
+    for part, some in by_part(given.select(list(GIVEN)), rows).items():
+        write_frame(some, files.frame("given", part, bucket))
+    return given.height
+
+
+def by_part(found: pl.DataFrame, rows: UsableRows) -> dict[int, pl.DataFrame]:
+    """Renumber rows of the data set as rows of their parts."""
+    starts = pl.Series(rows.starts, dtype=pl.UInt32)
+    place = starts.search_sorted(found["row"] - 1, side="right") - 1
+    local = (found["row"] - starts.gather(place)).alias("row")
+    placed = found.with_columns(local, place.alias("part"))
+    some = placed.partition_by("part", as_dict=True, include_key=False)
+    return {rows.parts[int(number)]: frame for (number,), frame in some.items()}
+
 
 REPORTED: tuple[Kept, Kept, Kept, Kept] = ("attention", "shown", "sums", "changed")
 """The names that the fields of a `PartReport` are stored under."""
@@ -72,11 +263,7 @@ _NEEDED = [name for name in PAYMENTS if name in LISTED]
 
 
 def read_part(task: PartTask) -> PartRead:
-    """Read and validate a part, and distribute its accepted payments to buckets.
-
-    Returns:
-        The findings; a part that is unusable does not stop the others.
-    """
+    """Read and validate a part, and distribute its accepted payments to buckets, unless it is unusable."""
     shared, part = task
     shared.require_alike()
     files = shared.files
@@ -102,20 +289,13 @@ def read_part(task: PartTask) -> PartRead:
 
 
 def _source(shared: SetTask, part: DataPart) -> PaymentSource:
-    """Return the payments of a part.
-
-    Raises:
-        InputError: the part has no readable payments, or has changed since the run began.
-    """
+    """Return the payments of a part (InputError: none is readable, or it changed since the run began)."""
     source = read(part.file, mapping=shared.mapping, encoding=shared.encoding, country=shared.country)
     if source.sha256 != part.sha256:
         raise InputError(Sentence("executors.changed_while_checked", part=part.name))
     if source.format != shared.format:
-        raise InputError(
-            Sentence(
-                "executors.part_of_other_format", part=part.name, found=source.format, format=shared.format
-            )
-        )
+        formats = {"found": source.format, "format": shared.format}
+        raise InputError(Sentence("executors.part_of_other_format", part=part.name, **formats))
     return source
 
 
