@@ -323,7 +323,7 @@ def _start(module: str, function: str, **arguments: str) -> None:
             _refuse(f"{stranger} has the name of a module of this program, and is found before it")
     try:
         command = getattr(import_module(module), function)
-        from pipeline.files.core_dumps import forbid_core_dumps
+        from pipeline.files.child_process import forbid_core_dumps
     except Exception as error:  # noqa: BLE001 (a foreign module may raise anything)
         _refuse(
             f"it cannot be imported ({_where(error)}): another program's module, or a damaged installation"

@@ -11,8 +11,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from schemas.banks import BankOutcomes
-from schemas.changes import BankComparison, Comparison
+from schemas.changes import BankComparison, BankOutcomes, Comparison
 from schemas.localized import LocalizedText
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.row_positions import RowPositions

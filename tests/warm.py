@@ -253,7 +253,7 @@ def command():
     from pydantic import BaseModel
 
     from pipeline.frames import PAYMENTS
-    from pipeline.headers.footer_labels import label_of
+    from pipeline.headers.footers import label_of
     from pipeline.headers.meaning import meaning
 
     _import_all(pipeline)

@@ -79,17 +79,9 @@ def unpacked(
         InputError: it is damaged, has a password, holds several files or a compressed one, or unpacks to more
         than any payment file.
     """
-    limit = max(_SMALL_BYTES, min(unpacked_bytes_max, RATIO_MAX * len(data)))
-    meter = _Meter(where, len(data), limit)
-    if compression is Compression.GZIP:
-        result = UnpackedFile(meter.joined(_gunzipped(data, where)), compression, None)
-    else:
-        with _archive(data, where) as archive:
-            member = _only_member(archive, where)
-            result = UnpackedFile(meter.joined(_unzipped(archive, member)), compression, member.filename)
-    if sniff(result.data) is not None:
-        raise InputError(Sentence("files.holds_several", where=where))
-    return result
+    several = Sentence("files.holds_several", where=where)
+    [found] = _contents(data, compression, where, unpacked_bytes_max, count_max=1, otherwise=several)
+    return found
 
 
 def unpacked_documents(
@@ -97,21 +89,32 @@ def unpacked_documents(
 ) -> list[bytes]:
     """Unpack at most `DOCUMENTS_MAX` documents, under the limits of a single file.
 
-    Raises:
-        InputError: as in `unpacked`; also if a ZIP is empty or holds too much.
+    Raises InputError: as in `unpacked`; also if a ZIP is empty or holds too much.
     """
+    many = Sentence("files.documents_of_zip", where=where, count_max=DOCUMENTS_MAX)
+    found = _contents(data, compression, where, unpacked_bytes_max, count_max=DOCUMENTS_MAX, otherwise=many)
+    return [document.data for document in found]
+
+
+def _contents(  # noqa: PLR0913
+    data: bytes, compression: Compression, where: str, bytes_max: int, *, count_max: int, otherwise: Sentence
+) -> list[UnpackedFile]:
+    """Unpack a gzip file or a ZIP of one to `count_max` files (InputError: `otherwise`)."""
+    meter = _Meter(where, len(data), max(_SMALL_BYTES, min(bytes_max, RATIO_MAX * len(data))))
     if compression is Compression.GZIP:
-        found = unpacked(data, compression, where=where, unpacked_bytes_max=unpacked_bytes_max)
-        return [found.data]
-    meter = _Meter(where, len(data), max(_SMALL_BYTES, min(unpacked_bytes_max, RATIO_MAX * len(data))))
-    with _archive(data, where) as archive:
-        members = _members(archive)
-        if not 0 < len(members) <= DOCUMENTS_MAX:
-            raise InputError(Sentence("files.documents_of_zip", where=where, count_max=DOCUMENTS_MAX))
-        documents = [meter.joined(_unzipped(archive, _fit(member, where))) for member in members]
-    if any(sniff(document) is not None for document in documents):
+        found = [UnpackedFile(meter.joined(_gunzipped(data, where)), compression, None)]
+    else:
+        with _archive(data, where) as archive:
+            members = _members(archive)
+            if not 0 < len(members) <= count_max:
+                raise InputError(otherwise)
+            found = [
+                UnpackedFile(meter.joined(_unzipped(archive, _fit(each, where))), compression, each.filename)
+                for each in members
+            ]
+    if any(sniff(each.data) is not None for each in found):
         raise InputError(Sentence("files.holds_several", where=where))
-    return documents
+    return found
 
 
 class _Meter:
@@ -187,13 +190,6 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     ]
 
 
-def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
-    members = _members(archive)
-    if len(members) != 1:
-        raise InputError(Sentence("files.holds_several", where=where))
-    return _fit(members[0], where)
-
-
 def _fit(member: zipfile.ZipInfo, where: str) -> zipfile.ZipInfo:
     """Return a member if it can be unpacked here (InputError: it cannot)."""
     if member.compress_type not in _METHODS:
@@ -219,9 +215,7 @@ def pack(data: bytes, compression: Compression, file: IO[bytes], *, member: str)
 
     `member` is the name of the content in a ZIP; gzip has none.
 
-    Raises:
-        OSError: the file cannot be written.
-        AssertionError: the file unpacks to something else.
+    Raises OSError: the file cannot be written; AssertionError: the file unpacks to something else.
     """
     _write(data, compression, file, member)
     file.seek(0)

@@ -23,7 +23,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from pipeline.errors import InputError
 from pipeline.files import child_process as children
-from pipeline.files.core_dumps import forbid_core_dumps
+from pipeline.files.child_process import forbid_core_dumps
 from pipeline.files.memory import GIB, memory_max_bytes
 from pipeline.wording import Sentence, require_words
 
@@ -83,8 +83,7 @@ def parse_confined(
     with the same columns. Its InputError is passed on, with `where` before the reason, and with its advice if
     that is text. Any other error is reported as damage; `what` names the kind of file.
 
-    Raises:
-        InputError: it cannot be parsed within the limits, or at all.
+    Raises InputError: it cannot be parsed within the limits, or at all.
     """
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * _size(data))
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
@@ -136,8 +135,7 @@ def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | R
 
     Each part is preceded by its length; a length of 0 precedes a refusal.
 
-    Raises:
-        MemoryError: the parts exceed the limit and would fill this process instead of its child.
+    Raises MemoryError: the parts exceed the limit and would fill this process instead of its child.
     """
     parts, table_bytes = [], 0
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import DiskError, InputError
 from pipeline.files import child_process as children
-from pipeline.files.core_dumps import forbid_core_dumps
+from pipeline.files.child_process import forbid_core_dumps
 from pipeline.files.memory import GIB, memory_max_bytes
 from pipeline.wording import Sentence
 
@@ -30,9 +30,7 @@ _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.dividing import main
 def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
     """Write the rows of a Parquet file, in order, to `part-00000.parquet` and so on in an existing folder.
 
-    Raises:
-        InputError: the file cannot be read.
-        DiskError: the parts cannot be written.
+    Raises InputError: the file cannot be read; DiskError: the parts cannot be written.
     """
     limit_bytes = min(memory_max_bytes(), _MEMORY_BYTES)
     arguments = json.dumps({"folder": str(folder), "rows_max": rows_max, "memory_max_bytes": limit_bytes})

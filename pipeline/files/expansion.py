@@ -60,8 +60,7 @@ def little_memory(file_bytes: int) -> Iterator[None]:
 
     On systems that do not report a process's size, only the limit of the whole process applies.
 
-    Raises:
-        InputError: the process needed more.
+    Raises InputError: the process needed more.
     """
     before = resource.getrlimit(resource.RLIMIT_AS)
     room = _COUNTING_BYTES + _COUNTING_PER_BYTE * file_bytes

@@ -15,8 +15,7 @@ from pipeline.wording import Sentence
 def user_folder(of: Callable[[str], Path]) -> Path:
     """Return a folder of the user, such as `platformdirs.user_state_path`.
 
-    Raises:
-        ConfigurationError: the user has no home, as in a container with an unknown user ID.
+    Raises ConfigurationError: the user has no home, as in a container with an unknown user ID.
     """
     try:
         return of("payee-precheck")
@@ -27,8 +26,7 @@ def user_folder(of: Callable[[str], Path]) -> Path:
 def make_folder(folder: Path) -> None:
     """Create a folder with mode 0700; an existing one is unchanged.
 
-    Raises:
-        OutputError, DiskError: it cannot be created.
+    Raises OutputError, DiskError: it cannot be created.
     """
     with writing(folder, otherwise=Sentence("advice.other_path")):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -52,9 +50,7 @@ def opened(path: Path, flags: int) -> BinaryIO:
 def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
     """Hold a lock on a file, created if missing, until the block ends. LOCK_NB does not wait for the lock.
 
-    Raises:
-        BlockingIOError: another process has it, with LOCK_NB.
-        OSError: the file cannot be opened.
+    Raises BlockingIOError: another process has it, with LOCK_NB; OSError: the file cannot be opened.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -67,8 +63,7 @@ def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
 def write_private(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all; it need not survive a crash of the computer.
 
-    Raises:
-        OutputError, DiskError: it cannot be written.
+    Raises OutputError, DiskError: it cannot be written.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     with writing(path, otherwise=Sentence("advice.other_path")):

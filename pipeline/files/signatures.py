@@ -55,19 +55,14 @@ class PublicKey:
     def verifies(self, folder: Path, manifest: bytes) -> bool:
         """True if the folder of a run has this key's signature of these bytes.
 
-        Raises:
-            DiskError: it cannot be read, or is missing.
+        Raises DiskError: it cannot be read, or is missing.
         """
         from cryptography.exceptions import InvalidSignature
 
         try:
-            self._key.verify(plain_bytes(folder / SIGNATURE), manifest)
+            self._key.verify(_read(folder / SIGNATURE), manifest)
         except InvalidSignature:
             return False
-        except OSError as error:
-            raise DiskError(
-                Sentence("files.cannot_read_bring", filename=error.filename, why=error)
-            ) from error
         return True
 
 
@@ -138,8 +133,7 @@ class Signer:
 def sign(folder: Path, signer: Signer, manifest: bytes) -> None:
     """Sign the bytes of the manifest in the folder of a run.
 
-    Raises:
-        OutputError, DiskError: the signature cannot be written.
+    Raises OutputError, DiskError: the signature cannot be written.
     """
     with write_atomically(folder / SIGNATURE) as file:
         file.write(signer.signature(manifest))
@@ -147,8 +141,12 @@ def sign(folder: Path, signer: Signer, manifest: bytes) -> None:
 
 def manifest_bytes(folder: Path) -> bytes:
     """Read the bytes that a signature covers; raises DiskError."""
+    return _read(folder / MANIFEST)
+
+
+def _read(path: Path) -> bytes:
     try:
-        return plain_bytes(folder / MANIFEST)
+        return plain_bytes(path)
     except OSError as error:
         raise DiskError(Sentence("files.cannot_read_bring", filename=error.filename, why=error)) from error
 
@@ -156,8 +154,7 @@ def manifest_bytes(folder: Path) -> bytes:
 def remove_signature(folder: Path) -> None:
     """Remove the signature of a manifest that is about to be rewritten.
 
-    Raises:
-        OutputError, DiskError: it cannot be removed.
+    Raises OutputError, DiskError: it cannot be removed.
     """
     path = folder / SIGNATURE
     with writing(path, otherwise=Sentence("advice.delete_it")):

@@ -109,9 +109,7 @@ def entry_of(
     `name` is the unpacked file's name, `where` its name in messages. `head` reads the first `HEAD_BYTES`.
     With `is_table`, no layout is considered.
 
-    Raises:
-        UsageError: no format has the chosen name.
-        InputError: the format is unknown or ambiguous.
+    Raises UsageError: no format has the chosen name; InputError: the format is unknown or ambiguous.
     """
     if choice.name is not None:
         return _chosen_entry(choice)

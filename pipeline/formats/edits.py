@@ -5,6 +5,8 @@ from itertools import pairwise
 from mmap import mmap
 from typing import NamedTuple
 
+import polars as pl
+
 Bytes = bytes | mmap
 """The bytes of a file, in memory or memory-mapped."""
 
@@ -29,6 +31,15 @@ def in_order(edits: Iterable[Edit]) -> list[Edit]:
     return ordered
 
 
+def removals(pieces: pl.DataFrame) -> list[Edit]:
+    """Return edits that remove these pieces, given in file order; one edit removes adjacent pieces."""
+    begins = (pl.col("start") != pl.col("end").shift(1)).fill_null(value=True)
+    runs = pieces.group_by(begins.cum_sum().alias("run"), maintain_order=True).agg(
+        pl.col("start").first(), pl.col("end").last()
+    )
+    return [Edit(start, end, b"") for start, end in runs.select("start", "end").iter_rows()]
+
+
 def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
     """Yield the bytes of the changed file in pieces; unchanged bytes are not copied.
 
@@ -47,8 +58,7 @@ def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
 def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
     """Assert that a written file is the original with just these edits.
 
-    Raises:
-        AssertionError: it is not; the file must not get its final name.
+    Raises AssertionError: it is not; the file must not get its final name.
     """
     position = written = 0
     for start, end, text in (*in_order(edits), Edit(len(data), len(data), b"")):

@@ -60,20 +60,22 @@ THE_FILE = Sentence("formats.the_file")
 class StatedTotal(NamedTuple):
     """One row of `CONTROLS`."""
 
-    where: Sentence
+    where: Sentence | str  # words, or a path
     stated: str | None  # None if the file states nothing comparable
     found: str | None
     difference: Sentence | None = None  # in place of `difference_of`
+    is_equal: bool | None = None  # if the texts may differ for one number
 
 
 def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
     """Return control totals as `CONTROLS`."""
     rows = []
-    for where, stated, found, difference in totals:
-        agrees = None if found is None else stated == found
+    for where, stated, found, difference, is_equal in totals:
+        agrees = None if found is None else stated == found if is_equal is None else is_equal
         differs = None if agrees else difference or difference_of(where, stated or "", found)
         text = None if differs is None else differs.as_text()
-        rows.append((str(where), stated or "", found, agrees, text, where.as_text()))
+        place = where.as_text() if isinstance(where, Sentence) else None
+        rows.append((str(where), stated or "", found, agrees, text, place))
     return pl.DataFrame(rows, schema=CONTROLS, orient="row")
 
 
@@ -154,6 +156,19 @@ def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
         )
         .match_to_schema(WARNINGS)
     )
+
+
+def line_locations(payments: pl.DataFrame, batch: pl.Expr) -> pl.DataFrame:
+    """Return `LOCATIONS` of payments that are lines, with `start`, `end`, `line` and `code`."""
+    return payments.select(
+        pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"),
+        "start",
+        "end",
+        "line",
+        pl.lit(None, dtype=pl.String).alias("path"),
+        batch.alias("batch"),
+        "code",
+    ).match_to_schema(LOCATIONS)
 
 
 def with_absent_fields(fields: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.edits import Bytes
-from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_deep, too_long
+from pipeline.formats.xml_stream import DEPTH_MAX, Element, XmlStream, too_deep
 from pipeline.wording import Sentence
 from schemas.outcomes import Outcome
 
@@ -91,8 +91,7 @@ def reports_of(parts: pl.DataFrame) -> StatusReports:
 def parse(data: Bytes, *, ends: str) -> Iterator[pl.DataFrame]:
     """Read the joined documents of a file, which end at these offsets; `files.confined` calls this.
 
-    Raises:
-        InputError: a document is not a pain.002, or is unsafe or ambiguous.
+    Raises InputError: a document is not a pain.002, or is unsafe or ambiguous.
     """
     places = [0, *map(int, ends.split(","))]
     message_count = 0
@@ -122,18 +121,6 @@ class _Kind(IntEnum):
     MESSAGE = 6
 
 
-class _Element(dict[str, "_Element"]):
-    """An element that is read, or leads to one that is: its children by local name."""
-
-    __slots__ = ("column", "kind", "otherwise", "what")
-
-    def __init__(self, kind: _Kind = _Kind.NOTHING) -> None:
-        super().__init__()
-        self.kind, self.column, self.what = kind, 0, ""
-        self.otherwise = self
-        """The element for children that are not named."""
-
-
 _OF_TRANSACTION = {
     "OrgnlInstrId": "instruction_id",
     "OrgnlEndToEndId": "end_to_end_id",
@@ -152,39 +139,27 @@ _OF_COUNT = {"DtldNbOfTxs": "count", "DtldSts": "status", "DtldCtrlSum": "sum"}
 _PLACES = {"TxInfAndSts": _Kind.TRANSACTION, "OrgnlPmtInfAndSts": _Kind.LEVEL}
 
 
-def _tree() -> _Element:
+def _tree() -> Element:
     """Return the parent of a document's root element."""
-    unread, message = _Element(), _Element(_Kind.MESSAGE)
+    unread, message = Element(), Element(_Kind.MESSAGE)
     message.otherwise = unread
-    header = _within(_Element(), {"MsgId": "report_id", "CreDtTm": "created"}, unread)
-    message["GrpHdr"] = header
+    message["GrpHdr"] = Element()
+    message["GrpHdr"].add_texts({"MsgId": "report_id", "CreDtTm": "created"}, _Kind.STATED, unread, {})
     for name, ids in (
         ("OrgnlGrpInfAndSts", {"OrgnlMsgId": "id", "OrgnlCreDtTm": "file_created", "GrpSts": "status"}),
         ("OrgnlPmtInfAndSts", {"OrgnlPmtInfId": "id", "PmtInfSts": "status"}),
     ):
-        level = message[name] = _within(_Element(_Kind.LEVEL), ids | _OF_LEVEL, unread)
-        level["NbOfTxsPerSts"] = _within(_Element(_Kind.COUNTED), _OF_COUNT, unread)
-    message["OrgnlPmtInfAndSts"]["TxInfAndSts"] = _within(
-        _Element(_Kind.TRANSACTION), _OF_TRANSACTION, unread
-    )
-    envelope = [_Element() for _ in range(_SEARCHED_DEPTH)]
+        level, counted = Element(_Kind.LEVEL), Element(_Kind.COUNTED)
+        level.add_texts(ids | _OF_LEVEL, _Kind.STATED, unread, {})
+        counted.add_texts(_OF_COUNT, _Kind.STATED, unread, {})
+        message[name], level["NbOfTxsPerSts"] = level, counted
+    transaction = message["OrgnlPmtInfAndSts"]["TxInfAndSts"] = Element(_Kind.TRANSACTION)
+    transaction.add_texts(_OF_TRANSACTION, _Kind.TEXT, unread, _AT)
+    envelope = [Element() for _ in range(_SEARCHED_DEPTH)]
     for outer, inner in pairwise([*envelope, unread]):
         outer.otherwise = inner
         outer["CstmrPmtStsRpt"] = message
     return envelope[0]
-
-
-def _within(parent: _Element, texts: dict[str, str], unread: _Element) -> _Element:
-    parent.otherwise = unread
-    is_payment = parent.kind is _Kind.TRANSACTION
-    for path, what in texts.items():
-        element = parent
-        for name in path.split("/"):
-            element = element.setdefault(name, _Element())
-            element.otherwise = unread
-        element.kind, element.what = _Kind.TEXT if is_payment else _Kind.STATED, what
-        element.column = _AT[what] if is_payment else 0
-    return parent
 
 
 class _Reader:
@@ -198,13 +173,12 @@ class _Reader:
         self._levels: list[dict[str, Any]] = []
         self._stated: dict[str, Any] = {}
         """Texts found so far in the current level, or in one of its counts."""
-        self._text: list[str] = []
         self._walk()
 
     def parts(self) -> Iterator[pl.DataFrame]:
         """Yield `_PARTS`; the last row is not a payment."""
         before = self.message_count
-        for _ in self._stream.steps(self._text_so_far):
+        for _ in self._stream.steps():
             if len(self._rows) >= _BLOCK_HEIGHT:
                 yield self._part()
         if self.message_count == before:
@@ -223,12 +197,7 @@ class _Reader:
             **cleaned, levels=pl.lit(None, _PARTS["levels"])
         )
 
-    def _text_so_far(self) -> str:
-        if sum(map(len, self._text)) > TOKEN_BYTES_MAX:
-            raise InputError(too_long(self._stream.parser.CurrentLineNumber))
-        return "".join(self._text)
-
-    def _enter(self, state: _Element, tag: str) -> _Element:
+    def _enter(self, state: Element, tag: str) -> Element:
         """Return the tree element of a tag at its first occurrence, and cache it."""
         name = tag.rpartition(":")[2]
         entered = state[tag] = state.get(name, state.otherwise)
@@ -243,11 +212,11 @@ class _Reader:
 
     def _walk(self) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as the rest
         """Follow the parser through the tree of elements and record what is found."""
-        parser, text = self._stream.parser, self._text
+        parser, text = self._stream.parser, self._stream.text
         hear, forget, rows = text.append, text.clear, self._rows
         state = _tree()
-        nothing, is_text = _Kind.NOTHING, _Kind.TEXT
-        stack: list[_Element] = []
+        is_text = _Kind.TEXT
+        stack: list[Element] = []
         push, pop = stack.append, stack.pop
         blank: list[Any] = [None] * len(TRANSACTIONS)
         payment = blank
@@ -267,7 +236,7 @@ class _Reader:
                 return
             state = entered
             kind = entered.kind
-            if kind is nothing:
+            if not kind:
                 return
             if kind is is_text:
                 forget()
@@ -280,7 +249,7 @@ class _Reader:
             else:
                 opened(kind)
 
-        def opened(kind: _Kind) -> None:
+        def opened(kind: int) -> None:
             nonlocal message, batch_count
             forget()
             if kind is _Kind.STATED:
@@ -310,12 +279,12 @@ class _Reader:
         def end(tag: str) -> None:  # noqa: ARG001 - the parser's own signature
             nonlocal state
             kind = state.kind
-            if kind is nothing:
+            if not kind:
                 pass
             elif kind is is_text:
                 parser.CharacterDataHandler = None
                 column = state.column
-                value = text[0] if len(text) == 1 else self._text_so_far()
+                value = text[0] if len(text) == 1 else self._stream.text_so_far()
                 if payment[column] is None:
                     payment[column] = value
                 elif column == name_at:
@@ -326,7 +295,7 @@ class _Reader:
                 rows.append(payment)
             elif kind is _Kind.STATED:
                 parser.CharacterDataHandler = None
-                stated(state.what, self._text_so_far().strip())
+                stated(state.what, self._stream.text_so_far().strip())
             elif kind is not _Kind.MESSAGE:
                 self._stated = above.pop()
             state = pop()

@@ -20,6 +20,7 @@ from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.expansion import table_bytes_max
 from pipeline.files.parquet_rows import headers_of
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
+from pipeline.formats.table import load as whole_file
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.wording import Sentence
 from schemas.outcomes import COLUMNS
@@ -33,6 +34,7 @@ MEMORY_PER_BYTE = 32
 """Measured from reading to writing: 20 for a file of ten columns."""
 BUCKET_BYTES = 8 * 1024**2
 OPTIONS = ()
+load = whole_file
 
 _PARSER = "pipeline.files.parquet_rows"
 _MAGIC = b"PAR1"
@@ -44,16 +46,10 @@ def sniff(head: bytes) -> bool:
     return head.startswith((_MAGIC, _MAGIC_ENCRYPTED))
 
 
-def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - no option matters
-    """Return the bytes of a file."""
-    return file.read()
-
-
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa: ARG001 - the file needs no options
     """Read a Parquet file; its columns keep their types.
 
-    Raises:
-        InputError: the file is not Parquet, is damaged or encrypted, or has no rows.
+    Raises InputError: the file is not Parquet, is damaged or encrypted, or has no rows.
     """
     if not data:
         raise InputError(Sentence("formats.file_empty_give", where=where))
@@ -101,9 +97,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 
     The file is read back and must have the table's columns and height, and the same cells in `column`.
 
-    Raises:
-        OSError: the file cannot be written.
-        AssertionError: the file does not hold the table.
+    Raises OSError: the file cannot be written; AssertionError: the file does not hold the table.
     """
     # Our enums become text for other programs; enums of the input are unchanged.
     cells = table.lazy().cast({selectors.by_name(COLUMNS, require_all=False) & selectors.enum(): pl.String})
@@ -128,8 +122,7 @@ def rewrite(
 
     The caller checks that it holds the table.
 
-    Raises:
-        OSError: the file cannot be written.
+    Raises OSError: the file cannot be written.
     """
     names = dict(zip(table.columns, dialect.header_cells, strict=False))
     with with_own_errors(file) as through:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from pipeline.formats.edits import Edit
 from pipeline.formats.encodings import marked_encoding
 
 END_OF_FILE = "\x1a"
@@ -62,15 +61,6 @@ def _blocks(text: str, block_length: int) -> Iterator[str]:
 
 def _cut(block: str) -> pl.Series:
     return pl.Series("text", [block.removesuffix("\n")]).str.split("\n").explode()
-
-
-def removals(lines: pl.DataFrame) -> list[Edit]:
-    """Return edits that remove these lines, given in file order; one edit removes adjacent lines."""
-    begins = (pl.col("start") != pl.col("end").shift(1)).fill_null(value=True)
-    runs = lines.group_by(begins.cum_sum().alias("run"), maintain_order=True).agg(
-        pl.col("start").first(), pl.col("end").last()
-    )
-    return [Edit(start, end, b"") for start, end in runs.select("start", "end").iter_rows()]
 
 
 _LETTERS = str.maketrans({"Æ": "AE", "Œ": "OE", "Ø": "O", "Ł": "L", "Đ": "D", "Ð": "D", "Þ": "TH", "ẞ": "SS"})

@@ -5,7 +5,7 @@ proportional to its length. XML features that no payment file needs are refused 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from itertools import islice
 from xml.parsers import expat
@@ -30,6 +30,38 @@ _TEXT_WITH_HIGH = re.compile(rb"(?<=>)[^<>\x80-\xff]{0,200}[\x80-\xff][^<>]*")
 _TEXTS_MAX = 1_000
 
 
+class Element(dict[str, "Element"]):
+    """An element that is read, or leads to one that is: its children by local name."""
+
+    __slots__ = ("column", "is_header", "is_supplement", "kind", "otherwise", "what")
+
+    def __init__(self, kind: int = 0) -> None:
+        super().__init__()
+        self.kind = kind
+        """What a reader does there, as each format counts it; 0: nothing."""
+        self.what = ""
+        self.column = 0
+        """The name of the column for its text, and its index."""
+        self.otherwise = self
+        """The element for children that are not named."""
+        self.is_header = False
+        """True above the batches, where a hash or a signature covers the whole file."""
+        self.is_supplement = False
+        """True if it is, or is within, another program's data."""
+
+    def add_texts(
+        self, columns: Mapping[str, str], kind: int, unread: "Element", index: Mapping[str, int]
+    ) -> None:
+        """Add elements by path, each with the column for its text; any other element there is `unread`."""
+        self.otherwise = unread
+        for path, what in columns.items():
+            element = self
+            for name in path.split("/"):
+                element = element.setdefault(name, Element())
+                element.otherwise = unread
+            element.kind, element.what, element.column = kind, what, index.get(what, 0)
+
+
 class XmlStream:
     """A document, its parser, and its encoding."""
 
@@ -48,14 +80,15 @@ class XmlStream:
         self.encoding = "utf-8" if wide is None else wide[:6]
         self.codec = "utf-8"
         """Encoding of the bytes that the parser gets."""
+        self.text: list[str] = []
+        """The text of the current element, in pieces."""
         self._guard_the_beginning()
         self._guard_what_passes_unread()
 
-    def steps(self, after_each: Callable[[], object]) -> Iterator[None]:
+    def steps(self) -> Iterator[None]:
         """Feed the parser in pieces no longer than the longest token.
 
-        Raises:
-            InputError: it is not XML, or a token is too long.
+        Raises InputError: it is not XML, or a token is too long.
         """
         understood = fed = 0
         try:
@@ -65,11 +98,17 @@ class XmlStream:
                     raise InputError(too_long(self.parser.CurrentLineNumber))
                 self.parser.Parse(self.data[fed:until], False)
                 fed, understood = until, self.parser.CurrentByteIndex
-                after_each()
+                self.text_so_far()
                 yield
             self.parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise InputError(_sentence_of(error, self.data, self.parser.CurrentByteIndex)) from None
+
+    def text_so_far(self) -> str:
+        """Return the text of the current element so far (InputError: longer than the longest token)."""
+        if sum(map(len, self.text)) > TOKEN_BYTES_MAX:
+            raise InputError(too_long(self.parser.CurrentLineNumber))
+        return "".join(self.text)
 
     def _guard_the_beginning(self) -> None:
         """Refuse XML features that no payment file needs, before parsing."""
@@ -133,8 +172,7 @@ def encoding_of(declared: str) -> str:
     >>> encoding_of("ISO-8859-1"), encoding_of("latin1"), encoding_of("UTF-16LE"), encoding_of("cp1250")
     ('iso-8859-1', 'iso-8859-1', 'utf-16', 'windows-1250')
 
-    Raises:
-        InputError: the encoding is not supported.
+    Raises InputError: the encoding is not supported.
     """
     try:
         codec = codec_of(declared)
@@ -163,8 +201,7 @@ def wide_encoding_of(head: Bytes) -> str | None:
 def _as_utf_8(data: Bytes, codec: str) -> bytes:
     """Convert text in wide characters to UTF-8 for the parser; offsets differ from the file's.
 
-    Raises:
-        InputError: it is not text in this encoding.
+    Raises InputError: it is not text in this encoding.
     """
     try:
         return data[:].decode(codec).encode()

@@ -10,13 +10,13 @@ import polars as pl
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.account_signs import are_of_uk, kinds_of_codes, may_hold_sort_codes
 from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
-from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, rule_of
+from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, refuse_differing, rule_of
 from pipeline.headers.meaning import (
     BARE_ACCOUNT,
-    COUNTER,
     UNKNOWN,
     HeaderMeaning,
     Side,
+    What,
     is_code_of_bank,
     is_column_of,
     meaning,
@@ -39,8 +39,7 @@ _FIELDS = ("iban", "account_number", "sort_code")
 def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
     """Choose the columns of the payee's account that `--map` leaves open.
 
-    Raises:
-        ColumnsRefused: two columns could be the account and differ in a row.
+    Raises ColumnsRefused: two columns could be the account and differ in a row.
     """
     candidates = {
         header: meant
@@ -122,8 +121,7 @@ def _sort_code_of_bank(
     Rows with an IBAN need no code; another column may name the kind of each code, as `sort_code` or `aba`.
     In a file of several countries, one row with such a code and a sign for the UK is enough.
 
-    Raises:
-        ColumnsRefused: two such columns differ in a row.
+    Raises ColumnsRefused: two such columns differ in a row.
     """
     numbers = sources.get("account_number") or sources.get("iban")
     if numbers is None:
@@ -143,10 +141,11 @@ def _sort_code_of_bank(
             is_shaped = cells.text(header).str.replace_all(PUNCTUATION, "").str.contains(_SIX_DIGITS)
             if (is_shaped & number.str.contains(_EIGHT_DIGITS) & are_of_uk(cells)).any():
                 codes.append(header)
-    for other in codes[1:]:
-        if cells.differ(codes[:1], [other]):
-            raise either("sort_code", [(codes[0],), (other,)], cells, what=_WORDS["sort_code"])
-    return [ColumnChoice("sort_code", tuple((header,) for header in codes), CODE_OF_BANK)] if codes else []
+    if not codes:
+        return []
+    found = tuple((header,) for header in codes)
+    refuse_differing("sort_code", found[0], found[1:], cells, what=_WORDS["sort_code"])
+    return [ColumnChoice("sort_code", found, CODE_OF_BANK)]
 
 
 def _are_eight(numbers: pl.Series, rows: pl.Series) -> bool:
@@ -161,8 +160,7 @@ def _are_british(ibans: pl.Series) -> bool:
 def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells) -> None:
     """Refuse an IBAN and a UK account if one is constant and the other varies: the constant one may be ours.
 
-    Raises:
-        ColumnsRefused: either could be the payee's.
+    Raises ColumnsRefused: either could be the payee's.
     """
     if not {"iban", "account_number"} <= sources.keys():
         return
@@ -189,7 +187,7 @@ def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMea
     """Read a column headed as account numbers as IBANs, if it holds only IBANs, and no names as accounts."""
     if meant.what == "iban" and cells.are(header, NAME_WITHOUT_DIGITS):
         return UNKNOWN
-    if meant.what == COUNTER and cells.varies([header]) and cells.are(header, IBAN, without=PUNCTUATION):
+    if meant.what == What.COUNTER and cells.varies([header]) and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
     if meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
@@ -260,13 +258,10 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Col
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
     # A supplier's account may be its number in our books, unless it is an IBAN.
     said = [header for header in looking if not _is_vague(meaning(header), field)]
-    explicit = _without_own(said or looking, cells)
-    first, *rest = explicit
-    for other in rest:
-        if cells.differ([first], [other]):
-            raise either(field, [(first,), (other,)], cells, what=_WORDS[field])
-    sources = tuple((header,) for header in explicit)
-    return ColumnChoice(field, sources, meaning(first).rule, others)
+    sources = tuple((header,) for header in _without_own(said or looking, cells))
+    first, *rest = sources
+    refuse_differing(field, first, rest, cells, what=_WORDS[field])
+    return ColumnChoice(field, sources, meaning(first[0]).rule, others)
 
 
 def _is_vague(meant: HeaderMeaning, field: str) -> bool:
@@ -278,7 +273,7 @@ def _without_own(headers: list[str], cells: ColumnCells) -> list[str]:
     theirs = [
         header
         for header in headers
-        if meaning(header).subject in (Cue.SUPPLIER, Cue.PERSON) or meaning(header).what == COUNTER
+        if meaning(header).subject in (Cue.SUPPLIER, Cue.PERSON) or meaning(header).what == What.COUNTER
     ]
     if not any(cells.varies([header]) for header in theirs):
         return headers
@@ -289,15 +284,10 @@ def _refuse_ledger_accounts(
     field: str, headers: Sequence[str], others: Sequence[str], cells: ColumnCells
 ) -> None:
     """Refuse `Creditor account` next to another account number: it may be a ledger account."""
+    unsaid = [(other,) for other in others if other not in headers and meaning(other).side is Side.UNSAID]
     for header in headers:
         if field == "account_number" and any(word in fold(header) for word in _CREDIT):
-            for other in others:
-                if (
-                    other not in headers
-                    and meaning(other).side is Side.UNSAID
-                    and cells.differ([header], [other])
-                ):
-                    raise either(field, [(header,), (other,)], cells, what=THE_PAYEES_ACCOUNT)
+            refuse_differing(field, (header,), unsaid, cells, what=THE_PAYEES_ACCOUNT)
 
 
 _CREDIT = ("credit", "kredit", "crediteur")

@@ -1,7 +1,7 @@
 """Choose among columns that could be one field, or refuse an ambiguous choice."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.headers.cells import ColumnCells
@@ -59,7 +59,7 @@ def either(
     candidates: Sequence[tuple[str, ...]],
     cells: ColumnCells,
     *,
-    what: Sentence,
+    what: Sentence = THE_PAYEE,
     pairs: Sequence[Value] | None = None,
 ) -> ColumnsRefused:
     """Return the error for differing candidates, with sample values and the remedy.
@@ -70,9 +70,8 @@ def either(
         field: The field that they could be.
         candidates: Headers; the parts of one name are grouped.
         cells: The cells of the file.
-        what: The field in words: `THE_PAYEE`.
-        pairs: The choices, if they are
-        not the candidates.
+        what: The field in words.
+        pairs: The choices, if they are not the candidates.
     """
     shown = [_with_values(headers, cells) for headers in candidates]
     choices = pairs or [pair(field, headers) for headers in candidates]
@@ -82,6 +81,20 @@ def either(
         field=field,
         candidates=[header for headers in candidates for header in headers],
     )
+
+
+def refuse_differing(
+    field: str,
+    first: tuple[str, ...],
+    others: Iterable[tuple[str, ...]],
+    cells: ColumnCells,
+    *,
+    what: Sentence = THE_PAYEE,
+) -> None:
+    """Refuse candidates of one field that differ from the first in a row (`ColumnsRefused`)."""
+    for other in others:
+        if cells.differ(first, other):
+            raise either(field, [first, other], cells, what=what)
 
 
 def _with_values(headers: Sequence[str], cells: ColumnCells) -> Sentence:

@@ -18,17 +18,7 @@ from pipeline.headers.account_signs import is_code_elsewhere
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
 from pipeline.headers.guesses import Guess, guesses_of, pairs_of
-from pipeline.headers.meaning import (
-    COMPANY,
-    FAMILY,
-    GIVEN,
-    IN_HUNDREDTHS,
-    INITIALS,
-    PARENT,
-    PREFERRED,
-    Side,
-    meaning,
-)
+from pipeline.headers.meaning import IN_HUNDREDTHS, Side, What, meaning
 from pipeline.headers.not_payments import insist, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
@@ -154,14 +144,15 @@ def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[
     )
 
 
-_OF_A_HEADER_LINE = frozenset({*FIELDS, GIVEN, PREFERRED, INITIALS, FAMILY, COMPANY})
+_OF_A_HEADER_LINE = frozenset({*FIELDS, What.GIVEN, What.PREFERRED, What.INITIALS, What.FAMILY, What.COMPANY})
 
 
 def is_sufficient(fields: frozenset[str]) -> bool:
     """True if these fields hold an account and a payee."""
-    named = any(field in fields for field in (*PAYEE_FIELDS, COMPANY))
+    named = any(field in fields for field in (*PAYEE_FIELDS, What.COMPANY))
     return any(field in fields for field in ACCOUNT_FIELDS) and (
-        named or (FAMILY in fields and not fields.isdisjoint((GIVEN, PREFERRED, INITIALS)))
+        named
+        or (What.FAMILY in fields and not fields.isdisjoint((What.GIVEN, What.PREFERRED, What.INITIALS)))
     )
 
 
@@ -208,8 +199,7 @@ _OF_KEYS = (Cue.SUPPLIER, Cue.CUSTOMER, Cue.PERSON, Cue.ID, Cue.DATE, Cue.REFERE
 def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]) -> None:
     """Refuse account numbers without sort codes or IBANs if an unread column looks like sort codes.
 
-    Raises:
-        ColumnsRefused: a column does; the advice names it.
+    Raises ColumnsRefused: a column does; the advice names it.
     """
     found = {choice.field: choice.sources for choice in choices if choice.sources}
     numbers = found.get("account_number")
@@ -370,7 +360,7 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
         [
             header
             for header in cells.headers
-            if meaning(header).what not in (None, PARENT) or is_code_elsewhere(header)
+            if meaning(header).what not in (None, What.PARENT) or is_code_elsewhere(header)
         ]
     )
     looks = {

@@ -54,7 +54,7 @@ class Heading(NamedTuple):
         return has_line, self.cells if has_line and self.cells != names else ()
 
 
-def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading:
+def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str] | None) -> Heading:
     """Find the header line among the first lines.
 
     It is the first line with a known account and payee, or the next if that has more known headers; else the
@@ -63,8 +63,11 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
 
     Args:
         lines: cells of one to `LINES_LOOKED_AT` lines.
-        mapping: from `--map FIELD=HEADER`: these headers count as known.
+        mapping: from `--map FIELD=HEADER`: these headers count as known. None for a file that this program
+        wrote: its header line is the first.
     """
+    if mapping is None:
+        return Heading(0, tuple(lines[0]), 1, ())
     able = lines[: LINES_BEFORE_HEADER_MAX + 1]
     sufficient = (
         index
@@ -76,7 +79,7 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     index = next(sufficient, None)
     if index is None:
         first = max(range(len(able)), key=lambda row: _rank(able[row]))
-        if by_position(mapping) and looks_like_payment(lines[first]):
+        if by_position(mapping) and _looks_like_payment(lines[first]):
             return Heading(first, ("",) * len(lines[first]), first, ())
         return _over_two_rows(lines, mapping) or _heading(lines, first, mapping)
     known_count = len(recognised(lines[index], mapping))
@@ -87,10 +90,9 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     ):
         # A line of group labels, such as Payee and Account, may precede the headers.
         return _heading(lines, index + 1, mapping)
-    if _say_more_together(above, lines[index], mapping):
-        return _joined(lines, index - 1, mapping)
-    if _say_more_together(lines[index], below, mapping):
-        return _joined(lines, index, mapping)
+    for start, upper, lower in ((index - 1, above, lines[index]), (index, lines[index], below)):
+        if _say_more_together(upper, lower, mapping):
+            return _joined(lines, start, mapping)
     return _heading(lines, index, mapping)
 
 
@@ -100,57 +102,37 @@ def column_names(  # noqa: PLR0913
     numbers: Sequence[int],
     mapping: Mapping[str, str] | None,
     *,
-    sufficient: bool,
     where: str,
     unit: str,
     title: str = "",
 ) -> tuple[str, ...]:
-    """Name the columns by the header line among the first lines, and check the lines above it.
+    """Name the columns by their headers, or by their positions if these are blank or repeated.
 
     Args:
         heading: from `heading_of`.
-        lines: the cells of the first lines.
+        lines: the cells of the first lines, to check those above and to guess columns without headers.
         numbers: their line numbers, for people.
         mapping: from `--map`; None for a file that this program wrote.
-        sufficient: as in `header_names`.
         where: the file, for messages.
         unit: what users call these lines.
         title: the name of a sheet.
 
     Raises:
-        InputError: an account above the header line, a title of direct debits, or an error of `header_names`.
-    """
-    above, number = lines[: heading.start], numbers[heading.start] if numbers else 1
-    if sufficient:
-        refuse_accounts_above(above, numbers, number, where=where, unit=unit)
-    if mapping is not None:
-        refuse_debit_titles([[title], *above], heading.cells, mapping, where=where)
-    position, below = f"{where} {unit} {number}", lines[heading.start :]
-    return header_names(heading.cells, below, sufficient=sufficient, where=where, position=position)
-
-
-def header_names(
-    cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, position: str
-) -> tuple[str, ...]:
-    """Return the headers; blank and repeated ones are named by their positions.
-
-    Args:
-        cells: Cells of the likely header line.
-        lines: Cells of this line and some below it, to guess columns if it is a payment.
-        sufficient: True if the line has a known account and a known payee.
-        where: The file, for messages.
-        position: The line, for messages.
-
-    Raises:
-        InputError: there are no headers, or too many.
+        InputError: an account above the header line, a title of direct debits, or no or too many headers.
         ColumnsError: the headers look like a payment.
     """
+    above, number = lines[: heading.start], numbers[heading.start] if numbers else 1
+    cells, sufficient = heading.cells, is_sufficient(recognised(heading.cells, mapping or {}))
+    if sufficient:
+        _refuse_accounts_above(above, numbers, number, where=where, unit=unit)
+    if mapping is not None:
+        _refuse_debit_titles([[title], *above], cells, mapping, where=where)
     if len(cells) > COLUMNS_MAX:
         raise InputError(
             Sentence("headers.columns_most_can", where=where, cells_count=len(cells), columns_max=COLUMNS_MAX)
         )
-    if not sufficient and looks_like_payment(cells):
-        raise _without_headers(lines, position)
+    if not sufficient and _looks_like_payment(cells):
+        raise _without_headers(lines[heading.start :], f"{where} {unit} {number}")
     if not cells:
         raise InputError(Sentence("headers.no_header_line", where=where))
     named = [header if header.strip() else f"column_{number}" for number, header in enumerate(cells, start=1)]
@@ -176,7 +158,7 @@ def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsEr
     )
 
 
-def looks_like_payment(cells: Sequence[str]) -> bool:
+def _looks_like_payment(cells: Sequence[str]) -> bool:
     """True if a cell looks like an account, a date or an amount; headers do not."""
     return any(_OF_A_PAYMENT.fullmatch(cell.strip()) for cell in cells)
 
@@ -256,21 +238,10 @@ def _has_data(cells: Sequence[str]) -> bool:
     return any(_DATA.search(cell) for cell in cells)
 
 
-def refuse_accounts_above(
+def _refuse_accounts_above(
     lines: Sequence[Sequence[str]], numbers: Sequence[int], header: int, *, where: str, unit: str
 ) -> None:
-    """Refuse a file whose header line may have a payment above it.
-
-    Args:
-        lines: the cells of the lines above the header line.
-        numbers: their line numbers, for people.
-        header: the number of the header line.
-        where: the file, for messages.
-        unit: what users call these lines.
-
-    Raises:
-        InputError: a line contains an account that is not labelled as your own.
-    """
+    """Refuse a file with an account above its header line that is not labelled as your own (InputError)."""
     is_ours_above = False
     for above, cells, number in zip(((), *lines), lines, numbers, strict=False):
         is_ours_above |= any(label.side is Side.OURS and label.what == "name" for label in _labels_in(cells))
@@ -280,7 +251,7 @@ def refuse_accounts_above(
             )
 
 
-def refuse_debit_titles(
+def _refuse_debit_titles(
     titles: Iterable[Sequence[str]], headers: Sequence[str], mapping: Mapping[str, str], *, where: str
 ) -> None:
     """Refuse a file whose title announces direct debits, unless the user insists (InputError)."""

@@ -42,13 +42,36 @@ class Rank(IntEnum):
     COMPANY = 6
 
 
+class What(StrEnum):
+    """The meaning of a header other than a canonical field: part of a name, or a fact about file or party."""
+
+    GIVEN = "given name"
+    PREFERRED = "preferred given name"
+    INITIALS = "initials"
+    MIDDLE = "middle name"
+    FAMILY = "family name"
+    SECOND_FAMILY = "second family name"
+    COMPANY = "company name"
+    SECOND = "second line of a name"
+    BALANCE = "balance"
+    BOOKED = "booking date"
+    DIRECTION = "direction"
+    MANDATE = "mandate"
+    COLLECTION = "collection date"
+    SEQUENCE = "sequence type"
+    CREDITOR_ID = "creditor identifier"
+    CHOICE = "choice of currency"
+    PARENT = "parent"
+    USER = "user"
+    COUNTER = "counter account"  # such as `Gegenkonto`, which only its cells decide
+    NEVER = "never the payee"
+
+
 class HeaderMeaning(NamedTuple):
     """The meaning of a header whose words are known."""
 
     what: str | None
-    """A canonical field, a part of a name (`GIVEN` to `SECOND`), or a fact about the file or an unchecked
-    party (`BALANCE` to `NEVER`); None if the words leave it open.
-    """
+    """A canonical field, or a `What`; None if the words leave it open."""
     rule: str
     """The rule that recognised the header, in words."""
     side: Side = Side.UNSAID
@@ -66,38 +89,11 @@ class HeaderMeaning(NamedTuple):
     """True if the header says that it is a name; `Supplier` may be a number."""
 
 
-GIVEN, PREFERRED, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY, COMPANY, SECOND = (
-    "given name",
-    "preferred given name",
-    "initials",
-    "middle name",
-    "family name",
-    "second family name",
-    "company name",
-    "second line of a name",
-)
-BALANCE, BOOKED, DIRECTION, MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID, CHOICE, PARENT, USER, NEVER = (
-    "balance",
-    "booking date",
-    "direction",
-    "mandate",
-    "collection date",
-    "sequence type",
-    "creditor identifier",
-    "choice of currency",
-    "parent",
-    "user",
-    "never the payee",
-)
-
 BARE_ACCOUNT = "an account without an owner in its header"
 """Rule for a header such as `Konto`."""
 
 USERS = "a user or place, read if no other column names a payee"
 """Rule for a header such as `User` or `School`."""
-
-COUNTER = "counter account"
-"""`what` of a header such as `Gegenkonto`, which only its cells decide."""
 
 IN_HUNDREDTHS = "the header says amount in hundredths of the currency"
 """Rule for a header such as `Amount (pence)`."""
@@ -154,7 +150,7 @@ def meaning(header: str) -> HeaderMeaning:
             if found.what is not None:
                 return found
     if _BALANCES & set(tokens_of(header)):
-        return HeaderMeaning(BALANCE, "a balance")
+        return HeaderMeaning(What.BALANCE, "a balance")
     return UNKNOWN
 
 

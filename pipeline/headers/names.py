@@ -1,4 +1,4 @@
-"""Find the columns of names: whole names, parts, companies, and columns that only look like names."""
+"""Find the columns of names: whole names, parts, companies, and codes that only look like names."""
 
 import re
 from collections.abc import Sequence
@@ -7,30 +7,14 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.headers.cells import ColumnCells, comparable
-from pipeline.headers.choice import PART_OF_THE_NAME, either, pair
-from pipeline.headers.meaning import (
-    CANONICAL,
-    COMPANY,
-    FAMILY,
-    GIVEN,
-    INITIALS,
-    MIDDLE,
-    PARENT,
-    PREFERRED,
-    SECOND,
-    SECOND_FAMILY,
-    HeaderMeaning,
-    Rank,
-    Side,
-    is_column_of,
-    meaning,
-)
+from pipeline.headers.choice import PART_OF_THE_NAME, either, pair, quoted, refuse_differing
+from pipeline.headers.meaning import CANONICAL, HeaderMeaning, Rank, Side, What, is_column_of, meaning
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import fold, tokens_of, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ColumnPair, Sentence
 
-_PARTS = (GIVEN, PREFERRED, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY)
+_PARTS = (What.GIVEN, What.PREFERRED, What.INITIALS, What.MIDDLE, What.FAMILY, What.SECOND_FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
 """Headers in languages that put the family name first."""
 _NO_NAME = (
@@ -47,6 +31,8 @@ _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dac�
 _OR = frozenset("/ or oder ou of o lub nebo eller sau või ili ali vagy".split())  # noqa: SIM905
 NAME_WITHOUT_DIGITS = r"^\p{Lu}[^0-9 ]+(?: [^0-9 ]+)+$"
 _ONE_WORD = r"^[^\s]+$"
+_SMALL = r"^[\p{Ll}\p{N}._-]*\p{Ll}[\p{Ll}\p{N}._-]*$"
+_CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 
@@ -85,8 +71,7 @@ class NameColumns(NamedTuple):
 def found(cells: ColumnCells) -> NameColumns:
     """Find the columns of a file that hold names.
 
-    Raises:
-        ColumnsRefused: two columns could be the same part of a name and differ in a row.
+    Raises ColumnsRefused: two columns could be the same part of a name and differ in a row.
     """
     meant = {header: meaning(header) for header in cells.headers}
     usable = [
@@ -116,29 +101,29 @@ def found(cells: ColumnCells) -> NameColumns:
     parts = [header for header in usable if meant[header].what in _PARTS]
     of_parents = [header for header in parts if meant[header].subject in (Cue.PARENT, Cue.RELATIVE)]
     kinds = {meant[header].what for header in parts if header not in of_parents}
-    unread = {PREFERRED} & kinds if GIVEN in kinds else set()  # the legal given name counts
+    unread = {What.PREFERRED} & kinds if What.GIVEN in kinds else set()  # the legal given name counts
     parts = [header for header in parts if header not in of_parents and meant[header].what not in unread]
-    parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)]
+    parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(What.PARENT)]
     companies = [
         Candidate((header,), Rank.COMPANY, meant[header])
-        for header in of(COMPANY)
+        for header in of(What.COMPANY)
         if not _holds_codes(header, cells, says_name=False)
     ]
     # A part may be in `Name/Company` or, next to `Nome`, in `Cognome/Ditta`.
     eithers = [name for name in companies if _is_either(name.headers[0])]
-    if (FAMILY in kinds) != bool(kinds & {GIVEN, PREFERRED, INITIALS}):
+    if (What.FAMILY in kinds) != bool(kinds & {What.GIVEN, What.PREFERRED, What.INITIALS}):
         whole += [name._replace(rank=Rank.PLAIN) for name in eithers]
-    elif FAMILY not in kinds and any(name.rank is Rank.PLAIN for name in whole):
+    elif What.FAMILY not in kinds and any(name.rank is Rank.PLAIN for name in whole):
         parts += [name.headers[0] for name in eithers if _is_family(name.headers[0])]
     whole = _with_parts(whole, parts, cells)
     read = {header for name in whole for header in name.headers}
-    subjects = {meant[header].subject for header in usable if meant[header].what != PARENT}
+    subjects = {meant[header].subject for header in usable if meant[header].what != What.PARENT}
     return NameColumns(
         whole=whole,
         companies=[name for name in companies if read.isdisjoint(name.headers)],
         parents=_joined(parents, of_parents, cells),
         codes=codes,
-        seconds=of(SECOND),
+        seconds=of(What.SECOND),
         has_person=Cue.PERSON in subjects
         or (Cue.EMPLOYER in subjects and any(name.rank in (Rank.PLAIN, Rank.PART) for name in whole)),
     )
@@ -185,7 +170,10 @@ def _joined(
     whole: list[Candidate], parts: Sequence[str], cells: ColumnCells, owner: _Owner = _NOBODYS
 ) -> list[Candidate]:
     # A company in a part is `Cognome/Ragione sociale`.
-    whats = {header: FAMILY if meaning(header).what == COMPANY else meaning(header).what for header in parts}
+    whats = {
+        header: What.FAMILY if meaning(header).what == What.COMPANY else meaning(header).what
+        for header in parts
+    }
     by_part = {part: [header for header in parts if whats[header] == part] for part in _PARTS}
     is_named = any(_is_sure(name, cells) for name in whole)
     for headers in by_part.values():
@@ -195,7 +183,7 @@ def _joined(
                     "name", [(headers[0],), (other,)], cells, what=PART_OF_THE_NAME, pairs=[_PARTS_TOGETHER]
                 )
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
-    middle, family, second_family = first[MIDDLE], first[FAMILY], first[SECOND_FAMILY]
+    middle, family, second_family = first[What.MIDDLE], first[What.FAMILY], first[What.SECOND_FAMILY]
     # `Volunteer name` next to `Volunteer first name` is the rest of the name, like `Name`.
     of_holder = [header for header in parts if is_column_of(Cue.HOLDER, header)]
     plain = [
@@ -205,8 +193,8 @@ def _joined(
         or (candidate.meant.says_name and _owner(candidate) == owner)
         or (candidate.rank is Rank.HOLDER and of_holder == list(parts))
     ]
-    preferred = () if plain and family else first[PREFERRED]  # `Nombre` is then the legal given name
-    given = first[GIVEN] or preferred or first[INITIALS]
+    preferred = () if plain and family else first[What.PREFERRED]  # `Nombre` is then the legal given name
+    given = first[What.GIVEN] or preferred or first[What.INITIALS]
     if plain and not (given and family):
         [rest, *_] = plain
         if not _completes(rest, (*given, *family), cells):
@@ -231,13 +219,7 @@ def _refuse_single_words(whole: Sequence[Candidate], given: tuple[str, ...], cel
     """Refuse holders of one word each beside given names: they may be family names."""
     for holder in (name.headers for name in whole if name.rank is Rank.HOLDER):
         if cells.are(holder[0], _ONE_WORD):
-            raise either(
-                "name",
-                [holder, (*given, *holder)],
-                cells,
-                what=PART_OF_THE_NAME,
-                pairs=[pair("name", holder), pair("name", (*given, *holder))],
-            )
+            raise either("name", [holder, (*given, *holder)], cells, what=PART_OF_THE_NAME)
 
 
 def _owner(name: Candidate) -> _Owner | None:
@@ -258,12 +240,11 @@ def _is_sure(name: Candidate, cells: ColumnCells) -> bool:
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
     """True if a plain `Name` holds only part of a name, and another column the rest.
 
-    Raises:
-        ColumnsRefused: it holds the whole name in some rows and part of it in others.
+    Raises ColumnsRefused: it holds the whole name in some rows and part of it in others.
     """
     if not part:
         return False
-    if meaning(part[0]).what in (INITIALS, PREFERRED):
+    if meaning(part[0]).what in (What.INITIALS, What.PREFERRED):
         # Initials occur anywhere, nicknames nowhere: a whole name has several words, the first capitalised.
         filled = cells.joined(part).is_not_null()
         holds = cells.text(plain.headers[0]).filter(filled).drop_nulls().str.contains(_SEVERAL_WORDS)
@@ -279,3 +260,62 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
             pairs=[pair("name", plain.headers), _PARTS_TOGETHER],
         )
     return not holds.any()
+
+
+# Names that may be logins or short codes: `qmarrow` and `ACMELTD` under `Supplier`.
+
+
+def may_be_codes(name: Candidate, cells: ColumnCells) -> bool:
+    """True if each cell is one word in one case, like a login, and the header does not name a person."""
+    if name.meant.says_name or name.meant.rule == CANONICAL or len(name.headers) > 1:
+        return False
+    words = cells.sample(name.headers[0]).unique()
+    return len(words) > 1 and any(bool(words.str.contains(look).all()) for look in (_SMALL, _CAPITALS))
+
+
+def _is_small(name: Candidate, cells: ColumnCells) -> bool:
+    return not cells.joined(name.headers).str.contains(r"\p{Lu}").any()
+
+
+def without_codes(names: list[Candidate], cells: ColumnCells, *, seen: NameColumns) -> list[Candidate]:
+    """Drop logins and short codes if another column has the names: `qmarrow` next to `Quinn Marrow`."""
+    doubtful = [name for name in names if may_be_codes(name, cells)]
+    if not doubtful:
+        return names
+    others = [name for name in names if name not in doubtful]
+    companies = [] if seen.has_person else seen.companies
+    return [
+        name
+        for name in names
+        if name not in doubtful
+        or not any(_names_the_same(name, other, cells) for other in (*others, *companies))
+    ]
+
+
+def _names_the_same(code: Candidate, other: Candidate, cells: ColumnCells) -> bool:
+    """True if a column names the people behind the codes; for capitals, headers must differ by `name`."""
+    [header] = code.headers
+    if other.meant.says_name and fold(header) in fold(other.headers[0]):
+        return True
+    return (
+        party_of(other.headers[0]) in (None, party_of(header))
+        and cells.varies(other.headers)
+        and _is_small(code, cells)
+        and not _is_small(other, cells)
+    )
+
+
+def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells: ColumnCells) -> None:
+    """Refuse possible codes that are no more explicit than a name next to them."""
+    if may_be_codes(chosen[0], cells):
+        others = (name.headers for name in names if name not in chosen and cells.varies(name.headers))
+        refuse_differing("name", chosen[0].headers, others, cells)
+
+
+def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[Sentence, ...]:
+    """Return a note if the chosen names may be codes; they are read because no other column has names."""
+    return tuple(
+        Sentence("headers.may_be_codes", column=quoted(name.headers[0]))
+        for name in chosen
+        if may_be_codes(name, cells)
+    )

@@ -11,19 +11,7 @@ import polars as pl
 
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import quoted
-from pipeline.headers.meaning import (
-    BALANCE,
-    BOOKED,
-    CANONICAL,
-    COLLECTION,
-    CREDITOR_ID,
-    DIRECTION,
-    MANDATE,
-    SEQUENCE,
-    Rank,
-    Side,
-    meaning,
-)
+from pipeline.headers.meaning import CANONICAL, Rank, Side, What, meaning
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_of
 from pipeline.headers.words import (
     DEBIT_CELLS,
@@ -66,22 +54,24 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
     # A mandate's ID and its date are two cues.
-    kinds = {header if filled[header] == MANDATE else filled[header] for header in debit}
+    kinds = {header if filled[header] == What.MANDATE else filled[header] for header in debit}
     sure = _debit_codes(cells) or [header for header in cells.headers if _is_of_debits(header, cells)]
     if sure or len(kinds) >= _DEBIT_CUES_MIN:
         return Sentence(
             "headers.direct_debits", columns=list(map(quoted, list(dict.fromkeys([*sure, *debit]))[:2]))
         )
     balances = [
-        header for header in cells.headers if filled.get(header) == BALANCE or _says_both_ways(header, cells)
+        header
+        for header in cells.headers
+        if filled.get(header) == What.BALANCE or _says_both_ways(header, cells)
     ]
-    booked = [header for header, what in filled.items() if what == BOOKED]
+    booked = [header for header, what in filled.items() if what == What.BOOKED]
     days = [*booked, *_value_days(cells)] if booked else []
-    if balances and not (set(filled.values()) <= {BALANCE} and _owes_suppliers(cells)):
+    if balances and not (set(filled.values()) <= {What.BALANCE} and _owes_suppliers(cells)):
         return Sentence("headers.statement", column=quoted(balances[0]))
     if len(days) > 1:
         return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
-    both_ways = [header for header, what in filled.items() if what == DIRECTION]
+    both_ways = [header for header, what in filled.items() if what == What.DIRECTION]
     of_statement = (_has_date, _pays_both_ways, _has_one_account)
     if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
         both_ways += booked
@@ -203,11 +193,11 @@ def _is_one_owner(header: str, cells: ColumnCells) -> bool:
 def _cue_of(header: str) -> str | None:
     """Return the meaning of a header; `Mandate status` and the like belong to a mandate."""
     what = meaning(header).what
-    return MANDATE if what is None and Cue.MANDATE in map(cue_of, tokens_of(header)) else what
+    return What.MANDATE if what is None and Cue.MANDATE in map(cue_of, tokens_of(header)) else what
 
 
-_DEBIT = (MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID)
-_CUES = (*_DEBIT, BALANCE, BOOKED, DIRECTION)
+_DEBIT = (What.MANDATE, What.COLLECTION, What.SEQUENCE, What.CREDITOR_ID)
+_CUES = (*_DEBIT, What.BALANCE, What.BOOKED, What.DIRECTION)
 
 
 _CODES = frozenset(
@@ -246,9 +236,9 @@ def _value_days(cells: ColumnCells) -> list[str]:
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
     """True if the cells fit the header: `Creditor ID` may be a vendor number, `Sequence` a count."""
-    if what == SEQUENCE:
+    if what == What.SEQUENCE:
         return not cells.are(header, r"^[0-9]+$")
-    if what != CREDITOR_ID:
+    if what != What.CREDITOR_ID:
         return True
     compact = cells.sample(header).str.replace_all(r"[\s-]", "").str.to_uppercase()
     return bool(compact.str.contains(_CREDITOR_ID).any())

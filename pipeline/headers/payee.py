@@ -12,17 +12,24 @@ from pipeline.headers import unread_names
 from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.choice import (
     PART_OF_THE_NAME,
-    THE_PAYEE,
     ColumnChoice,
     ColumnsRefused,
     either,
     pair,
     quoted,
+    refuse_differing,
     rule_of,
 )
-from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
-from pipeline.headers.meaning import NEVER, USER, USERS, Rank, Side, is_column_of, meaning
-from pipeline.headers.names import Candidate, NameColumns, found
+from pipeline.headers.meaning import USERS, Rank, Side, What, is_column_of, meaning
+from pipeline.headers.names import (
+    Candidate,
+    NameColumns,
+    doubts,
+    found,
+    may_be_codes,
+    refuse_codes,
+    without_codes,
+)
 from pipeline.headers.parties import party_of, payee_id_header
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_with
 from pipeline.headers.unread_names import are_parties
@@ -50,8 +57,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
         cells: The columns that `--map` does not name.
         accounts: The headers of the account, such as `Landlord IBAN`, which shows who is paid.
 
-    Raises:
-        ColumnsRefused: two columns could be the payee and differ in a row.
+    Raises ColumnsRefused: two columns could be the payee and differ in a row.
     """
     seen = found(cells)
     party = _party_of(accounts)
@@ -116,16 +122,12 @@ def _companies_not_read(
     seen: NameColumns, chosen: Sequence[Candidate], cells: ColumnCells
 ) -> dict[str, Sentence]:
     """Return company header -> why it is not read as the payee."""
-    companies = [company for company in seen.companies if company not in chosen]
-    ours = [company for company in companies if cells.is_constant(company.headers)]
+    why = rule_of("the employer, never the payee") if seen.has_person else _OURS
     return {
-        **{header: _OURS for name in ours for header in name.headers},
-        **{
-            header: rule_of("the employer, never the payee")
-            for name in companies
-            if seen.has_person
-            for header in name.headers
-        },
+        header: why
+        for name in seen.companies
+        if name not in chosen and (seen.has_person or cells.is_constant(name.headers))
+        for header in name.headers
     }
 
 
@@ -185,8 +187,7 @@ def _of_party(
 ) -> list[Candidate]:
     """Drop the names of parties other than the account's owner, and agencies of the people named.
 
-    Raises:
-        ColumnsRefused: all names are other parties', or the payee's role names another party in a row.
+    Raises ColumnsRefused: all names are other parties', or the payee's role names another party in a row.
     """
     if party is None:
         is_of_people = any(_are_people(name, cells) for name in names)
@@ -206,9 +207,7 @@ def _of_party(
         )
     theirs = [name for name in left if _is_of(name, party)]
     for payee in (name for name in left if name.rank is Rank.PAYEE and name not in theirs):
-        for name in theirs:
-            if cells.differ(payee.headers, name.headers):
-                raise either("name", [payee.headers, name.headers], cells, what=THE_PAYEE)
+        refuse_differing("name", payee.headers, (name.headers for name in theirs), cells)
     return left
 
 
@@ -229,8 +228,7 @@ def _without_payer(
 
     If the accounts vary, names in parts count as marked beside a constant shop, agency or the like.
 
-    Raises:
-        ColumnsRefused: the payee is constant, but suppliers and accounts vary: it may be their customer.
+    Raises ColumnsRefused: the payee is constant, but suppliers and accounts vary: it may be their customer.
     """
     has_accounts = bool(accounts) and cells.varies(accounts)
     varying = [name for name in names if cells.varies(name.headers)]
@@ -243,7 +241,7 @@ def _without_payer(
         if is_constant and has_accounts and name.rank is Rank.PAYEE:
             suppliers = [one.headers for one in marked if one.meant.subject is Cue.SUPPLIER]
             if suppliers:
-                raise either("name", [name.headers, *suppliers], cells, what=THE_PAYEE)
+                raise either("name", [name.headers, *suppliers], cells)
         if not is_constant or name.rank not in ours or name.meant.side is Side.PAYEE:
             left.append(name)
     return left
@@ -271,7 +269,7 @@ def _refuse_plain_account_name(
     for holder in (name for name in names if name.rank is Rank.HOLDER):
         for other in () if _is_confirmed(holder, names, cells) else (*names, *companies):
             if _are_two(holder, other, cells):
-                raise either("name", [holder.headers, other.headers], cells, what=THE_PAYEE)
+                raise either("name", [holder.headers, other.headers], cells)
 
 
 def _is_confirmed(holder: Candidate, names: Sequence[Candidate], cells: ColumnCells) -> bool:
@@ -306,7 +304,7 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
     for plain in (name for name in names if name.rank is Rank.PLAIN):
         for parts in (name for name in names if name.rank is Rank.PART):
             if not cells.share_words(plain.headers, parts.headers):
-                raise either("name", [plain.headers, parts.headers], cells, what=THE_PAYEE)
+                raise either("name", [plain.headers, parts.headers], cells)
 
 
 def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
@@ -322,7 +320,7 @@ def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
             and not _are_banks(other.headers, cells)
             and not cells.share_words(names[0].headers, other.headers)
         ):
-            raise either("name", [names[0].headers, other.headers], cells, what=THE_PAYEE)
+            raise either("name", [names[0].headers, other.headers], cells)
 
 
 def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
@@ -337,7 +335,8 @@ def _only_person(seen: NameColumns, cells: ColumnCells) -> list[Candidate]:
     users = [
         Candidate((header,), Rank.SUBJECT, meant._replace(rule=USERS))
         for header in people
-        if ((meant := meaning(header)).what == USER or _is_place(header, cells)) and cells.varies([header])
+        if ((meant := meaning(header)).what == What.USER or _is_place(header, cells))
+        and cells.varies([header])
     ]
     only = [
         name
@@ -373,7 +372,7 @@ _PLACES = frozenset(map(fold, PLACES))
 
 def _may_be_people(header: str, cells: ColumnCells) -> bool:
     is_bank = not words_with(Cue.BANK).isdisjoint(tokens_of(header)) or _are_banks((header,), cells)
-    is_named = meaning(header).what == NEVER or are_parties(header, cells)
+    is_named = meaning(header).what == What.NEVER or are_parties(header, cells)
     return is_named and not is_bank and meaning(header).side is not Side.OURS
 
 
@@ -389,8 +388,7 @@ def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: Column
     for parent in found.parents:
         is_relative = parent.meant.subject is Cue.RELATIVE
         for name in (name for name in names if not is_relative or name.meant.subject is Cue.PARTY):
-            if cells.differ(parent.headers, name.headers):
-                raise either("name", [name.headers, parent.headers], cells, what=THE_PAYEE)
+            refuse_differing("name", name.headers, [parent.headers], cells)
 
 
 def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
@@ -429,9 +427,7 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[C
     marked = [name for name in (first, *rest) if name.meant.side is Side.PAYEE]
     if marked and len(marked) < len(rest) + 1 and not any(name.is_instead for name in marked):
         first, *rest = marked
-    for other in rest:
-        if cells.differ(first.headers, other.headers):
-            raise either("name", [first.headers, other.headers], cells, what=THE_PAYEE)
+    refuse_differing("name", first.headers, (other.headers for other in rest), cells)
     return [first, *rest]
 
 
@@ -451,8 +447,7 @@ def _with_company(
     if not is_stated:
         for company in companies:
             for name in chosen:
-                if cells.differ(name.headers, company.headers):
-                    raise either("name", [name.headers, company.headers], cells, what=THE_PAYEE)
+                refuse_differing("name", name.headers, [company.headers], cells)
     return [*chosen, *companies]
 
 

@@ -6,18 +6,7 @@ from typing import NamedTuple
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, quoted, rule_of
 from pipeline.headers.guesses import Guess, kinds_in
-from pipeline.headers.meaning import (
-    COMPANY,
-    FAMILY,
-    GIVEN,
-    MIDDLE,
-    NEVER,
-    PREFERRED,
-    SECOND,
-    HeaderMeaning,
-    Side,
-    meaning,
-)
+from pipeline.headers.meaning import HeaderMeaning, Side, What, meaning
 from pipeline.wording import PLACE, Sentence
 from schemas.payments import FIELDS
 
@@ -149,12 +138,19 @@ def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) 
     return next(by_choosers, None) or _KEPT.get(meant.what) or _instead_of(meant, choices)
 
 
-_KEPT = {NEVER: rule_of("never the payee"), SECOND: rule_of("a second line of a name")}
+_KEPT: Mapping[str | None, Sentence] = {
+    What.NEVER: rule_of("never the payee"),
+    What.SECOND: rule_of("a second line of a name"),
+}
 
 
 def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Sentence:
     """Return why a possible column is not read: another one is, or its content does not fit."""
-    field = "name" if meant.what in (COMPANY, GIVEN, PREFERRED, MIDDLE, FAMILY) else str(meant.what)
+    field = (
+        "name"
+        if meant.what in (What.COMPANY, What.GIVEN, What.PREFERRED, What.MIDDLE, What.FAMILY)
+        else str(meant.what)
+    )
     if field not in FIELDS:
         return rule_of(meant.rule)
     first = _read_first(field, choices)

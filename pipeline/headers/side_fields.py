@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.guesses import are_amounts
-from pipeline.headers.meaning import CHOICE, IN_HUNDREDTHS, Side, meaning
+from pipeline.headers.meaning import IN_HUNDREDTHS, Side, What, meaning
 from pipeline.headers.spelling import fold, known_and_unknown, tokens_of
 from pipeline.headers.words import CURRENCIES, TAXES
 from pipeline.rules.account_types import account_type_in, tells_no_holder
@@ -92,7 +92,7 @@ def _has_price(header: str, cells: ColumnCells) -> bool:
 
 def _chosen_currency(cells: ColumnCells) -> list[str]:
     """Return the column that a currency choice names, as `source` in every row of `amountCurrency` does."""
-    choices = {fold(header): header for header in cells.headers if meaning(header).what == CHOICE}
+    choices = {fold(header): header for header in cells.headers if meaning(header).what == What.CHOICE}
     header = choices.get("amountcurrency")
     if header is None:
         return [choices[of] for of in _OF_PAYMENTS if of in choices and _fits("currency", choices[of], cells)]

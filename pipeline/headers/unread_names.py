@@ -11,10 +11,9 @@ import polars as pl
 
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells, comparable
-from pipeline.headers.choice import PART_OF_THE_NAME, THE_PAYEE, ColumnChoice, either, pair
-from pipeline.headers.codes import may_be_codes
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, PARENT, Rank, Side, meaning
-from pipeline.headers.names import Candidate, NameColumns
+from pipeline.headers.choice import PART_OF_THE_NAME, ColumnChoice, either, pair, refuse_differing
+from pipeline.headers.meaning import Rank, Side, What, meaning
+from pipeline.headers.names import Candidate, NameColumns, may_be_codes
 from pipeline.headers.parties import is_of_unknown, names_unknown_party, names_unknown_payee, without_name
 from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown
 from pipeline.headers.words import Cue
@@ -51,8 +50,7 @@ def refuse(
         seen: The columns that hold names.
         is_bound: True if a header shows that these names are the payees'.
 
-    Raises:
-        ColumnsRefused: another column may hold the payees, and differs in a row.
+    Raises ColumnsRefused: another column may hold the payees, and differs in a row.
     """
     _refuse_same_name(chosen, cells)
     _refuse_owner(chosen, accounts, cells, seen)
@@ -73,14 +71,13 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
         taken: The fields that are assigned already.
         has_name: True if `--map` names the name.
 
-    Raises:
-        ColumnsRefused: another column is headed as names, and differs in a row.
+    Raises ColumnsRefused: another column is headed as names, and differs in a row.
     """
     accounts: dict[frozenset[str], dict[str, str]] = {}
     names: dict[frozenset[str], list[str]] = {}
     for header in cells.headers:
         known, words = _rest_and_owner(header)
-        if not words or meaning(header).what not in (None, COMPANY) or not cells.is_filled(header):
+        if not words or meaning(header).what not in (None, What.COMPANY) or not cells.is_filled(header):
             continue
         if (field := _account_of(known, header, cells)) is not None:
             accounts.setdefault(words, {})[header] = field
@@ -103,8 +100,8 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
         return []
     for header in () if has_name else cells.headers:
         is_name = meaning(header).what == "name" and meaning(header).side is not Side.OURS
-        if is_name and cells.differ(name, (header,)):
-            raise either("name", [name, (header,)], cells, what=THE_PAYEE)
+        if is_name:
+            refuse_differing("name", name, [(header,)], cells)
     found = {field: (header,) for header, field in fields.items()} | ({} if has_name else {"name": name})
     return [
         ColumnChoice(field, (headers,), SHARED_WORD) for field, headers in found.items() if field not in taken
@@ -138,20 +135,22 @@ def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
 def _may_name(known: str, header: str, cells: ColumnCells) -> bool:
     """True if a column may hold the names of the party in its header, or parts of them."""
     is_whole = meaning(known).rank in (Rank.PLAIN, None) and are_parties(header, cells)
-    is_party = meaning(header).what == COMPANY or is_of_unknown(header)
+    is_party = meaning(header).what == What.COMPANY or is_of_unknown(header)
     return (is_party and is_whole) or _is_part(known, header)
 
 
 def _is_part(known: str, header: str) -> bool:
-    return meaning(known).what in (GIVEN, FAMILY) and is_of_unknown(header)
+    return meaning(known).what in (What.GIVEN, What.FAMILY) and is_of_unknown(header)
 
 
 def _whole(headers: Sequence[str]) -> tuple[str, ...] | None:
     """Return one whole name, or a given name with its family name."""
     parts = {meaning(_rest_and_owner(header)[0]).what for header in headers}
-    if len(headers) == 2 and parts == {GIVEN, FAMILY}:
-        return tuple(sorted(headers, key=lambda header: meaning(_rest_and_owner(header)[0]).what != GIVEN))
-    return (headers[0],) if len(headers) == 1 and not parts & {GIVEN, FAMILY} else None
+    if len(headers) == 2 and parts == {What.GIVEN, What.FAMILY}:
+        return tuple(
+            sorted(headers, key=lambda header: meaning(_rest_and_owner(header)[0]).what != What.GIVEN)
+        )
+    return (headers[0],) if len(headers) == 1 and not parts & {What.GIVEN, What.FAMILY} else None
 
 
 def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
@@ -189,7 +188,7 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
         sample = cells.sample(header)
         is_unread = meaning(header).what is None and len(sample) > 0
         if is_unread and sample.str.contains(_LIKE_A_NAME).all() and cells.varies([header]):
-            raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE)
+            raise either("name", [first.headers, (header,)], cells)
 
 
 def _refuse_owner(
@@ -203,7 +202,7 @@ def _refuse_owner(
         has_word = meaning(header).what is None and not words.isdisjoint(known_and_unknown(header)[1])
         is_owner = has_word or (header in companies and not cells.is_constant([header]))
         if is_owner and cells.are(header, _LIKE_A_NAME) and cells.differ(chosen[0].headers, [header]):
-            raise either("name", [chosen[0].headers, (header,)], cells, what=THE_PAYEE)
+            raise either("name", [chosen[0].headers, (header,)], cells)
 
 
 def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
@@ -221,7 +220,7 @@ def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
             if not parts:
                 whole = ["|".join(["+".join(name.headers) for name in chosen] + [header])]
             name_pairs = [pair("name", first.headers), pair("name", whole)]
-            raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE, pairs=name_pairs)
+            raise either("name", [first.headers, (header,)], cells, pairs=name_pairs)
 
 
 def _refuse_part(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
@@ -252,7 +251,7 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_
         for name in chosen:
             is_other_form = name.rank is Rank.HOLDER and cells.share_words(name.headers, other.headers)
             if cells.differ(name.headers, [header]) and not is_other_form:
-                raise either("name", [name.headers, (header,)], cells, what=THE_PAYEE)
+                raise either("name", [name.headers, (header,)], cells)
 
 
 def _refuse_owner_of_repeated(
@@ -273,7 +272,7 @@ def _refuse_owner_of_repeated(
         shared = rows.filter(pl.col("name").n_unique().over("account") > 1)
         owners = shared.group_by("account").agg(pl.col("other").n_unique(), lacks=pl.col("other").has_nulls())
         if owners.height > 0 and not owners["lacks"].any() and (owners["other"] == 1).all():
-            raise either("name", [chosen[0].headers, (header,)], cells, what=THE_PAYEE)
+            raise either("name", [chosen[0].headers, (header,)], cells)
 
 
 def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
@@ -283,7 +282,7 @@ def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
         header
         for header in cells.headers
         if header not in read
-        and (is_of_unknown(header) or meaning(header).what in ("name", COMPANY, PARENT))
+        and (is_of_unknown(header) or meaning(header).what in ("name", What.COMPANY, What.PARENT))
         and are_parties(header, cells)
     ]
 

@@ -3,7 +3,7 @@
 from pipeline.files.compressed import Compression
 from pipeline.formats import Entry, FormatChoice, FormatEntry
 from pipeline.formats.layouts import LayoutFormat
-from pipeline.formats.layouts.table import why_never_changed
+from pipeline.formats.layouts.model import why_never_changed
 from pipeline.wording import Sentence
 from schemas.columns import KnownFormat, KnownFormats
 

@@ -11,8 +11,7 @@ from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcom
 from pipeline.rules.responder_bics import bank_identifiers
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
-from schemas.banks import BankOutcomes
-from schemas.changes import BankComparison, Comparison
+from schemas.changes import BankComparison, BankOutcomes, Comparison
 from schemas.outcomes import ABOUT_THE_PAYEE, UNDECIDED, Action, ApiName, Environment, Outcome
 from schemas.summary import (
     ROWS_LISTED_MAX,

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from pipeline.rules.responder_bics import bank_identifiers
-from schemas.banks import BankOutcomes
+from schemas.changes import BankOutcomes
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,19 @@
 
 Labels of 80 characters enclose payments of 100 characters, or 106 if each has its own day, and contras that
 balance them. Many exports leave the labels out. A credit (code 99) is a payment; direct debits and their
-instructions are reported and never checked. `records` and `labels` have the positions of fields.
+instructions are reported and never checked. `records` and `totals` have the positions of fields.
 """
 
 import re
 
-from pipeline.formats.bacs18 import reading
+from pipeline.formats.bacs18.reading import read as read
 from pipeline.formats.bacs18.writing import fitted as fitted
 from pipeline.formats.bacs18.writing import kept as kept
 from pipeline.formats.bacs18.writing import name_obstacle as name_obstacle
 from pipeline.formats.bacs18.writing import obstacle as obstacle
 from pipeline.formats.bacs18.writing import renamed as renamed
 from pipeline.formats.foreign import what_else_it_is
-from pipeline.formats.message import Message
 from pipeline.formats.message import split_obstacle as split_obstacle
-from pipeline.formats.table import ReadingOptions
 from pipeline.formats.table import load as load
 from pipeline.formats.text_lines import start_of
 from pipeline.wording import Sentence
@@ -49,8 +47,3 @@ _START_BYTES = 256
 def sniff(head: bytes) -> bool:
     """True if a file starts like Standard 18, with a label or a record."""
     return _START.match(start_of(head[:_START_BYTES])) is not None and what_else_it_is(head) is None
-
-
-def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
-    """Read a file; see `reading.read`."""
-    return reading.read(data, where=where)

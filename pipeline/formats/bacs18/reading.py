@@ -3,8 +3,6 @@
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.bacs18.balance import controls_of
-from pipeline.formats.bacs18.labels import FileLabel, facts_of, in_calendar, labels_of, processing_day
 from pipeline.formats.bacs18.records import (
     ACCOUNT_NUMBER,
     CONTRA,
@@ -20,27 +18,35 @@ from pipeline.formats.bacs18.records import (
     Field,
     records_of,
 )
+from pipeline.formats.bacs18.totals import (
+    FileLabel,
+    controls_of,
+    facts_of,
+    in_calendar,
+    labels_of,
+    processing_day,
+)
 from pipeline.formats.message import (
-    LOCATIONS,
     SET_ASIDE,
     Message,
     in_words,
+    line_locations,
     truncated_names,
     with_absent_fields,
 )
+from pipeline.formats.table import ReadingOptions
 from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN, DAY_MALFORMED
 from pipeline.wording import Sentence
 
 _CURRENCY = "GBP"
 
 
-def read(data: bytes, *, where: str) -> Message:
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
     """Read a Standard 18 file with or without labels.
 
     Payments are the credits, even malformed ones; direct debits and instructions are set aside.
 
-    Raises:
-        InputError: it is not Standard 18, is truncated, or has no credits.
+    Raises InputError: it is not Standard 18, is truncated, or has no credits.
     """
     records = records_of(data, where=where)
     labels = labels_of(records, where=where)
@@ -116,15 +122,7 @@ def _locations(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataF
         pl.lit(" "),
         originator.str.slice(6),
     )
-    return credits_.select(
-        pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"),
-        "start",
-        "end",
-        "line",
-        pl.lit(None, dtype=pl.String).alias("path"),
-        batch.alias("batch"),
-        "code",
-    ).match_to_schema(LOCATIONS)
+    return line_locations(credits_, batch)
 
 
 def _days(credits_: pl.DataFrame) -> str:

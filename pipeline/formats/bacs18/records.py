@@ -75,8 +75,7 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
         of the words above), `code`, `originator`, `day` (empty if the record has none) and `pence` (null for
         labels, and if it is not 11 digits).
 
-    Raises:
-        InputError: a line is not Standard 18.
+    Raises InputError: a line is not Standard 18.
     """
     start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     records = text_lines(_text(data, start, where), start=start, one_byte_each=True)

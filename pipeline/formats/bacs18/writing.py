@@ -4,15 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from pipeline.formats.bacs18.balance import BOOKING, totals_of
-from pipeline.formats.bacs18.labels import (
-    BLOCK_COUNT,
-    TOTALS_FIELD,
-    FileLabel,
-    block_count,
-    labels_of,
-    totals_text,
-)
 from pipeline.formats.bacs18.records import (
     CONTRA,
     NAME,
@@ -23,9 +14,19 @@ from pipeline.formats.bacs18.records import (
     PENCE_MAX,
     records_of,
 )
-from pipeline.formats.edits import Edit
+from pipeline.formats.bacs18.totals import (
+    BLOCK_COUNT,
+    BOOKING,
+    TOTALS_FIELD,
+    FileLabel,
+    block_count,
+    labels_of,
+    totals_of,
+    totals_text,
+)
+from pipeline.formats.edits import Edit, removals
 from pipeline.formats.message import Message, Role, split_obstacle
-from pipeline.formats.text_lines import in_bacs_characters, removals
+from pipeline.formats.text_lines import in_bacs_characters
 from pipeline.wording import Sentence
 
 _READ_BEFORE = "a file that was read before"

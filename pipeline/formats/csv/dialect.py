@@ -77,8 +77,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     Blank lines and titles may precede the header line; the delimiter with the most known headers is used.
     Headers named by `--map` count as known; without a mapping the header line is the first.
 
-    Raises:
-        InputError: the file is empty, has no header line or an account above it, or repeats a header.
+    Raises InputError: the file is empty, has no header line or an account above it, or repeats a header.
     """
     if not text or text.isspace():
         raise InputError(Sentence("csv.file_empty_give", where=where))
@@ -95,7 +94,6 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
         [line.cells for line in lines],
         [line.number for line in lines],
         mapping,
-        sufficient=best.sufficient,
         where=where,
         unit="line",
     )
@@ -136,7 +134,7 @@ def _candidate(head: str, delimiter: str, mapping: Mapping[str, str] | None) -> 
     if not lines:
         return _Candidate(delimiter, [], Heading(0, (), 0, ()), 0, sufficient=False)
     cells = [line.cells for line in lines]
-    heading = Heading(0, cells[0], 1, ()) if mapping is None else heading_of(cells, mapping)
+    heading = heading_of(cells, mapping)
     known = recognised(heading.cells, mapping or {})
     return _Candidate(delimiter, lines, heading, len(known), is_sufficient(known))
 

@@ -66,8 +66,7 @@ def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_fir
 
     A quoted cell opens only if a cell starts; a quote character elsewhere is text.
 
-    Raises:
-        InputError: a quoted cell is not closed, has text after its closing quote, or is oversized.
+    Raises InputError: a quoted cell is not closed, has text after its closing quote, or is oversized.
     """
     mark = delimiter.encode()
     grammar = _grammar(mark)

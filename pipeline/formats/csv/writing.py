@@ -80,9 +80,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
     Each part is read back and must have the same number of rows, the same amount of text, and the same cells
     in `column`.
 
-    Raises:
-        OSError: the file cannot be written.
-        AssertionError: the file does not hold what was written.
+    Raises OSError: the file cannot be written; AssertionError: the file does not hold what was written.
     """
     for start in range(0, table.height, _ROWS_WRITTEN_AT_ONCE):
         rows = _as_written(table.slice(start, _ROWS_WRITTEN_AT_ONCE))

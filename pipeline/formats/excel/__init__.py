@@ -19,8 +19,7 @@ from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET_NAME, SHEET_ROW
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, as_text
 from pipeline.formats.table import load as load
-from pipeline.headers.columns import is_sufficient, recognised
-from pipeline.headers.heading import LINES_LOOKED_AT, Heading, column_names, heading_of
+from pipeline.headers.heading import LINES_LOOKED_AT, column_names, heading_of
 from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
@@ -80,20 +79,14 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
 
 def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) -> Table:
     """Return the rows below the header row (InputError: none); by default it is the first row."""
-    cells, defects, numbers = (
-        grid.drop(BESIDE),
-        grid[DEFECT],
-        grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list(),
-    )
+    cells, numbers = grid.drop(BESIDE), grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list()
     first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_LOOKED_AT).iter_rows()]
-    heading = Heading(0, tuple(first_rows[0]), 1, ()) if mapping is None else heading_of(first_rows, mapping)
-    sufficient = mapping is not None and is_sufficient(recognised(heading.cells, mapping))
+    heading = heading_of(first_rows, mapping)
     headers = column_names(
         heading,
         first_rows,
         numbers,
         mapping,
-        sufficient=sufficient,
         where=where,
         unit="sheet row",
         title=grid[SHEET_NAME][0],
@@ -105,7 +98,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     has_line, header_cells = heading.stated(headers)
     return Table(
         body,
-        defects.slice(heading.end),
+        grid[DEFECT].slice(heading.end),
         Dialect(
             header_line=has_line,
             header_cells=header_cells,
@@ -138,9 +131,7 @@ def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: st
 
     The caller checks that it holds the table.
 
-    Raises:
-        OSError: the file cannot be written.
-        OutputError: a sheet cannot hold it.
+    Raises OSError: the file cannot be written; OutputError: a sheet cannot hold it.
     """
     from pipeline.formats.excel.writing import workbook  # a library that reading does not need
 

@@ -33,8 +33,7 @@ _NOT_NEEDED = ("xl/media/", "xl/drawings/", "xl/embeddings/", "xl/vbaProject.bin
 def refuse_bombs(data: bytes, *, where: str) -> None:
     """Refuse a workbook with a larger declared size than any payment file. Nothing is unpacked yet.
 
-    Raises:
-        InputError: it is too large, not a ZIP, another kind of workbook, or protected by a password.
+    Raises InputError: it is too large, not a ZIP, another kind of workbook, or protected by a password.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -121,9 +120,7 @@ def parse(
 
     Elements of the known namespaces are reported without their namespace.
 
-    Raises:
-        ValueError: it has a document type, which could define entities.
-        expat.ExpatError: it is not XML.
+    Raises ValueError: it has a document type, which could define entities; expat.ExpatError: it is not XML.
     """
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True

@@ -2,10 +2,15 @@
 
 The library returns every value as text. Only this count shows numbers and their digits, errors, merged cells
 and formulas that were never calculated. Source: ECMA-376-1, 18.3.1
-(worksheets): `row`, `c`, `v`, `f`, `is` and `mergeCell`.
+(worksheets): `row`, `c`, `v`, `f`, `is` and `mergeCell`; 18.4 (shared strings): `si`, `t` and `rPh`.
+
+A text shared by a million cells is in the file only once, so its length is added up per cell before a library
+makes a table of it.
 """
 
 import re
+import zipfile
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +19,6 @@ from typing import IO, NamedTuple
 from pipeline.errors import InputError
 from pipeline.files.expansion import RECORD_BYTES_MAX, SizeBudget, refuse_long_row
 from pipeline.formats.excel.archive import parse
-from pipeline.formats.excel.texts import RowBytes
 from pipeline.wording import Sentence
 
 ROWS_MAX = 1_048_576
@@ -22,6 +26,8 @@ COLUMNS_MAX = 16_384
 _MERGED_MAX = 250_000
 """A row with merged cells cannot be paid, so a sheet of payments has few of them."""
 
+_SHARED = "xl/sharedstrings.xml"
+"""The path where the library looks for shared texts, in any mix of capitals."""
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 
 
@@ -72,16 +78,16 @@ class Cells:
         return self.row_last == 0
 
 
-def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], budget: SizeBudget) -> Cells:
+def count_cells(sheet: IO[bytes], shared: Sequence[int], budget: SizeBudget) -> Cells:
     """Count the XML of a sheet, in one pass.
 
-    Text is counted in bytes; `shared_lengths`, from `texts.shared_lengths`, has the sizes of shared texts.
+    Text is counted in bytes; `shared`, from `shared_lengths`, has the sizes of shared texts.
 
     Raises:
         InputError: a row, or the whole text, is too large for payments, or there are too many merged ranges.
         ValueError, IndexError, expat.ExpatError: it is not a sheet.
     """
-    reader = _Reader(shared_lengths, RowBytes(budget))
+    reader = _Reader(shared, RowBytes(budget))
     parse(sheet, start=reader.start, end=reader.end, text=reader.text)
     reader.rows.end_row()
     return reader.cells
@@ -93,8 +99,7 @@ def position(reference: str) -> tuple[int, int]:
     >>> position("AB12")
     (12, 28)
 
-    Raises:
-        ValueError: the reference is invalid.
+    Raises ValueError: the reference is invalid.
     """
     found = _CELL.fullmatch(reference)
     if found is None:
@@ -106,6 +111,86 @@ def position(reference: str) -> tuple[int, int]:
     if not (1 <= row <= ROWS_MAX and column <= COLUMNS_MAX):
         raise ValueError("a cell beyond the sheet")
     return row, column
+
+
+def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:
+    """Return the UTF-8 bytes of each shared text, in order; empty if the workbook has none.
+
+    Raises:
+        InputError: the texts are too large. ValueError, expat.ExpatError: the part is not a table of texts.
+    """
+    reader = _SharedTexts(budget)
+    for part in archive.infolist():
+        if part.filename.casefold() == _SHARED:
+            with archive.open(part) as file:
+                parse(file, start=reader.start, end=reader.end, text=reader.text)
+    return reader.lengths
+
+
+class _SharedTexts:
+    """Handles the parser's events for the table of texts."""
+
+    def __init__(self, budget: SizeBudget) -> None:
+        self.lengths = array("Q")
+        self._budget = budget
+        self._length = 0
+        self._is_text = False
+        self._is_reading_aid = False  # pronunciation aids are not part of a text
+
+    def start(self, name: str, _attributes: Mapping[str, str]) -> None:
+        match name:
+            case "si":
+                self._length = 0
+            case "rPh":
+                self._is_reading_aid = True
+            case "t":
+                self._is_text = not self._is_reading_aid
+            case _:
+                pass
+
+    def text(self, text: str) -> None:
+        if self._is_text:
+            self._length += len(text.encode())
+
+    def end(self, name: str) -> None:
+        match name:
+            case "t":
+                self._is_text = False
+            case "rPh":
+                self._is_reading_aid = False
+            case "si":
+                self.lengths.append(self._length)
+                self._budget.add(text_bytes=self._length, cell_count=1)
+            case _:
+                pass
+
+
+class RowBytes:
+    """Adds up the texts of a sheet, row by row."""
+
+    def __init__(self, budget: SizeBudget) -> None:
+        self._budget = budget
+        self._row = 0
+        self._row_bytes = 0
+        self._cell_count = 0
+
+    def add(self, row: int, byte_count: int) -> None:
+        """Count a cell.
+
+        Raises InputError: its row exceeds `RECORD_BYTES_MAX`, or all rows together their limit.
+        """
+        if row != self._row:
+            self.end_row()
+            self._row = row
+        self._row_bytes += byte_count
+        self._cell_count += 1
+        if self._row_bytes > RECORD_BYTES_MAX:
+            refuse_long_row(self._row_bytes, f"sheet row {row}")
+
+    def end_row(self) -> None:
+        """Add the row to the total."""
+        self._budget.add(text_bytes=self._row_bytes, cell_count=self._cell_count)
+        self._row_bytes = self._cell_count = 0
 
 
 class _Reader:

@@ -58,8 +58,7 @@ def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | N
 
     A name in a workbook is a claim, not a signature.
 
-    Raises:
-        InputError: the workbook cannot be read, is about another run, or has an invalid decision.
+    Raises InputError: the workbook cannot be read, is about another run, or has an invalid decision.
     """
     where = path.name
     data = _bytes(path)

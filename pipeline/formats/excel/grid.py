@@ -153,11 +153,12 @@ def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:
 
 def _overlaid(values: pl.DataFrame, seen: Mapping[int, Mapping[int, str]], cells: Cells) -> pl.DataFrame:
     """Replace the values of some cells by what a person sees."""
-    columns = [
-        _replaced(values.to_series(column - cells.column_first), rows, cells.row_first)
+    return values.with_columns(
+        values.to_series(column - cells.column_first).scatter(
+            [row - cells.row_first for row in rows], list(rows.values())
+        )
         for column, rows in seen.items()
-    ]
-    return values.with_columns(columns)
+    )
 
 
 def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) -> pl.Series:
@@ -182,10 +183,6 @@ def _by_column(cells: Iterable[Cell]) -> dict[int, list[Cell]]:
     return columns
 
 
-def _replaced(column: pl.Series, rows: Mapping[int, str], row_first: int) -> pl.Series:
-    return column.scatter([row - row_first for row in rows], list(rows.values()))
-
-
 def _shown(cell: Cell, read: str | None) -> str:
     """Return a number or a date as text (ValueError: the readers disagree)."""
     if read is not None and (date := _DATE.fullmatch(read)) is not None:
@@ -207,8 +204,7 @@ def number_text(number: float) -> str:
     >>> number_text(0.1 + 0.2), number_text(1500.0), number_text(12345.0), number_text(8.93e19)
     ('0.3', '1500', '12345', '8.93E+19')
 
-    Raises:
-        ValueError: it is not a number.
+    Raises ValueError: it is not a number.
     """
     if not math.isfinite(number):
         raise ValueError("a number without end")

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from pipeline.errors import InputError
 from pipeline.files.expansion import SizeBudget
 from pipeline.formats.excel.archive import parse
-from pipeline.formats.excel.cells import Cells, count_cells
-from pipeline.formats.excel.texts import shared_lengths
+from pipeline.formats.excel.cells import Cells, count_cells, shared_lengths
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.wording import Sentence
 
@@ -32,8 +31,7 @@ class Sheet(NamedTuple):
 def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
     """Return the sheets with cells, in order; chart sheets have none.
 
-    Raises:
-        KeyError, ValueError, ExpatError: it is not a workbook.
+    Raises KeyError, ValueError, ExpatError: it is not a workbook.
     """
     parts: dict[str, str] = {}
     found: list[tuple[str, str, str]] = []

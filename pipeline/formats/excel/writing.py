@@ -14,12 +14,11 @@ import polars as pl
 import xlsxwriter
 
 from pipeline.errors import OutputError
+from pipeline.formats.excel.cells import ROWS_MAX
 from pipeline.formats.excel.grid import number_text
 from pipeline.formats.table import Dialect, as_text
 from pipeline.wording import Sentence
 
-ROWS_MAX = 1_048_576
-"""Maximum number of rows of a sheet in ECMA-376, including the header row."""
 _CELL_CHARS_MAX = 32_767
 _OPTIONS = {
     "constant_memory": True,

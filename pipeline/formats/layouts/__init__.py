@@ -1,24 +1,44 @@
 """Layouts of banks, bureaus and the user: lines of cells without headers, recognised by tags and shapes.
 
-The built-in layouts are in one table (`table`), in the form of a `[layouts.NAME]` section (`model`).
+A changed copy of a file has corrected names or fewer payments, and recalculated totals.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
-from pipeline.errors import ConfigurationError
-from pipeline.formats.edits import Edit
-from pipeline.formats.layouts import reading, writing
-from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout
+from pipeline.errors import ConfigurationError, OutputError
+from pipeline.formats.edits import Edit, removals
+from pipeline.formats.layouts import reading
+from pipeline.formats.layouts.classified import (
+    BATCH,
+    Span,
+    kinds_of,
+    quoted_like,
+    spans_between,
+    spans_by_widths,
+)
+from pipeline.formats.layouts.model import (
+    LAYOUTS,
+    UK_ACCOUNT,
+    BankLayout,
+    LineKind,
+    PaymentLine,
+    why_never_changed,
+)
 from pipeline.formats.layouts.recognition import fits, known_by
-from pipeline.formats.layouts.table import LAYOUTS
-from pipeline.formats.message import Message, Role, split_obstacle
+from pipeline.formats.layouts.totals import rewritten, totals_of, with_batch
+from pipeline.formats.message import THE_FILE, Message, Role, split_obstacle
 from pipeline.formats.table import ReadingOptions, load
+from pipeline.formats.text_lines import in_bacs_characters
 from pipeline.wording import Sentence
 
 __all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats"]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +87,45 @@ class LayoutFormat:
         return reading.read(data, self.layout, encoding=options.encoding, where=where)
 
     def fitted(self, name: str) -> str | None:
-        """Return a name as the bank accepts it; None if it cannot be written."""
-        return writing.fitted(name, self.layout)
+        """Return a name in the bank's characters, cut to its limit; None if nothing remains."""
+        if self.layout.name_characters == "bacs":
+            text = in_bacs_characters(name)
+        else:
+            text = None if _CONTROL.search(name.strip()) else name.strip()
+        return text[: self.layout.name_room].rstrip() if text else None
 
     def obstacle(self, message: Message) -> Sentence | None:
         """Return why a file must not be changed; None if it may."""
-        return writing.obstacle(self.layout, message)
+        if (why := why_never_changed(self.layout)) is not None:
+            return Sentence("layouts.cannot_be_changed", file=THE_FILE, why=why)
+        return message.difference
 
     def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
         """Return why a payee cannot get a name; None if it can."""
-        return writing.name_obstacle(self.layout, message, row, name)
+        if message.defects[row - 1] is not None:
+            return Sentence("layouts.line_not_as_others")
+        text, encoding = self.fitted(name), message.facts["encoding"]
+        if text is None:
+            return Sentence("layouts.letters_not_of_bank")
+        try:
+            text.encode(encoding)
+        except UnicodeEncodeError:
+            return Sentence("layouts.character_not_of_encoding", encoding=encoding)
+        return None
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-        """Return the edits that give payees new names; see `writing.renamed`."""
-        return writing.renamed(data, self.layout, message, names)
+        """Return edits that give payees new names; a name that fitting leaves unchanged needs no edit."""
+        assert self.obstacle(message) is None
+        lines = self._lines(data, message)
+        kinds = {word: kind for word, kind in kinds_of(self.layout) if isinstance(kind, PaymentLine)}
+        edits: list[Edit] = []
+        for row, name in names.items():
+            text = self.fitted(name)
+            assert text is not None
+            line = lines.row(message.locations["line"][row - 1] - 1, named=True)
+            kind = kinds[line["kind"]]
+            edits += self._written(message, kind, line, kind.columns["name"], text)
+        return edits
 
     def kept(
         self,
@@ -89,8 +134,62 @@ class LayoutFormat:
         keep: pl.Series,
         role: Role,  # noqa: ARG002 - layouts have no IDs of their own
     ) -> list[Edit]:
-        """Return the edits that keep only these payments; see `writing.kept`."""
-        return writing.kept(data, self.layout, message, keep)
+        """Like `MessageFormat.kept` (OutputError: a cell is too small for its new sum)."""
+        assert keep.len() == message.payments.height
+        assert keep.any()
+        assert self.obstacle(message) is None
+        assert split_obstacle(message) is None
+        lines = with_batch(self._lines(data, message))
+        payments = reading.payments_of(lines, self.layout)
+        staying = payments.filter(keep)
+        leaving = _leaving(lines, payments.filter(~keep), staying)
+        edits = removals(leaving)
+        before = {
+            (total.line, total.position): total.found for total in totals_of(lines, payments, self.layout)
+        }
+        for total in totals_of(lines, staying, self.layout):
+            assert total.found is not None
+            if total.line not in leaving["line"] and total.found != before[total.line, total.position]:
+                line, text = lines.row(total.line - 1, named=True), rewritten(total, total.found, self.layout)
+                edits += self._written(message, total.kind, line, total.position, text)
+        return edits
+
+    def _lines(self, data: bytes, message: Message) -> pl.DataFrame:
+        where = "a file that was read before"
+        return reading.classified_lines(data, self.layout, encoding=message.facts["encoding"], where=where)
+
+    def _written(
+        self, message: Message, kind: LineKind, line: Mapping[str, Any], position: int, text: str
+    ) -> Iterator[Edit]:
+        """Yield the edit that writes a text into a cell of a line; none if unchanged."""
+        encoding = message.facts["encoding"]
+        start, end = self._span(kind, line["text"], position)
+        before, old = line["text"][:start], line["text"][start:end]
+        new = self._in_place(old, text, line["line"])
+        if new != old:
+            offset = line["start"] + len(before.encode(encoding))
+            yield Edit(offset, offset + len(old.encode(encoding)), new.encode(encoding))
+
+    def _span(self, kind: LineKind, text: str, position: int) -> Span:
+        widths, separator = self.layout.widths_of(kind), self.layout.separator
+        spans = spans_by_widths(widths or ()) if separator is None else spans_between(text, separator)
+        assert spans is not None
+        return spans[position - 1]
+
+    def _in_place(self, old: str, text: str, line: int) -> str:
+        if self.layout.separator is not None:
+            return quoted_like(old, text, self.layout.separator)
+        if len(text) > len(old):  # a sum that now needs decimals; names are cut to their cells
+            raise OutputError(Sentence("layouts.line_cell_characters", line=line, old_count=len(old)))
+        return text.rjust(len(old)) if old.startswith(" ") else text.ljust(len(old))
+
+
+def _leaving(lines: pl.DataFrame, gone: pl.DataFrame, staying: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines to remove: these payments, and batches that lose all payments."""
+    left = staying["batch_line"].unique().implode()
+    empty = pl.col("line").is_in(gone["batch_line"].unique().implode()) & ~pl.col("line").is_in(left)
+    batches = lines.lazy().filter(kind=BATCH).filter(empty).select("line", "start", "end").collect()
+    return pl.concat([gone.select("line", "start", "end"), batches]).sort("line")
 
 
 def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:

@@ -1,13 +1,13 @@
-"""Classify the lines of a file by its layout: header, batch, payment, other, trailer."""
+"""Classify the lines of a file by its layout: header, batch, payment, other, trailer; cut them into cells."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import polars as pl
 from polars.expr.whenthen import ChainedThen, Then
 
 from pipeline.errors import InputError
-from pipeline.formats.layouts.cells import spans_between, spans_by_widths, unquoted
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
 from pipeline.formats.text_lines import IS_BLANK
 from pipeline.rules.unasked import LINE_TOO_LONG, LINE_TOO_SHORT
@@ -49,8 +49,7 @@ def kinds_of(layout: BankLayout) -> list[Named]:
 def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:
     """Add the `kind` of each line and, if the layout has a separator, a list of `cells`.
 
-    Raises:
-        InputError: the header or trailer is missing, or a quoted cell is not closed.
+    Raises InputError: the header or trailer is missing, or a quoted cell is not closed.
     """
     if layout.separator is not None:
         lines = lines.with_columns(_cells(lines, layout.separator, where))
@@ -146,3 +145,66 @@ def _carefully(text: str, line: int, separator: str, where: str) -> list[str]:
     if spans is None:
         raise InputError(Sentence("layouts.line_quoted_cell", where=where, line=line))
     return [unquoted(text[start:end]) for start, end in spans]
+
+
+# Cells of one line, at separators or by widths.
+
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+Span = tuple[int, int]
+"""A range of characters: the first, and the one past the last."""
+
+
+def spans_between(text: str, separator: str) -> list[Span] | None:
+    """Return the cells between separators, with their quotes; None if a quoted cell is not closed.
+
+    >>> spans_between('a,"b,c",', ",")
+    [(0, 1), (2, 7), (8, 8)]
+    """
+    spans, start = [], 0
+    while True:
+        if text.startswith('"', start):
+            quoted = _QUOTED.match(text, start)
+            if quoted is None or text[quoted.end() : quoted.end() + 1] not in {"", separator}:
+                return None
+            end = quoted.end()
+        else:
+            end = text.find(separator, start)
+            end = len(text) if end < 0 else end
+        spans.append((start, end))
+        if end == len(text):
+            return spans
+        start = end + 1
+
+
+def spans_by_widths(widths: Sequence[int]) -> list[Span]:
+    """Return the cells of a line with these widths.
+
+    >>> spans_by_widths([2, 3])
+    [(0, 2), (2, 5)]
+    """
+    spans, start = [], 0
+    for width in widths:
+        spans.append((start, start + width))
+        start += width
+    return spans
+
+
+def unquoted(cell: str) -> str:
+    """Return the text of a cell without quotes.
+
+    >>> unquoted('"12"" pipe"'), unquoted("plain")
+    ('12" pipe', 'plain')
+    """
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+
+
+def quoted_like(cell: str, text: str, separator: str) -> str:
+    """Quote a text that replaces a cell, if the cell was quoted or the text needs it.
+
+    >>> quoted_like('"Ada"', "Zoe", ","), quoted_like("Ada", "Quillon, Ada", ","), quoted_like("A", "Z", ",")
+    ('"Zoe"', '"Quillon, Ada"', 'Z')
+    """
+    if cell.startswith('"') or separator in text or '"' in text:
+        return f'"{text.replace(chr(34), chr(34) * 2)}"'
+    return text

@@ -17,11 +17,21 @@ A user's layout is a `[layouts.NAME]` section of the configuration:
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from importlib.resources import files
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    model_validator,
+)
 
 from pipeline.errors import WrongValueError
 from pipeline.wording import Sentence
@@ -297,3 +307,15 @@ class BankLayout(_Section):
             if header + len({*kind.tags, *self.shapes_of(kind)}) < _EVIDENCE_MIN:
                 raise WrongValueError(Sentence("layouts.one_column_alone"))
         return self
+
+
+LAYOUTS: Mapping[str, BankLayout] = TypeAdapter(dict[str, BankLayout]).validate_python(
+    tomllib.loads((files(__package__) / "known.toml").read_text("utf-8"))
+)
+"""The built-in layouts."""
+
+
+def why_never_changed(layout: BankLayout) -> Sentence | str | None:
+    """Return why no changed copy can be written; for a user's layout, in the configuration's words."""
+    is_ours = layout.unknown_total and layout in LAYOUTS.values()
+    return Sentence("layouts.hash_total") if is_ours else layout.unknown_total

@@ -26,10 +26,10 @@ from pipeline.formats.layouts.classified import (
 from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout, OtherLine, PaymentLine
 from pipeline.formats.layouts.totals import controls, hundredths, totals_of, with_batch
 from pipeline.formats.message import (
-    LOCATIONS,
     SET_ASIDE,
     Message,
     controls_frame,
+    line_locations,
     truncated_names,
     with_absent_fields,
 )
@@ -138,19 +138,9 @@ def _locations(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> 
     batch = pl.concat_str(
         [_filled(pl.col("label")), _filled(pl.col("booked"))], separator=" ", ignore_nulls=True
     )
-    return (
-        found.join(_batch_labels(lines, layout), on="batch_line", how="left", maintain_order="left")
-        .select(
-            pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"),
-            "start",
-            "end",
-            "line",
-            pl.lit(None, dtype=pl.String).alias("path"),
-            _filled(batch).alias("batch"),
-            "code",
-        )
-        .match_to_schema(LOCATIONS)
-    )
+    labels = _batch_labels(lines, layout)
+    labelled = found.join(labels, on="batch_line", how="left", maintain_order="left")
+    return line_locations(labelled, _filled(batch))
 
 
 def _batch_labels(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
@@ -193,9 +183,7 @@ class DecodedText(NamedTuple):
 def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
     """Decode a file without loss, as UTF-8 unless an encoding is given.
 
-    Raises:
-        UsageError: no bank accepts this encoding.
-        InputError: the bytes are not text in this encoding.
+    Raises UsageError: no bank accepts this encoding; InputError: the bytes are not text in this encoding.
     """
     used = encoding_of(encoding)
     if marked_encoding(data) is not None:
@@ -211,8 +199,7 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
 def encoding_of(name: str | None) -> str:
     """Return a single-byte encoding by one of its names, or UTF-8; UTF-8 for None.
 
-    Raises:
-        UsageError: it is another multi-byte encoding, where edits cannot be positioned.
+    Raises UsageError: it is another multi-byte encoding, where edits cannot be positioned.
     """
     codec = codec_of(name or _UTF_8)
     if is_utf_8(codec):

@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.layouts.cells import Span, spans_between, spans_by_widths, unquoted
 from pipeline.formats.layouts.classified import (
     HEADER,
     UNKNOWN,
+    Span,
     cell,
     classified,
     defect,
     kinds_of,
+    spans_between,
+    spans_by_widths,
+    unquoted,
 )
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine, Shape, has_shape
 from pipeline.formats.text_lines import END_OF_FILE, start_of, text_lines
@@ -53,7 +56,7 @@ def fits(head: bytes, layout: BankLayout) -> bool:
 def known_by(layout: BankLayout) -> Sentence:
     """Return how `fits` recognises a file, in words.
 
-    >>> from pipeline.formats.layouts.table import LAYOUTS
+    >>> from pipeline.formats.layouts.model import LAYOUTS
     >>> str(known_by(LAYOUTS["cashbacs"]))[:55]
     'lines with cells 1 (sort code with hyphens), 2 (account'
     """

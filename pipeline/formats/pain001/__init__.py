@@ -12,12 +12,18 @@ from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
 from pipeline.formats.message import LOCATIONS, FileIdentity, Message
 from pipeline.formats.pain001 import reading
-from pipeline.formats.pain001.changes import fitted, kept, name_obstacle, obstacle, renamed, split_obstacle
-from pipeline.formats.pain001.controls import controls, totals
-from pipeline.formats.pain001.fields import ADDRESS, IDS, ORIGINS
-from pipeline.formats.pain001.levels import CHEQUES
-from pipeline.formats.pain001.versions import sniff
+from pipeline.formats.pain001.changes import fitted as fitted
+from pipeline.formats.pain001.changes import kept as kept
+from pipeline.formats.pain001.changes import name_obstacle as name_obstacle
+from pipeline.formats.pain001.changes import obstacle as obstacle
+from pipeline.formats.pain001.changes import renamed as renamed
+from pipeline.formats.pain001.changes import split_obstacle as split_obstacle
+from pipeline.formats.pain001.fields import ADDRESS, IDS
+from pipeline.formats.pain001.fields import ORIGINS as ORIGINS
+from pipeline.formats.pain001.levels import CHEQUES, controls, totals
+from pipeline.formats.pain001.versions import sniff as sniff
 from pipeline.formats.table import ReadingOptions
+from pipeline.formats.table import load as load
 from pipeline.frames import slim
 from pipeline.rules.account_country import AccountSigns
 from pipeline.rules.unasked import CHEQUE
@@ -33,49 +39,18 @@ MEMORY_PER_BYTE = 4
 OPTIONS: tuple[str, ...] = ()
 """Reading options: none, because the file declares its encoding."""
 
-__all__ = [
-    "KNOWN_BY",
-    "MEMORY_PER_BYTE",
-    "NAME",
-    "OPTIONS",
-    "ORIGINS",
-    "SUFFIXES",
-    "TITLE",
-    "fitted",
-    "kept",
-    "load",
-    "message_of",
-    "name_obstacle",
-    "obstacle",
-    "read",
-    "read_file",
-    "renamed",
-    "sniff",
-    "split_obstacle",
-]
-
-
-def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - no option matters
-    """Return the bytes of a file."""
-    return file.read()
-
 
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
     """Read a message in a child process with limited memory and time.
 
-    Raises:
-        InputError: it is not a credit transfer message, or is unsafe or ambiguous.
+    Raises InputError: it is not a credit transfer message, or is unsafe or ambiguous.
     """
-    return _read(data, where=where)
+    return read_file(data, where=where)
 
 
-def read_file(file: IO[bytes], *, where: str) -> Message:
+def read_file(file: bytes | IO[bytes], *, where: str) -> Message:
     """Read a file that only the child process holds in memory; otherwise like `read`."""
-    return _read(file, where=where)
-
-
-def _read(data: bytes | IO[bytes], *, where: str) -> Message:
-    parts = parse_confined(reading.__name__, data, where=where, what=Sentence("files.the_xml_file"))
+    parts = parse_confined(reading.__name__, file, where=where, what=Sentence("files.the_xml_file"))
     if parts.height == 1:
         raise InputError(Sentence("pain001.no_payments_cdttrftxinf", where=where))
     return message_of(parts)
@@ -87,7 +62,7 @@ def message_of(parts: pl.DataFrame) -> Message:
     levels = whole["levels"].explode().struct.unnest()
     facts = {fact["name"]: fact["fact"] for fact in whole["facts"].item()}
     identity = FileIdentity(facts.pop("sha256"), int(facts.pop("byte_count")))
-    data_payment_count = int(facts.pop("data_payments"))
+    count = int(facts.pop("data_payments"))
     found = totals(rows.select("batch", "amount"), levels.height)
     return Message(
         payments=rows.select(FIELDS),
@@ -99,16 +74,11 @@ def message_of(parts: pl.DataFrame) -> Message:
         addresses=rows.select(ADDRESS),
         levels=levels,
         identity=identity,
-        notes=_notes(data_payment_count),
+        notes=(Sentence("pain001.payments_are_data", count=count),) if count else (),
         signs=AccountSigns(
             rows["bank_country"], rows["says_sort_code"], pl.repeat(value=False, n=rows.height, eager=True)
         ),
     )
-
-
-def _notes(data_payment_count: int) -> tuple[Sentence, ...]:
-    """Return notes for users on unread contents."""
-    return (Sentence("pain001.payments_are_data", count=data_payment_count),) if data_payment_count else ()
 
 
 def _defects(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.Series:

@@ -12,10 +12,10 @@ from xml.sax.saxutils import escape
 
 import polars as pl
 
-from pipeline.formats.edits import Bytes, Edit, in_order
+from pipeline.formats.edits import Bytes, Edit, in_order, removals
 from pipeline.formats.message import THE_FILE, Message
-from pipeline.formats.pain001.controls import amount_like, totals
 from pipeline.formats.pain001.fields import ABSENT, BLANKS
+from pipeline.formats.pain001.levels import amount_like, totals
 from pipeline.formats.xml_stream import WIDE
 from pipeline.wording import Sentence
 
@@ -94,8 +94,8 @@ def kept(
     left = levels.hstack(totals(amounts, levels.height).rename({"count": "left", "sum": "left_sum"}))
     return in_order(
         [
-            *_runs(levels.filter("emptied")),
-            *_runs(payments.filter(~pl.col("keep") & ~pl.col("batch").is_in(emptied))),
+            *removals(levels.filter("emptied")),
+            *removals(payments.filter(~pl.col("keep") & ~pl.col("batch").is_in(emptied))),
             *_said_anew(message, left.filter(~pl.col("emptied")), _SUFFIXES[role]),
         ]
     )
@@ -105,15 +105,6 @@ def _emptied(payments: pl.DataFrame) -> pl.Series:
     """Return the batches that lose all payments."""
     kept_in = payments.group_by("batch").agg(pl.col("keep").any())
     return kept_in.filter(~pl.col("keep"))["batch"]
-
-
-def _runs(pieces: pl.DataFrame) -> Iterator[Edit]:
-    """Yield edits that remove these pieces; one edit removes adjacent ones."""
-    begins = pl.col("start") != pl.col("end").shift(1)
-    runs = pieces.group_by(begins.fill_null(value=True).cum_sum().alias("run"), maintain_order=True).agg(
-        pl.col("start").first(), pl.col("end").last()
-    )
-    return (Edit(start, end, b"") for _, start, end in runs.iter_rows())
 
 
 def _said_anew(message: Message, levels: pl.DataFrame, suffix: str) -> Iterator[Edit]:

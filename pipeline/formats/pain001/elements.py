@@ -10,6 +10,7 @@ from enum import IntEnum
 from itertools import pairwise
 
 from pipeline.formats.pain001.versions import CREDIT_TRANSFERS
+from pipeline.formats.xml_stream import Element
 
 FIELDS_BY_PATH = {
     "PmtId/EndToEndId": "end_to_end_id",
@@ -76,6 +77,7 @@ REPEATABLE = frozenset(
 CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: INDEX["equivalent_currency"]}
 """The column for the attribute Ccy of an amount."""
 
+_TOTALS = {"NbOfTxs": "count", "CtrlSum": "sum"}
 BATCH, PAYMENT, SUPPLEMENT = "PmtInf", "CdtTrfTxInf", "SplmtryData"
 
 SEARCHED_DEPTH = 8
@@ -98,39 +100,19 @@ class Kind(IntEnum):
     DATA_PAYMENT = 10  # looks like a payment in another program's data
 
 
-class Element(dict[str, "Element"]):
-    """An element that is read, or leads to one that is: its children by local name."""
-
-    __slots__ = ("column", "is_header", "is_supplement", "kind", "otherwise", "what")
-
-    def __init__(self, kind: Kind = Kind.NOTHING) -> None:
-        super().__init__()
-        self.kind = kind
-        self.column = 0
-        """The column for its text."""
-        self.what = ""
-        """The column of the level for its text."""
-        self.otherwise = self
-        """The element for children that are not named."""
-        self.is_header = False
-        """True above the batches, where a hash or a signature covers the whole file."""
-        self.is_supplement = False
-        """True if it is, or is within, another program's data."""
-
-
 def tree() -> Element:
     """Return the parent of a file's root element."""
     unread, header_unread = Element(), _above_batches()
     siblings, header_siblings = Element(Kind.SIBLING), _above_batches(Kind.SIBLING)
     siblings.otherwise, header_siblings.otherwise = unread, header_unread
-    payment = _within(Element(Kind.PAYMENT), FIELDS_BY_PATH, unread)
+    payment, header, batch = Element(Kind.PAYMENT), _above_batches(Kind.HEADER), Element(Kind.BATCH)
+    payment.add_texts(FIELDS_BY_PATH, Kind.TEXT, unread, INDEX)
     payment["Cdtr"]["Id"]["OrgId"]["Othr"].kind = Kind.IDENTIFICATION
-    header = _level(_above_batches(Kind.HEADER), {"MsgId": "id", "CreDtTm": "created"}, header_unread)
-    batch = _level(
-        Element(Kind.BATCH), {"PmtInfId": "id", "PmtMtd": "method", "ReqdExctnDt": "executed"}, unread
-    )
-    for path, what in OF_PAYER.items():
-        _stated_below(batch, path.split("/"), what, unread)
+    header.add_texts({"MsgId": "id", "CreDtTm": "created"} | _TOTALS, Kind.STATED, header_unread, {})
+    of_batch = {"PmtInfId": "id", "PmtMtd": "method", "ReqdExctnDt": "executed"}
+    batch.add_texts(of_batch | _TOTALS | OF_PAYER, Kind.STATED, unread, {})
+    for path in OF_PAYER:
+        batch[path.split("/")[0]].kind = Kind.SIBLING
     header.otherwise, batch.otherwise = header_unread, siblings
     batch[PAYMENT] = payment
     message = _above_batches(Kind.MESSAGE)
@@ -163,30 +145,3 @@ def _supplement(parent: Element) -> Element:
     for element in (data, payment, batch, outermost):
         element.is_supplement, element.is_header = True, parent.is_header or parent.kind is Kind.BATCH
     return outermost
-
-
-def _level(level: Element, names: dict[str, str], unread: Element) -> Element:
-    for name, what in (names | {"NbOfTxs": "count", "CtrlSum": "sum"}).items():
-        level[name] = Element(Kind.STATED)
-        level[name].what, level[name].otherwise = what, unread
-    return level
-
-
-def _stated_below(level: Element, path: list[str], what: str, unread: Element) -> None:
-    """Add a nested text of a level; the ends of its siblings are unaffected."""
-    element = level
-    for name in path:
-        element = element.setdefault(name, Element(Kind.NOTHING if element is not level else Kind.SIBLING))
-        element.otherwise = unread
-    element.kind, element.what = Kind.STATED, what
-
-
-def _within(parent: Element, columns: dict[str, str], unread: Element) -> Element:
-    parent.otherwise = unread
-    for path, column in columns.items():
-        element = parent
-        for name in path.split("/"):
-            element = element.setdefault(name, Element())
-            element.otherwise = unread
-        element.kind, element.column = Kind.TEXT, INDEX[column]
-    return parent

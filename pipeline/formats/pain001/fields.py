@@ -77,34 +77,21 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
         says_sort_code=(pl.col("clearing_country") == "GB").fill_null(value=False),
     )
     accounts = accounts.with_columns(*_of_amounts(accounts["paid"]), _uk_iban_sort_codes(accounts))
-    return accounts.select(
+    return accounts.with_columns(
         payment_id=pl.coalesce("end_to_end_id", "instruction_id"),
-        name="name",
         account_type=_none(),
         sort_code=pl.when(
             ~pl.col("has_iban") & (pl.col("clearing_country").is_null() | pl.col("says_sort_code"))
         ).then("member"),
         account_number=pl.when(~pl.col("has_iban")).then(_beside_sort_code()),
         iban=pl.coalesce("iban", "other_iban"),
-        bic="bic",
         secondary_reference=_none(),
-        lei="lei",
-        organisation_bic="organisation_bic",
-        organisation_id="organisation_id",
-        organisation_id_scheme="organisation_id_scheme",
-        organisation_id_issuer="organisation_id_issuer",
         amount="paid",
         currency="amount_currency",
         reference=pl.coalesce("remittance", "creditor_reference"),
         bank_country=pl.coalesce(pl.col("agent_country").str.to_uppercase(), "clearing_country"),
-        says_sort_code="says_sort_code",
         defect=pl.coalesce(_defect(), "not_decimal"),
         end_to_end_id="said_end_to_end_id",
-        instruction_id="instruction_id",
-        uetr="uetr",
-        address_lines="address_lines",
-        town="town",
-        country="country",
     ).select(*FIELDS, *SIGNS, "defect", *IDS, *ADDRESS)
 
 

@@ -46,11 +46,10 @@ def parse(data: Bytes) -> Iterator[pl.DataFrame]:
     Returns:
         Parts of `PARTS`, in the order of the file.
 
-    Raises:
-        InputError: it is not a credit transfer message, or is unsafe or ambiguous.
+    Raises InputError: it is not a credit transfer message, or is unsafe or ambiguous.
     """
     reader = _Reader(XmlStream(data))
-    for _ in reader.stream.steps(reader.found.text_so_far):
+    for _ in reader.stream.steps():
         if len(reader.found.rows) >= _BLOCK_HEIGHT:
             yield reader.part()
     if not reader.found.levels.facts:
@@ -65,7 +64,7 @@ class _Reader:
     def __init__(self, stream: XmlStream) -> None:
         self.stream = stream
         self.found = Found(stream)
-        walk(self.found, stream.parser, stream.data)
+        walk(self.found, stream)
 
     def part(self) -> pl.DataFrame:
         """Return the payments since the last part."""

@@ -54,8 +54,7 @@ def sniff(head: bytes) -> bool:
 def refuse_other_message(element: str) -> None:
     """Refuse a message that holds no credit transfers, by the local name of its element.
 
-    Raises:
-        InputError: it holds no credit transfers.
+    Raises InputError: it holds no credit transfers.
     """
     if element in _OTHERS:
         raise InputError(_OTHERS[element])

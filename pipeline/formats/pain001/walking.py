@@ -1,22 +1,19 @@
 """Follow the parser down the tree of elements and collect texts, offsets and mistakes."""
 
 from collections.abc import Sequence
-from xml.parsers.expat import XMLParserType
 
 from pipeline.errors import InputError
-from pipeline.formats.edits import Bytes
 from pipeline.formats.pain001.elements import (
     BATCH,
     CURRENCY_OF,
     INDEX,
     PAYMENT,
     REPEATABLE,
-    Element,
     Kind,
     tree,
 )
 from pipeline.formats.pain001.levels import Levels, StatedText, tag_end
-from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_deep, too_long
+from pipeline.formats.xml_stream import DEPTH_MAX, Element, XmlStream, too_deep
 from pipeline.wording import Sentence
 from schemas.vop import SchemeCode
 
@@ -37,20 +34,12 @@ class Found:
         """The texts of each payment, in the order of `elements.INDEX`."""
         self.spans: list[tuple[int | None, ...]] = []
         """The offsets of each payment, in the order of `reading.LOCATIONS`."""
-        self.text: list[str] = []
-        """The text of the current element, in pieces."""
         self.is_sealed = False
         """True if the file contains a hash or signature of itself."""
         self.data_payment_count = 0
         """The number of elements in other programs' data that look like payments."""
         self.message = (0, 0)
         self._stream, self._parser, self._data = stream, stream.parser, stream.data
-
-    def text_so_far(self) -> str:
-        """Return the text of the current element so far (InputError: longer than the longest token)."""
-        if sum(map(len, self.text)) > TOKEN_BYTES_MAX:
-            raise InputError(too_long(self._parser.CurrentLineNumber))
-        return "".join(self.text)
 
     def after(self, tag: str) -> int:
         """Return the offset after the element that just ended; an empty-element tag has no end tag."""
@@ -65,8 +54,7 @@ class Found:
     def enter(self, state: Element, tag: str, attributes: Sequence[str]) -> Element:
         """Return the tree element of a tag at its first occurrence, and cache it.
 
-        Raises:
-            InputError: it is another message, or a payment or a batch in the wrong place.
+        Raises InputError: it is another message, or a payment or a batch in the wrong place.
         """
         name = tag.rpartition(":")[2]
         entered = state.get(name, state.otherwise)
@@ -82,12 +70,12 @@ class Found:
         return entered
 
 
-def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as the rest
+def walk(found: Found, stream: XmlStream) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as the rest
     """Follow the parser through the tree of elements and record what is found."""
-    levels, text = found.levels, found.text
+    levels, text, parser, data = found.levels, stream.text, stream.parser, stream.data
     hear, forget = text.append, text.clear
     state = tree()
-    nothing, is_text, is_stated = Kind.NOTHING, Kind.TEXT, Kind.STATED  # looking up a member costs a call
+    is_text, is_stated = Kind.TEXT, Kind.STATED  # looking up a member costs a call
     stack: list[Element] = []
     push, pop = stack.append, stack.pop
     blank: list[str | None] = [None] * len(INDEX)
@@ -109,7 +97,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             return
         state = entered
         kind = entered.kind
-        if kind is nothing:
+        if not kind:
             return
         if kind is is_text:
             forget()
@@ -126,7 +114,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
         else:
             opened(kind, tag, attributes)
 
-    def opened(kind: Kind, tag: str, attributes: Sequence[str]) -> None:
+    def opened(kind: int, tag: str, attributes: Sequence[str]) -> None:
         nonlocal payment, name, element_start, line, message_start, batch_start, batches_from, payments_from
         if kind is Kind.PAYMENT:
             payment, name = blank.copy(), (None, None)
@@ -146,17 +134,17 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     def end(tag: str) -> None:
         nonlocal state, name
         kind = state.kind
-        if kind is nothing:
+        if not kind:
             pass
         elif kind is is_text:
             parser.CharacterDataHandler = None
             column = state.column
             if payment[column] is None:
-                payment[column] = text[0] if len(text) == 1 else found.text_so_far()
+                payment[column] = text[0] if len(text) == 1 else stream.text_so_far()
                 if column == _NAME:
                     name = (tag_end(data, leaf_start), parser.CurrentByteIndex)
             elif column == _LINES:
-                payment[column] = f"{payment[column]}\n{found.text_so_far()}"
+                payment[column] = f"{payment[column]}\n{stream.text_so_far()}"
             elif column not in REPEATABLE:
                 payment[_TWICE] = tag
         elif kind is is_stated:
@@ -165,7 +153,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             closed(kind, tag)
         state = pop()
 
-    def closed(kind: Kind, tag: str) -> None:
+    def closed(kind: int, tag: str) -> None:
         nonlocal batches_from, payments_from
         if kind is Kind.PAYMENT:
             payment_end = found.after(tag)
@@ -186,7 +174,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
     def stated(what: str, tag: str) -> None:
         nonlocal payments_from
         parser.CharacterDataHandler = None
-        control = StatedText(found.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex)
+        control = StatedText(stream.text_so_far().strip(), tag_end(data, leaf_start), parser.CurrentByteIndex)
         levels.states(what, control, line=parser.CurrentLineNumber)
         payments_from = found.after(tag)
 

@@ -5,8 +5,7 @@ import pytest
 from tables import for_each
 
 from pipeline.frames import PAYMENTS
-from pipeline.headers.footer_labels import LabelKind, label_of
-from pipeline.headers.footers import FOOTERS_MAX, footers_of, likely_payment_count
+from pipeline.headers.footers import FOOTERS_MAX, LabelKind, footers_of, label_of, likely_payment_count
 from schemas.row_positions import RowPositions
 
 LINES = RowPositions(unit="line", stretches=[(1, 2, 1)])

@@ -6,7 +6,8 @@ import pytest
 
 from pipeline.errors import InputError, UsageError
 from pipeline.files.expansion import RECORD_BYTES_MAX
-from pipeline.formats.csv.lines import read_lines
+from pipeline.formats.csv import load
+from pipeline.formats.table import ReadingOptions
 
 HEADERS = b"name,iban\n"
 LONGEST = b"x" * RECORD_BYTES_MAX
@@ -27,7 +28,7 @@ class Watched(io.BytesIO):
 
 def look(data, encoding=None):
     file = Watched(data)
-    assert read_lines(file, encoding=encoding, where="payroll.csv", mapping={}) == data
+    assert load(file, ReadingOptions({}, encoding), where="payroll.csv") == data
     return file.furthest
 
 
@@ -59,7 +60,7 @@ def test_the_longest_line_is_read():
 def test_nothing_is_read_after_a_line_too_long():
     file = Watched(HEADERS + b"x" * 3 * PIECE)
     with pytest.raises(InputError, match="line 2: longer than"):
-        read_lines(file, encoding=None, where="payroll.csv")
+        load(file, ReadingOptions({}, None), where="payroll.csv")
     assert file.furthest <= PIECE
 
 
@@ -91,14 +92,14 @@ def test_a_row_that_goes_on_over_lines_is_refused_before_all_of_it_is_read(row, 
     head = above + (HEADERS.replace(b"name", "empf\u00e4nger".encode("cp1252")) if encoding else HEADERS)
     file = Watched(head + row)
     with pytest.raises(InputError, match=f"line {3 if above else 2}: {UNCLOSED}"):
-        read_lines(file, encoding=encoding, where="payroll.csv", mapping={})
+        load(file, ReadingOptions({}, encoding), where="payroll.csv")
     assert file.furthest <= PIECE
 
 
 def test_a_row_of_cells_without_end_is_refused_before_all_of_it_is_read():
     file = Watched(HEADERS + CELLS * 10_000)
     with pytest.raises(InputError, match=UNCLOSED):
-        read_lines(file, encoding=None, where="payroll.csv", mapping={})
+        load(file, ReadingOptions({}, None), where="payroll.csv")
     assert file.furthest <= PIECE
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.formats.edits import Edit, edited
-from pipeline.formats.text_lines import removals, text_lines
+from pipeline.formats.edits import Edit, edited, removals
+from pipeline.formats.text_lines import text_lines
 
 TEXTS = st.text(st.sampled_from("ab\r\né€\u2028"), max_size=40)
 

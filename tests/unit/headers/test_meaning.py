@@ -5,27 +5,7 @@ from time import process_time
 import pytest
 from tables import for_each
 
-from pipeline.headers.meaning import (
-    BALANCE,
-    BOOKED,
-    CHOICE,
-    COLLECTION,
-    COMPANY,
-    CREDITOR_ID,
-    FAMILY,
-    GIVEN,
-    MANDATE,
-    MIDDLE,
-    NEVER,
-    PARENT,
-    PREFERRED,
-    SECOND,
-    SEQUENCE,
-    USER,
-    Rank,
-    Side,
-    meaning,
-)
+from pipeline.headers.meaning import Rank, Side, What, meaning
 
 FIELDS_BY_HEADER = {
     "name": """
@@ -98,32 +78,32 @@ FIELDS_BY_HEADER = {
     "lei": "LEI; Legal Entity Identifier",
     "organisation_bic": "AnyBIC; Organisation BIC",
     "organisation_id": "Beneficiary ORG ID; Org ID",
-    GIVEN: """
+    What.GIVEN: """
         First Name; Forename; fname; Vorname; Prénom; Voornaam; Imię; Förnamn; Fornavn; Etunimi;
         Keresztnév
     """,
-    MIDDLE: "Middle Name; Tussenvoegsel",
-    FAMILY: """
+    What.MIDDLE: "Middle Name; Tussenvoegsel",
+    What.FAMILY: """
         Last Name; Surname; lname; Nachname; Apellidos; Cognome; Achternaam; Nazwisko;
         Efternamn; Příjmení
     """,
-    COMPANY: """
+    What.COMPANY: """
         Company; CompanyName; company_name; Firma; Raison sociale; Ragione sociale; Organisation
         Name
     """,
-    SECOND: "Name 2; NAME2; Beneficiary name 2",
-    NEVER: """
+    What.SECOND: "Name 2; NAME2; Beneficiary name 2",
+    What.NEVER: """
         Contact Name; contactName; Emergency contact; Approver; Bank name; Next of kin;
         Ansprechpartner
     """,
-    PARENT: "Parent name; Parent",
-    BALANCE: "Balance; Saldo; Solde; Saldo nach Buchung; Kontostand",
-    BOOKED: "Buchungstag; Booking date; Posting date; Date opération",
-    MANDATE: "Mandate ID; Mandatsreferenz; Mandate date; RUM",
-    COLLECTION: "Collection date",
-    SEQUENCE: "Sequence type; SeqTp",
-    CREDITOR_ID: "Creditor identifier; Gläubiger-ID; Creditor ID",
-    CHOICE: "amountCurrency; sourceCurrency; targetCurrency; Payment Currency; Payout Currency",
+    What.PARENT: "Parent name; Parent",
+    What.BALANCE: "Balance; Saldo; Solde; Saldo nach Buchung; Kontostand",
+    What.BOOKED: "Buchungstag; Booking date; Posting date; Date opération",
+    What.MANDATE: "Mandate ID; Mandatsreferenz; Mandate date; RUM",
+    What.COLLECTION: "Collection date",
+    What.SEQUENCE: "Sequence type; SeqTp",
+    What.CREDITOR_ID: "Creditor identifier; Gläubiger-ID; Creditor ID",
+    What.CHOICE: "amountCurrency; sourceCurrency; targetCurrency; Payment Currency; Payout Currency",
     None: """
         Details; code; number; identifier; id; BLZ; bank code; InstrId; Beneficiary email; Payee
         ID; Vendor code;
@@ -256,12 +236,12 @@ SIDES_BY_HEADER = {
         Tilinhaltijan nimi;
         Jméno majitele účtu; Numele titularului contului; Name Shown on the Account; Příjmení a jméno
     """,
-    (FAMILY, Side.UNSAID): "Släktnamn; Családi név",
-    (PREFERRED, Side.UNSAID): "Tilltalsnamn; Kutsumanimi; Rufname; Preferred name",
-    (USER, Side.UNSAID): "Username; accountant_name; Käyttäjä",
+    (What.FAMILY, Side.UNSAID): "Släktnamn; Családi név",
+    (What.PREFERRED, Side.UNSAID): "Tilltalsnamn; Kutsumanimi; Rufname; Preferred name",
+    (What.USER, Side.UNSAID): "Username; accountant_name; Käyttäjä",
     ("account_number", Side.UNSAID): "Pankkitilitieto; Tilinro; Bankovní spojení",
     ("iban", Side.UNSAID): "ΙΒΑΝ",  # noqa: RUF001 (Greek on purpose)
-    (MANDATE, Side.UNSAID): "Machtigingsnummer; Ondertekendatum",
+    (What.MANDATE, Side.UNSAID): "Machtigingsnummer; Ondertekendatum",
 }
 """Words of the thinner languages, and words that stand as genitives there."""
 
