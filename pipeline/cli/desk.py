@@ -1,4 +1,4 @@
-"""`precheck desk`: serve the desk to a browser."""
+"""`precheck desk`: serve the desk to a browser; and the hidden command that it runs for each check."""
 
 import gc
 import os
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.clock import now
-from pipeline.cli.exit_status import notify
+from pipeline.cli.exit_status import notify, stoppable
 from pipeline.cli.helps import Command
-from pipeline.cli.options import PATH, Given, as_given, login_name
+from pipeline.cli.options import PATH, Given, as_given, login_name, now
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files.plain import real_path
 from pipeline.wording import Sentence
@@ -94,6 +93,20 @@ def desk(given: Given) -> None:
         _serve_team(home, settings, given.socket)
     else:
         _serve_one(home, settings, given.port, opens_browser=not given.no_browser)
+
+
+@click.command(cls=Command, hidden=True)
+@click.argument("folder", type=PATH)
+def desk_check(*, folder: Path) -> None:
+    """Check the file in FOLDER, a folder of the desk."""
+    from pipeline.cli.logs import log_to_stderr
+    from pipeline.desk.child import check_file
+    from pipeline.files.open_files import require_open_files
+
+    require_open_files()
+    stop = stoppable()
+    log_to_stderr("json", quiet=False)
+    sys.exit(check_file(folder, now, stop, lambda: os.kill(os.getpid(), signal.SIGTERM)))
 
 
 def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_browser: bool) -> None:

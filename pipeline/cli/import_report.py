@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.clock import now
 from pipeline.cli.exit_status import reporting_a_lost_signature, stoppable
 from pipeline.cli.helps import Command
 from pipeline.cli.language import given_language
@@ -15,6 +14,7 @@ from pipeline.cli.options import (
     as_given,
     compare_option,
     name_or_login,
+    now,
     profile_options,
     sign_option,
 )

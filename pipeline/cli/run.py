@@ -1,8 +1,8 @@
-"""`precheck run`: check payment files."""
+"""`precheck run` and `precheck plan`: check payment files, or forecast a check."""
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from itertools import starmap
 from math import inf
@@ -12,22 +12,28 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
-from pipeline.cli.clock import now
-from pipeline.cli.data_sets import how_to_check
-from pipeline.cli.exit_status import ENDINGS, about_one_file, notify, reporting_a_lost_signature, stoppable
+from pipeline.cli.exit_status import (
+    ENDINGS,
+    about_one_file,
+    interruptible,
+    notify,
+    reporting_a_lost_signature,
+    stoppable,
+)
 from pipeline.cli.helps import Command, Word
 from pipeline.cli.language import given_language
 from pipeline.cli.options import (
     PATH,
-    TIME,
     Given,
     OutcomeFormats,
     as_given,
     compare_option,
     data_set_options,
+    duration,
     given_reason,
     input_options,
     log_option,
+    now,
     observing_options,
     options,
     order_option,
@@ -38,15 +44,16 @@ from pipeline.cli.options import (
     reuse_options,
     sign_option,
 )
-from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_document
+from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_answer, print_document
 from pipeline.errors import TOTALS_DIFFER, UsageError, most_serious
 from pipeline.wording import ENGLISH, Sentence, SurfaceKind, language, rendered
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pipeline.executors.kept_open import KeptOpen
     from pipeline.jobs.check import RunResult
-    from pipeline.runs.request import RunObserver
+    from pipeline.runs.request import CheckJob, RunObserver, Surface
 
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
@@ -118,7 +125,7 @@ EXIT_STATUS = "\b\nExit status:\n" + "".join(
 @options(reuse_options, data_set_options)
 @click.option(
     "--wait-max",
-    type=TIME,
+    type=duration,
     metavar="DURATION",
     help="Maximum wait for other runs at the same server, for example 90s, 30m or 2h; then exit "
     "with 75. Default: no limit.",
@@ -153,8 +160,7 @@ def run(given: Given) -> None:
     """
     spare_threads(given.files)  # before polars is imported
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
-    from pipeline.cli.monitoring import MonitoringTargets, monitored
-    from pipeline.cli.observing import ObservingTargets, observed
+    from pipeline.cli.monitoring import MonitoringTargets, ObservingTargets, monitored, observed
     from pipeline.files.open_files import require_open_files
     from pipeline.jobs.check_files import check_files
     from pipeline.reports.listings import FileEnd
@@ -187,7 +193,7 @@ def run(given: Given) -> None:
             yield Surface(watch, now, stop, log_notice, observer)
 
     with monitored(given.make(MonitoringTargets)) as monitoring, ExitStack() as stack:
-        how, kept = how_to_check(given, stack)
+        how, kept = _how_to_check(given, stack)
         terminal, answers = _consoles(given)
         outputs = monitoring.folders = _output_folders(given)
         names = _names(outputs, quiet=given.quiet)
@@ -224,6 +230,57 @@ def run(given: Given) -> None:
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
 
 
+@click.command(cls=Command)
+@click.argument("file", type=PATH)
+@options(profile_options, input_options)
+@rehearse_option
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Folder of the run; its answers are not counted as calls. Default: FILE's name with .precheck.",
+)
+@order_option
+@options(reuse_options)
+@click.option("--json", "as_json", is_flag=True, help="Print the forecast as JSON on standard output.")
+@compare_option
+@click.option(
+    "--work",
+    type=PATH,
+    metavar="DIR",
+    help="For a data set (a folder of parts, or one large Parquet file): folder for intermediate "
+    "files, which the run reuses.",
+)
+@as_given
+def plan(given: Given) -> None:
+    """Forecast calls, duration and cost; send nothing.
+
+    Answers in DIR and reused answers are not counted as calls.
+    """
+    from pipeline.jobs.forecast import forecast_file
+    from pipeline.reports.listings import print_forecast
+    from pipeline.runs.request import CheckJob, DataSetJob, ReusePermission
+    from pipeline.runs.starting import folders
+
+    interruptible()
+    [(file, folder)] = folders([payment_file(given.file)], given.out).items()
+    job = given.make(
+        CheckJob,
+        file=file,
+        out=folder,
+        mapping=read_mapping(given.mapping),
+        reusable=ReusePermission(given.reuse_from, given.reuse_max_age),
+        work=None,
+    )
+    if given.work is None:
+        forecast = forecast_file(job, now)
+    else:
+        from pipeline.jobs.data_set_forecast import forecast_data_set
+
+        forecast = forecast_data_set(DataSetJob(job, given.work), now)
+    print_answer(forecast, print_forecast, as_json=given.as_json)
+
+
 def spare_threads(files: Collection[Path]) -> None:
     """Let polars use a single thread if all files are small: starting more takes longer than the work."""
     with suppress(OSError):  # reading will report an unusable file
@@ -231,6 +288,43 @@ def spare_threads(files: Collection[Path]) -> None:
             file.is_file() and file.stat().st_size <= SMALL_BYTES for file in files
         ):
             os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+
+def _how_to_check(
+    given: Given, stack: ExitStack
+) -> "tuple[Callable[[CheckJob, Surface], RunResult], KeptOpen | None]":
+    """Return a function that checks files one by one or as a data set, and the resources to share.
+
+    The resources stay open until the stack is closed.
+
+    Raises:
+        UsageError: an option for data sets is given with files.
+    """
+    from pipeline.executors.kept_open import KeptOpen
+    from pipeline.jobs.check import check
+
+    if given.scheduler is not None and given.engine != "dask":
+        raise UsageError(Sentence("cli.dask"), advice=Sentence("cli.leave_out"))
+    used = {"--engine": given.engine, "--scheduler": given.scheduler, "--no-ask": given.no_ask}
+    first_used = next((option for option, value in used.items() if value), None)
+    if first_used is not None and given.work is None:
+        advice = Sentence("cli.name_work_folder")
+        raise UsageError(Sentence("cli.option_of_a_data_set", option=first_used), advice=advice)
+    if given.work is None or (first_used is None and not any(file.is_dir() for file in given.files)):
+        return check, stack.enter_context(KeptOpen()) if len(given.files) > 1 else None
+    if len(given.files) > 1:
+        raise UsageError(Sentence("cli.one_data_set"), advice=Sentence("cli.check_files_run"))
+
+    def check_as_data_set(job: "CheckJob", surface: "Surface") -> "RunResult":
+        from pipeline.jobs.data_set import check_data_set
+        from pipeline.runs.request import DataSetJob
+
+        engine: Literal["pool", "dask"] = given.engine or "pool"
+        return check_data_set(
+            DataSetJob(job, given.work, engine, given.scheduler, asks=not given.no_ask), surface
+        )
+
+    return check_as_data_set, None
 
 
 def _output_folders(given: Given) -> dict[Path, Path]:
