@@ -6,7 +6,7 @@ from itertools import count
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from pipeline.config.desk import DeskSection
+from pipeline.config.file import DeskSection
 from pipeline.desk.access import LocalAccess
 from pipeline.desk.context import Context
 from pipeline.desk.folders import DeskHome

@@ -21,7 +21,7 @@ def init(*, path: Path, force: bool) -> None:
 
     PATH is ./precheck.toml by default.
     """
-    from pipeline.config import write_example
+    from pipeline.config.file import write_example
 
     write_example(path, force=force)
     click.echo(in_words(Sentence("cli.configuration_written", path=path)), err=True)

@@ -23,7 +23,7 @@ from pipeline.wording import Sentence
 if TYPE_CHECKING:
     from socket import socket
 
-    from pipeline.config.desk import DeskSection
+    from pipeline.config.file import DeskSection
     from pipeline.desk.access import Access
     from pipeline.desk.folders import DeskHome
 
@@ -72,8 +72,7 @@ def desk(given: Given) -> None:
     The desk listens on this computer only. Closing it leaves checks running; the next start finds them.
     """
     _import_polars()
-    from pipeline.config import find, read, usual
-    from pipeline.config.desk import DeskSection
+    from pipeline.config.file import DeskSection, find, read, usual
     from pipeline.desk.folders import DeskHome
     from pipeline.files.open_files import require_open_files
 
@@ -111,8 +110,7 @@ def desk_check(*, folder: Path) -> None:
 
 def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_browser: bool) -> None:
     """Serve a personal desk on the loopback address."""
-    from pipeline.desk.access import LocalAccess
-    from pipeline.desk.peers import system_tells
+    from pipeline.desk.access import LocalAccess, system_tells
     from pipeline.desk.server import loopback
     from pipeline.desk.sessions import Lifetime, Sessions
     from pipeline.files.atomic import write_atomically

@@ -18,7 +18,8 @@ from typing import NamedTuple
 from pydantic import SecretStr
 
 from pipeline.apis.registry import SECTIONS
-from pipeline.config import BUILT_IN, IMPORTED, ConfigurationFile, Profile, load
+from pipeline.config import ConfigurationFile, Profile
+from pipeline.config.file import BUILT_IN, IMPORTED, load
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.desk.folders import DeskHome, FileFolder
+from pipeline.desk.languages import CARRIED
 from pipeline.desk.review import Review, opened, reviewed
-from pipeline.desk.words import CARRIED
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import Payments
 from pipeline.review.corrections import BY_HAND

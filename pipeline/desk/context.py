@@ -1,6 +1,7 @@
-"""State shared by all pages of one desk (home, settings, clock, chance), and the recording of actions."""
+"""State that all pages of one desk share; it records actions, and notifies people of them."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -8,17 +9,21 @@ from datetime import datetime, timedelta
 
 from aiohttp import web
 
-from pipeline.config.desk import DeskSection
+from pipeline.config.file import DeskSection
 from pipeline.desk.access import Access
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.guards import person_of
+from pipeline.desk.jobs import is_simulated
+from pipeline.desk.languages import BY_ITSELF
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, Missing, NoSession
 from pipeline.desk.rendering import PERSON
 from pipeline.desk.states import FileStatus, require, status_of
-from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import PrecheckError
+from pipeline.jobs.notify import notified_file, notify
+from pipeline.wording import Sentence
 from schemas.desk import AuditEntry, Deed
+from schemas.notification import Event, Notification
 from schemas.strict import timestamp
 
 REFUSALS_APART = timedelta(minutes=10)
@@ -115,3 +120,32 @@ async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Con
     if deed is not None:
         require(current, person, deed)
     return context, person, current
+
+
+_SAID: dict[Deed, tuple[Event, str]] = {
+    Deed.HANDED_OVER: ("approval waiting", "desk.waits_for_approval"),
+    Deed.SENT_BACK: ("sent back", "desk.was_sent_back"),
+}
+
+
+def notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
+    """Notify in the background, unless answers are simulated; failures go to the audit journal."""
+    if is_simulated(current.file.profile):
+        return
+    sending = asyncio.create_task(_notify_of(context, current, deed))
+    context.sending.add(sending)
+    sending.add_done_callback(context.sending.discard)
+
+
+async def _notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
+    event, key = _SAID[deed]
+    notification = Notification(
+        event=event,
+        reason=str(Sentence(key, file=current.file.name)),
+        host=socket.gethostname(),
+        profile=current.file.profile,
+        ended=timestamp(context.clock()),
+        files=[notified_file(current.file.name, current.folder.run, None, current.summary)],
+    )
+    if (failed := await notify(None, notification)) is not None:
+        await asyncio.to_thread(context.record_of, BY_ITSELF, Deed.NOT_NOTIFIED, current.id, reason=failed)

@@ -8,11 +8,10 @@ from traceback import walk_tb
 from aiohttp import web
 
 from pipeline.desk.access import Access
-from pipeline.desk.languages import gettext, gettext_noop, preferred
+from pipeline.desk.languages import gettext, gettext_noop, preferred, sentence_of
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, NoSession
 from pipeline.desk.rendering import PATH, PERSON, refused
-from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.wording import Sentence, speak
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from traceback import clear_frames
 from typing import NamedTuple
 
-from pipeline.config import BUILT_IN, read, usual
+from pipeline.config.file import BUILT_IN, read, usual
 from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import choose
 from pipeline.desk.folders import DeskHome, FileFolder

@@ -11,9 +11,8 @@ from jinja2.utils import pass_context
 from markupsafe import Markup
 
 from pipeline.desk import languages
-from pipeline.desk.languages import gettext, gettext_noop
+from pipeline.desk.languages import gettext, gettext_noop, in_page_words, localized, recorded
 from pipeline.desk.people import Person
-from pipeline.desk.words import in_page_words, localized, recorded
 from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
 from pipeline.reports.groups import money_texts, shown

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.jobs import can_resume
+from pipeline.desk.languages import BY_ITSELF
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.review import forget_all
 from pipeline.desk.states import FileStatus, State, status_of, step_of
-from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.runs.earlier import moved_from

@@ -14,12 +14,12 @@ from aiohttp import web
 from pipeline.desk import checks, demo
 from pipeline.desk.context import CONTEXT, Context
 from pipeline.desk.guards import ACCESS, RECORDS, guard
+from pipeline.desk.languages import BY_ITSELF
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
 from pipeline.desk.rendering import IS_DEMO
 from pipeline.desk.retention import forget_old, resume_capped
-from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.wording import Sentence
 from schemas.desk import Deed

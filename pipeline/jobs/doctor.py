@@ -7,7 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.config import ConfigurationFile, Profile, usual
+from pipeline.config import ConfigurationFile, Profile
+from pipeline.config.file import usual
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import leases_path, proxy_to, tokens_of, try_connection
 from pipeline.errors import ConfigurationError, PrecheckError, TlsError

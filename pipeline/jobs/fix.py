@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.config import BUILT_IN
+from pipeline.config.file import BUILT_IN
 from pipeline.files.atomic import delete
 from pipeline.frames import DECISIONS, Corrections
 from pipeline.headers.parties import payee_ids

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.config import IMPORTED, ConfigurationFile
+from pipeline.config.file import IMPORTED, ConfigurationFile
 from pipeline.config.profiles import choose, of_bank, signed_with, without_servers
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.from_report import (

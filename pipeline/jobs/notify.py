@@ -6,8 +6,7 @@ from subprocess import DEVNULL, PIPE
 
 import anyio
 
-from pipeline.config.file import ConfigurationFile
-from pipeline.config.notify import NotifySection
+from pipeline.config.file import ConfigurationFile, NotifySection
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.files import child_process as children
 from pipeline.sections.values import secret

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from pipeline.config import Profile, read, usual
+from pipeline.config import Profile
+from pipeline.config.file import read, usual
 from pipeline.connections import quota_path, scope_for
 from pipeline.errors import ConfigurationError
 from pipeline.runs.profile_used import masked_client

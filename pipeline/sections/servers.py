@@ -9,14 +9,15 @@ from urllib.parse import SplitResult, unquote
 from pydantic import Field, SecretStr, model_validator
 
 from pipeline.errors import WrongValueError
-from pipeline.sections.prices import PriceText, price_of
 from pipeline.sections.values import (
     FilePath,
     HttpsUrl,
+    PriceText,
     ProxyUrl,
     Section,
     VariableName,
     Words,
+    price_of,
     proxy_of_environment,
     secret,
     secret_if_named,

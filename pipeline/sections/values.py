@@ -6,16 +6,27 @@ The file only names secrets; they are stored elsewhere.
 import glob
 import os
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, StringConstraints, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SecretStr,
+    StringConstraints,
+    ValidationInfo,
+)
 
 from pipeline.errors import ConfigurationError, WrongValueError
 from pipeline.files.private import is_private
+from pipeline.rules.currencies import currencies
 from pipeline.stores.kinds import store_url
 from pipeline.wording import Sentence
+from schemas.prices import Price
 
 _NOT_IN_AN_ADDRESS = re.compile(r"[^!-~]|[@?#\\]")
 
@@ -137,3 +148,33 @@ def proxy_of_environment(url: str) -> str | None:
         pass
     # The address may hold a password, so it is not quoted.
     raise ConfigurationError(Sentence("sections.no_http_proxy"))
+
+
+_PRICE = re.compile(r"(?P<amount>(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?) (?P<currency>[A-Z]{3})")
+"""Few enough digits that the product with any number of calls is exact."""
+
+
+def price_of(value: object) -> Price:
+    """Parse a price of the configuration file.
+
+    Raises:
+        WrongValueError: it is not a price; the sentence says what to write.
+
+    >>> price_of("0.15 GBP")
+    Price(amount=Decimal('0.15'), currency='GBP')
+    """
+    found = _PRICE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise WrongValueError(Sentence("config.price"))
+    if found["currency"] not in currencies():
+        raise WrongValueError(Sentence("config.price_currency", currency=found["currency"]))
+    return Price(amount=Decimal(found["amount"]), currency=found["currency"])
+
+
+def _priced(value: object) -> object:
+    price_of(value)
+    return value
+
+
+PriceText = Annotated[str, BeforeValidator(_priced)]
+"""A price as written in the file."""

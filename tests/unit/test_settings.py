@@ -12,7 +12,8 @@ import pytest
 
 from pipeline import config as settings
 from pipeline.apis.cop import Cop
-from pipeline.config import EXAMPLE, Profile, load, read, write_example
+from pipeline.config import Profile
+from pipeline.config.file import EXAMPLE, load, read, write_example
 from pipeline.config.mistakes import QUOTED
 from pipeline.connections import account_of, proxy_to
 from pipeline.errors import ConfigurationError, OutputError

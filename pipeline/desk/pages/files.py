@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from pipeline.config import IMPORTED
+from pipeline.config.file import IMPORTED
 from pipeline.config.inputs import ReadAs
 from pipeline.desk import checks
 from pipeline.desk.carry_over import carry_holds, made_from

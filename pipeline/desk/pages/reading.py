@@ -20,16 +20,14 @@ from pipeline.desk.jobs import (
     profiles,
     remember,
 )
-from pipeline.desk.languages import gettext
+from pipeline.desk.languages import gettext, sentence_of
 from pipeline.desk.listing import Asked, Listing
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX, shaping
 from pipeline.desk.rendering import html, words
-from pipeline.desk.review import reviewed
-from pipeline.desk.shown import shown_of
+from pipeline.desk.review import reviewed, shown_of
 from pipeline.desk.states import FileStatus, State, may
-from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.encodings import ENCODINGS

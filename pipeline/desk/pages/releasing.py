@@ -14,13 +14,12 @@ import polars as pl
 from aiohttp import web
 
 from pipeline.desk.carry_over import carry_holds, changed_since, held_since
-from pipeline.desk.context import Context, context_of, opened_by
+from pipeline.desk.context import Context, context_of, notify_of, opened_by
 from pipeline.desk.families import by_row, may_be_due_again, released_before, taken_by
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.guards import HEADERS
 from pipeline.desk.languages import gettext
 from pipeline.desk.listing import Listing
-from pipeline.desk.notifying import notify_of
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
@@ -41,8 +40,7 @@ from pipeline.desk.releasing import (
 )
 from pipeline.desk.rendering import html
 from pipeline.desk.retention import forget
-from pipeline.desk.review import by_entry, reviewed
-from pipeline.desk.shown import refuse_changed, shown_of
+from pipeline.desk.review import by_entry, refuse_changed, reviewed, shown_of
 from pipeline.desk.states import FileStatus, State, may, may_compare, status_of
 from pipeline.desk.uploads import made_here
 from pipeline.errors import PrecheckError

@@ -11,11 +11,10 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from pipeline.desk.context import context_of, opened_by
+from pipeline.desk.context import context_of, notify_of, opened_by
 from pipeline.desk.families import by_row, may_be_due_again, released_before
 from pipeline.desk.guards import person_of
 from pipeline.desk.listing import ROWS_ON_PAGE, SORTS, Asked, Listing
-from pipeline.desk.notifying import notify_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import (
@@ -29,8 +28,7 @@ from pipeline.desk.releasing import (
     signed,
 )
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.review import Review, last_decisions, reviewed
-from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
+from pipeline.desk.review import OF_A_ROW, Review, last_decisions, refuse_changed, reviewed, shown_of
 from pipeline.desk.states import FileStatus, State, may
 from pipeline.desk.uploads import uploaded_to
 from pipeline.desk.workbooks import NAME, exported, taken_over

@@ -8,11 +8,10 @@ from aiohttp import web
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import can_resume, is_simulated
-from pipeline.desk.languages import duration, gettext, gettext_noop, ngettext, number
+from pipeline.desk.languages import duration, gettext, gettext_noop, in_page_words, ngettext, number
 from pipeline.desk.pages.reading import may_start_over
 from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, FileStatus, State, may
-from pipeline.desk.words import in_page_words
 from pipeline.runs.request import Phase
 from pipeline.wording import Sentence
 from schemas.desk import CheckProgress, Deed

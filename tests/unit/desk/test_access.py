@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from multidict import CIMultiDict
 
-from pipeline.config.desk import DeskSection
+from pipeline.config.file import DeskSection
 from pipeline.desk.access import ProxyAccess
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Forbidden, NotNamed
