@@ -207,11 +207,7 @@ class ObservingTargets:
 
 @contextmanager
 def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
-    """Yield an observer of the questions asked in this block; None if none was requested.
-
-    Raises:
-        ConfigurationError: a library is not installed, or the environment has a mistake.
-    """
+    """Yield an observer of this block's questions, or None (ConfigurationError: a library is missing)."""
     profile, host = targets.profile or EMBEDDED, socket.gethostname()
     observers: list[AskingObserver] = []
     with ExitStack() as stack:

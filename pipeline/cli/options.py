@@ -343,11 +343,7 @@ def as_given(command: Callable[[Given], None]) -> Callable[..., None]:
 
 
 def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Parse `--map`: canonical field -> header.
-
-    Raises:
-        UsageError: a mapping is malformed, names no field, or maps a field twice.
-    """
+    """Parse `--map`: field -> header (UsageError: malformed, an unknown field, or one mapped twice)."""
     from difflib import get_close_matches
 
     from schemas.payments import FIELDS, IGNORE

@@ -293,13 +293,7 @@ def spare_threads(files: Collection[Path]) -> None:
 def _how_to_check(
     given: Given, stack: ExitStack
 ) -> "tuple[Callable[[CheckJob, Surface], RunResult], KeptOpen | None]":
-    """Return a function that checks files one by one or as a data set, and the resources to share.
-
-    The resources stay open until the stack is closed.
-
-    Raises:
-        UsageError: an option for data sets is given with files.
-    """
+    """Return a function that checks files or a data set, and the resources to share until `stack` closes."""
     from pipeline.executors.kept_open import KeptOpen
     from pipeline.jobs.check import check
 

@@ -145,14 +145,7 @@ class Configuration(Section):
 
 
 def find(explicit: Path | None) -> Path:
-    """Find the configuration file.
-
-    Without an explicit path, it is looked for in PRECHECK_CONFIG, the working folder and the user's
-    configuration folder, in this order.
-
-    Raises:
-        ConfigurationError: the file does not exist.
-    """
+    """Find the configuration: `explicit`, PRECHECK_CONFIG, here, or the user's (ConfigurationError: none)."""
     named = explicit or (Path(os.environ["PRECHECK_CONFIG"]) if os.environ.get("PRECHECK_CONFIG") else None)
     candidates = [named or Path(FILE_NAME)]
     if named is None:
@@ -308,11 +301,7 @@ def read(path: Path) -> Configuration:
 
 
 def write_example(path: Path, *, force: bool) -> None:
-    """Write a commented configuration, readable by its owner only.
-
-    Raises:
-        OutputError: the file exists already, or cannot be written.
-    """
+    """Write a commented configuration, readable by its owner only (OutputError: it cannot be written)."""
     try:
         with opened(path, os.O_TRUNC if force else os.O_EXCL) as file:
             file.write(EXAMPLE.encode())

@@ -64,11 +64,7 @@ class ReadAs(NamedTuple):
     country: str | None = None
 
     def completed(self, name: str, sections: Mapping[str, InputSection]) -> "ReadAs":
-        """Add the choices that the configuration makes for a file of this name.
-
-        Raises:
-            ConfigurationError: two sections match the name.
-        """
+        """Add the configuration's choices for this file name (ConfigurationError: two sections match)."""
         if (key := section_for(name, sections)) is None:
             return self
         section = sections[key]

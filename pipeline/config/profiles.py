@@ -161,11 +161,7 @@ def without_servers(chosen: Chosen) -> Profile:
 
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
-    """Return the format chosen for a file, if any, and the layouts that the configuration adds.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or has layouts and a mistake.
-    """
+    """Return a file's format, if chosen, and the configuration's layouts; same errors as `file.layouts`."""
     file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
     return FormatChoice(name, file.layouts)
 
@@ -181,11 +177,7 @@ def ledger_url(chosen: Chosen) -> str | None:
 
 
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
-    """Return the choice with a key to sign manifests: the named key or, by default, the profile's.
-
-    Raises:
-        ConfigurationError: the key cannot be read, or its password does not open it.
-    """
+    """Add the key that signs manifests: `key`, or else the profile's (ConfigurationError: unusable)."""
     return chosen._replace(signer=_signer(chosen, key))
 
 
@@ -253,10 +245,7 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
     """Serve a sandbox on a free loopback port, with an option; yield the path of its configuration.
 
     The child stops when the block ends or this process dies: it watches its standard input, which only this
-    process holds open.
-
-    Raises:
-        ConfigurationError: the sandbox did not start.
+    process holds open (ConfigurationError: it did not start).
     """
     with tempfile.TemporaryDirectory(prefix="precheck-sandbox-", ignore_cleanup_errors=True) as folder:
         command = [

@@ -23,11 +23,7 @@ CHILD = "desk-check"
 
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:
-    """Start or resume the check of a file; the environment has the secrets of the configuration.
-
-    Raises:
-        Conflict: the file is being checked.
-    """
+    """Start or resume a check (Conflict: it runs); the environment has the secrets of the configuration."""
     with _locked(folder) as lock:
         if lock is None:
             raise Conflict(Sentence("desk.checked_already"))

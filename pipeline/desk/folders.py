@@ -175,11 +175,7 @@ class FileFolder:
 
 
 def parsed(model: type[AnyDocument], path: Path) -> AnyDocument:
-    """Read a document, parsing it again only after a change: a list shows a hundred of them.
-
-    Raises:
-        OSError, ValueError: the file is missing, or does not fit the model.
-    """
+    """Read a document, parsing it again only after a change (OSError, ValueError: missing, or unfit)."""
     status = path.stat()
     found = _parsed(model, path, status.st_mtime_ns, status.st_ino, status.st_size)
     assert isinstance(found, model)

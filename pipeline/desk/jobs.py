@@ -49,13 +49,7 @@ def is_simulated(profile: str | None) -> bool:
 
 
 def job_of(folder: FileFolder) -> CheckJob:
-    """Return the job that checks a file, with the users' choices.
-
-    The desk sets PRECHECK_CONFIG, so its child processes use the same configuration.
-
-    Raises:
-        InputError: the record of the choices cannot be read.
-    """
+    """Return the job that checks a file; PRECHECK_CONFIG makes child processes use the same configuration."""
     file = folder.read()
     before = () if file.corrects is None else (folder.path.with_name(file.corrects) / folder.run.name,)
     return CheckJob(

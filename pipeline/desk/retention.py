@@ -22,12 +22,7 @@ from schemas.strict import timestamp
 
 
 def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
-    """Delete the names that banks returned, and every payment file; the evidence stays.
-
-    Raises:
-        Conflict: the file is being checked, or its names were deleted before.
-        PrecheckError: a file cannot be deleted.
-    """
+    """Delete returned names and payment files, not the evidence (Conflict: being checked, or done before)."""
     if step_of(current.state, Deed.PURGED) is None:
         raise Conflict(Sentence("desk.nothing_to_delete"))
     job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)

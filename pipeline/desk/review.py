@@ -178,11 +178,7 @@ class Review(NamedTuple):
 
 
 def opened(folder: FileFolder) -> Review:
-    """Open the run of a file.
-
-    Raises:
-        PrecheckError: the run has not ended, its files were changed, or its profile does not exist.
-    """
+    """Open the run of a file (PrecheckError: not ended, changed, purged, or without its profile)."""
     run = ended_run(folder.run)
     policy = choose_again(run.manifest.profile.name, None).policy
     if (deleted := run.forgotten(run.outcome_file.name)) is not None:

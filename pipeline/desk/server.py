@@ -60,11 +60,7 @@ async def _static(request: web.Request) -> web.Response:
 
 
 def loopback(port: int) -> socket.socket:
-    """Open a socket on the loopback address; port 0 means any free port.
-
-    Raises:
-        OutputError: the port is taken.
-    """
+    """Open a socket on the loopback address; port 0 means any free port (OutputError: the port is taken)."""
     opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -79,11 +75,7 @@ def loopback(port: int) -> socket.socket:
 
 
 def unix_socket(path: Path) -> socket.socket:
-    """Open a Unix socket for the proxy; only its owner and its group may connect.
-
-    Raises:
-        ConfigurationError: its path is too long or in use.
-    """
+    """Open a Unix socket for its owner and group: the proxy (ConfigurationError: path too long or in use)."""
     opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if path.is_socket():

@@ -53,10 +53,7 @@ class Sessions:
         clock: Callable[[], float],
         chance: Callable[[], str],
     ) -> None:
-        """Start without any session.
-
-        `clock` returns seconds since the epoch, `chance` a token that cannot be guessed.
-        """
+        """Start without sessions; `clock` returns seconds since the epoch, `chance` unguessable tokens."""
         self._links = home / LINKS
         self._lasts = lasts
         self._clock = clock

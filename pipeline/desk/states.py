@@ -180,12 +180,7 @@ def may(current: FileStatus, person: Person, deed: Deed) -> bool:
 
 
 def require(current: FileStatus, person: Person, deed: Deed) -> None:
-    """Refuse an action that the table does not permit.
-
-    Raises:
-        Forbidden: the action needs another role.
-        Conflict: the action is not possible in this state.
-    """
+    """Refuse an action that needs another role (Forbidden) or is impossible in this state (Conflict)."""
     person.require(*_actors(current, deed))
     if step_of(current.state, deed) is None:
         raise Conflict(_why_not(current, deed))

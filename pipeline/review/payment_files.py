@@ -190,12 +190,7 @@ def take_into_evidence(  # noqa: PLR0913 (everything that is new)
 
 @contextmanager
 def packed_like(source: RunPart, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
-    """Yield a buffer for a payment file, written at the end of the block and compressed like the input.
-
-    Raises:
-        OSError: the file cannot be written.
-        AssertionError: the file contains something else.
-    """
+    """Yield a buffer for a payment file, compressed like the input and written at the end of the block."""
     if source.compression is None:
         yield file
         return
@@ -210,12 +205,7 @@ def row_counts(files: Iterable[PaymentFile]) -> dict[str, int]:
 
 
 def notes_on(source: InputFile, row_counts: Mapping[str, int]) -> list[LocalizedText]:
-    """Return a bank's possible objections to written files, and what they lack of the input.
-
-    Args:
-        source: the input.
-        row_counts: the number of payments in each written file, by its name.
-    """
+    """Return what a bank may object to in written files (name -> rows), and what they lack of the input."""
     if not isinstance(entry_before(source), MessageEntry):
         notes = [Sentence("review.one_sheet")] if source.format == excel.NAME else []
         if source.lines_above:

@@ -68,11 +68,7 @@ class Server(Section):
         return self
 
     def proxy_address(self, url: str) -> str | None:
-        """Return the address of the proxy for one of this server's addresses, or None.
-
-        Raises:
-            ConfigurationError: the environment names a proxy that is not an HTTP proxy.
-        """
+        """Return the proxy for an address of this server; same errors as `proxy_of_environment`."""
         if self.proxy is None:
             return self.proxy_url
         return proxy_of_environment(url)

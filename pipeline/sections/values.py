@@ -95,11 +95,7 @@ class Section(BaseModel):
 
 
 def secret(variable: str | None, path: Path | None) -> SecretStr:
-    """Read a secret from an environment variable or a file; exactly one must be given.
-
-    Raises:
-        ConfigurationError: it is missing, or other users can read it.
-    """
+    """Read a secret from one of the two (ConfigurationError: it is missing, or other users can read it)."""
     if variable is not None:
         value = os.environ.get(variable)
         if value:

@@ -218,11 +218,7 @@ def words(sentence: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: 
 
 
 def require_words(*sentences: Sentence) -> None:
-    """Refuse sentences from another process that are not in the catalogues.
-
-    Raises:
-        ValueError: the key is unknown, or has other values.
-    """
+    """Refuse sentences that are not in the catalogues with these values (ValueError)."""
     try:
         for one in sentences:
             words(one)

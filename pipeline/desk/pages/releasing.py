@@ -305,11 +305,7 @@ def _corrected_at(correction: FileFolder | None) -> str:
 
 
 def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
-    """Return the corrected file made from the current decisions, making it if necessary.
-
-    Raises:
-        Conflict: no row needs correcting, or the corrected file is already at the desk.
-    """
+    """Return the corrected file, made if necessary (Conflict: nothing to correct, or it is at the desk)."""
     review, latest = reviewed(current.folder)
     if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):
         raise Conflict(Sentence("desk.no_corrected_file"))
