@@ -110,11 +110,7 @@ def context_of(request: web.Request) -> Context:
 
 
 async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Context, Person, FileStatus]:
-    """Return the shared state, the user, and the page's file, if the user may take this action on it now.
-
-    Raises:
-        Forbidden, Conflict: see `states.require`. Missing: the file does not exist.
-    """
+    """Return the state, the user and the page's file, if they may do this; errors as in `states.require`."""
     context, person = context_of(request), person_of(request)
     current = await context.current(request)
     if deed is not None:

@@ -84,10 +84,8 @@ def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
 def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
     """Find releases that share payments with a file: downloaded ones, or offered ones of other files.
 
-    An offered release of the file itself does not count: the next approval replaces it.
-
-    Raises:
-        InputError: the audit, or an earlier file, cannot be read.
+    An offered release of the file itself does not count: the next approval replaces it (InputError: the audit
+    or an earlier file is unreadable).
     """
     files = members(home, folder)
     if not any(file.releases for file in files.values()):

@@ -86,13 +86,9 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
 
 
 def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: Approver) -> Decisions:
-    """Return the `Decisions` about this run; empty if none are given.
+    """Return the `Decisions` about this run; empty if none are given (InputError: about other answers).
 
     Decisions in a workbook count as the approver's own; others name the person who decided.
-
-    Raises:
-        InputError: the decisions are about other answers.
-        InputError, UsageError: see `formats.excel.decisions.read`.
     """
     if given is None:
         return Decisions(pl.DataFrame(schema=DECISIONS))

@@ -33,12 +33,7 @@ from schemas.summary import InputFile
 
 
 def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:
-    """Return the writer for a run's payments in their file's format, searching for the file if needed.
-
-    Raises:
-        UsageError: the file is needed but missing, or given but not needed.
-        InputError: it is a different file, or was changed.
-    """
+    """Return the writer for the file's format (UsageError: the file is missing, or not needed)."""
     source = run.summary.input
     entry = entry_before(source)
     if isinstance(entry, MessageEntry):

@@ -125,11 +125,7 @@ def secret_if_named(variable: str | None, path: Path | None) -> SecretStr | None
 
 
 def proxy_of_environment(url: str) -> str | None:
-    """Return the proxy that the environment names for an address, if any; it may hold credentials.
-
-    Raises:
-        ConfigurationError: it is not an HTTP proxy.
-    """
+    """Return the environment's proxy for an address, if any (ConfigurationError: it is not an HTTP proxy)."""
     from urllib.request import getproxies_environment, proxy_bypass  # slow, and seldom needed
 
     found = getproxies_environment()
