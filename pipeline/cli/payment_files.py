@@ -13,27 +13,20 @@ from pipeline.wording import Sentence
 _KINDS = ("close_match", "account_type")
 
 
-class CorrectionKinds(click.ParamType[tuple[str, ...]]):
-    """Kinds of corrections, written as close_match,account_type."""
-
-    name = "kinds"
-
-    def convert(
-        self, value: str | tuple[str, ...], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Parse the kinds of corrections."""
-        words = value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(","))
-        if wrong := [word for word in words if word not in _KINDS]:
-            message = Sentence("cli.no_kind", value=repr(wrong[0]), kinds=list(_KINDS))
-            self.fail(in_words(message), param, ctx)
-        return tuple(dict.fromkeys(words))
+def _kinds(text: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Parse kinds of corrections, written as close_match,account_type."""
+    words = text if isinstance(text, tuple) else tuple(word.strip() for word in text.split(","))
+    if wrong := [word for word in words if word not in _KINDS]:
+        message = Sentence("cli.no_kind", value=repr(wrong[0]), kinds=list(_KINDS))
+        raise click.BadParameter(in_words(message))
+    return tuple(dict.fromkeys(words))
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option(
     "--accept",
-    type=CorrectionKinds(),
+    type=_kinds,
     default=(),
     metavar="KINDS",
     help="Accept all corrections of these kinds, separated by a comma: close_match (the bank's "

@@ -4,7 +4,7 @@ import datetime as dt
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -120,22 +120,18 @@ def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
         case ["inputs", _, _]:
             return InputSection
         case ["layouts", _, *keys, _]:
-            return _section_of_a_layout(keys)
+            return _OF_LAYOUTS[tuple(key for key in keys if not key.isdecimal())]
         case _:
             return whole
 
 
-def _section_of_a_layout(keys: Sequence[str]) -> type[BaseModel]:
-    """Return the section of a layout at these keys and numbers."""
-    sections: Mapping[tuple[str, ...], type[BaseModel]] = {
-        (): BankLayout,
-        ("header",): SummaryLine,
-        ("batch",): SummaryLine,
-        ("trailer",): SummaryLine,
-        ("others",): OtherLine,
-        ("payments",): PaymentLine,
-    }
-    return sections[tuple(key for key in keys if not key.isdecimal())]
+_OF_LAYOUTS: Mapping[tuple[str, ...], type[BaseModel]] = {
+    (): BankLayout,
+    **dict.fromkeys([("header",), ("batch",), ("trailer",)], SummaryLine),
+    ("others",): OtherLine,
+    ("payments",): PaymentLine,
+}
+"""Keys of a layout, without numbers -> its section."""
 
 
 def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:

@@ -22,7 +22,7 @@ from pipeline.desk.states import FileStatus, require, status_of
 from pipeline.errors import PrecheckError
 from pipeline.jobs.notify import notified_file, notify
 from pipeline.wording import Sentence
-from schemas.desk import AuditEntry, Deed
+from schemas.desk import Deed
 from schemas.notification import Event, Notification
 from schemas.strict import timestamp
 
@@ -94,11 +94,8 @@ class Context:
             await asyncio.to_thread(self.record_of, by, Deed.REFUSED, run or None, **facts)
 
     def record_of(self, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:
-        """Return the audit entry for an action by the user of this name."""
-        now = timestamp(self.clock())
-        self.home.audit.append(
-            lambda previous: AuditEntry(previous=previous, time=now, by=by, deed=deed, run=run, facts=facts)
-        )
+        """Record an action by the user of this name in the audit journal."""
+        self.home.record(self.clock(), by, deed, run, **facts)
 
 
 CONTEXT = web.AppKey("context", Context)

@@ -35,25 +35,6 @@ class Released(NamedTuple):
         return f"{self.release.file} of {self.name}, SHA-256 {self.release.sha256}"
 
 
-class Bars(NamedTuple):
-    """Which later releases an existing release bars."""
-
-    own: bool  # a second release of the same file
-    others: bool  # a release of another file in its family
-
-
-BARS: Mapping[tuple[bool, bool], Bars] = {
-    (False, False): Bars(own=False, others=False),  # voided before its download
-    (True, False): Bars(own=False, others=True),  # the next approval of its file replaces it
-    (True, True): Bars(own=False, others=True),  # its file can be approved again only once it is voided
-    (False, True): Bars(own=True, others=True),  # voided, but the bank may have it
-}
-"""(offered, taken) -> what is barred. Offered: its approval still counts. Taken: it was downloaded.
-
-A release file that was given to the bank stays offered forever.
-"""
-
-
 def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
     """Map the newest file of each family to its other files; both newest first, as `folders` must be."""
     files: dict[str, DeskFile] = {}
@@ -103,8 +84,9 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
             taken = taken_by(audit, file_id, release)
             is_last = release is file.releases[-1]
             is_offered = is_last and (file.given is not None or _is_offered(home, file_id, release))
-            bars = BARS[is_offered, taken is not None]
-            if not (bars.own if file_id == folder.id else bars.others):
+            # Voided before its download, it bars nothing. Otherwise it bars other files; its own file only if
+            # it was voided after its download: the bank may have it, and an approval would not replace it.
+            if not (is_offered or taken) or (file_id == folder.id and is_offered):
                 continue
             rows = listed(release.rows)
             of_first = rows if theirs is None else (theirs[row - 1] for row in rows)

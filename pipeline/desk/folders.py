@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -36,10 +37,10 @@ from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.files.private import locked
 from pipeline.wording import Sentence
-from schemas.desk import AuditEntry, DeskFile, RowCommented, RowsDecided
+from schemas.desk import AuditEntry, Deed, DeskFile, RowCommented, RowsDecided
 from schemas.folder import SUMMARY
 from schemas.review import Shaped
-from schemas.strict import AnyDocument, parse
+from schemas.strict import AnyDocument, parse, timestamp
 
 _ID = re.compile("[0-9]{14}[0-9a-f]{10}")
 _CHANGING = threading.Lock()
@@ -53,42 +54,39 @@ def _decisions(path: Path) -> ChainedJournal[RowsDecided]:
     return ChainedJournal(path, RowsDecided)
 
 
+def _at(name: str) -> "cached_property[Path]":
+    """Return a path in a file's folder, made once."""
+
+    def path(folder: "FileFolder") -> Path:
+        return folder.path / name
+
+    return cached_property(path)
+
+
 @dataclass(frozen=True)
 class FileFolder:
-    """The folder of one uploaded file; it keeps the paths that a list needs at each request."""
+    """The folder of one uploaded file."""
 
     id: str
     path: Path
-
-    @cached_property
-    def run(self) -> Path:
-        """The folder of its run."""
-        return self.path / "run.precheck"
-
-    @cached_property
-    def summary(self) -> Path:
-        """The summary of its run."""
-        return self.run / SUMMARY
-
-    @cached_property
-    def lock(self) -> Path:
-        """The lock file that the checking process holds."""
-        return self.path / "check.lock"
-
-    @cached_property
-    def progress(self) -> Path:
-        """The progress file that the checking process writes."""
-        return self.path / "progress.json"
-
-    @cached_property
-    def stop(self) -> Path:
-        """The file whose presence asks the checking process to stop."""
-        return self.path / "stop"
-
-    @cached_property
-    def log(self) -> Path:
-        """The log of the checking process."""
-        return self.path / "log.jsonl"
+    run = _at("run.precheck")
+    """The folder of its run."""
+    summary = _at(f"run.precheck/{SUMMARY}")
+    """The summary of its run."""
+    lock = _at("check.lock")
+    """The lock file that the checking process holds."""
+    progress = _at("progress.json")
+    """The progress file that the checking process writes."""
+    stop = _at("stop")
+    """The file whose presence asks the checking process to stop."""
+    log = _at("log.jsonl")
+    """The log of the checking process."""
+    record = _at(DESK_FILE)
+    """The record of the file."""
+    reports = _at("reports")
+    """The folder of the bank's latest reports; the run keeps copies of every report it used."""
+    written = _at("written")
+    """The folder of corrected cells."""
 
     def set_aside(self) -> None:
         """Move the results of a check aside, so that the file can be checked from the start."""
@@ -124,24 +122,9 @@ class FileFolder:
         return whole.decode().partition(" ")[2] if sha256(whole).hexdigest() == key else ""
 
     @property
-    def reports(self) -> Path:
-        """The folder of the bank's latest reports; the run keeps copies of every report it used."""
-        return self.path / "reports"
-
-    @property
-    def written(self) -> Path:
-        """The folder of corrected cells."""
-        return self.path / "written"
-
-    @property
     def comments(self) -> ChainedJournal[RowCommented]:
         """The journal of comments on rows."""
         return ChainedJournal(self.path / "comments.jsonl", RowCommented)
-
-    @cached_property
-    def record(self) -> Path:
-        """The record of the file."""
-        return self.path / DESK_FILE
 
     def read(self) -> DeskFile:
         """Read the record of the file (InputError: it cannot be read)."""
@@ -206,6 +189,13 @@ class DeskHome:
     def audit(self) -> ChainedJournal[AuditEntry]:
         """The audit journal."""
         return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
+
+    def record(self, time: datetime, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:
+        """Record an action by the user of this name, perhaps on a file, in the audit journal."""
+        at = timestamp(time)
+        self.audit.append(
+            lambda previous: AuditEntry(previous=previous, time=at, by=by, deed=deed, run=run, facts=facts)
+        )
 
     def make(self) -> None:
         """Create the folders, readable by their owner only; errors as in `refuse_open` and `not_writable`."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -117,16 +117,7 @@ def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
 def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what: str) -> Approval:
     """Return the record of an approval of `what` without decisions; it names who submitted the file."""
     by, time = (given.by, given.time) if isinstance(given, RunDecisions) else (approver.by, approver.time)
-    return Approval(
-        by=by,
-        time=time,
-        what=what,
-        why=NO_REASON,
-        rows=[],
-        approved_by=approver.by,
-        approved_at=approver.time,
-        self_approved=approver.is_own([by]),
-    )
+    return _approval(approver, what, by, time, None)
 
 
 def approvals_for(
@@ -134,19 +125,21 @@ def approvals_for(
 ) -> list[Approval]:
     """Return one approval per person, time, reason and claim; each row names its decision and its effect."""
     return [
-        Approval(
-            by=by,
-            time=time,
-            what=what,
-            why=str(why or NO_REASON),
-            rows=rows["row"].to_list(),
-            decision=decision,
-            approved_by=approver.by,
-            approved_at=approver.time,
-            self_approved=approver.is_own([by]),
-            claimed_by=claimed_by,
-        )
-        for (by, time, why, claimed_by), rows in decisions.group_by(
+        _approval(approver, what, *said, rows=rows["row"].to_list(), decision=decision, claimed_by=claimed_by)
+        for (*said, claimed_by), rows in decisions.group_by(
             "by", "time", "reason", "claimed_by", maintain_order=True
         )
     ]
+
+
+def _approval(approver: Approver, what: str, by: str, time: str, why: str | None, **more: Any) -> Approval:  # noqa: ANN401 (fields)
+    return Approval(
+        by=by,
+        time=time,
+        what=what,
+        why=why or NO_REASON,
+        approved_by=approver.by,
+        approved_at=approver.time,
+        self_approved=approver.is_own([by]),
+        **{"rows": [], **more},
+    )

@@ -1,7 +1,11 @@
-"""Write a run's payments: rewrite all cells of a table, or edit the bytes of a message."""
+"""Write a run's payments: rewrite all cells of a table, or edit the bytes of a message.
+
+The writing methods return the payments as read from the written file. They raise InputError, OutputError or
+DiskError if the file cannot be written, and AssertionError if it contains other payments.
+"""
 
 from collections.abc import Sequence
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple
 
 import polars as pl
 
@@ -18,28 +22,8 @@ from pipeline.stages.read.messages import read_message
 from pipeline.wording import Sentence
 
 
-class PaymentsWriter(Protocol):
-    """Writes the payments of one run in the format of their file, and reads the result back.
-
-    The writing methods return the payments as read from the written file. They raise InputError, OutputError
-    or DiskError if the file cannot be written, and AssertionError if it contains other payments.
-    """
-
-    def fitted(self, corrections: Corrections) -> Corrections:
-        """Return corrections as the file can represent them; others get an obstacle."""
-
-    def refuse_obstacle(self) -> None:
-        """Raise an InputError if no changed copy of the file can be made, or should be."""
-
-    def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
-        """Write all payments, with the corrections from `fitted` that have no obstacle."""
-
-    def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:
-        """Write some of the payments, at least one; `role` says what the file is for."""
-
-
 class TableWriter(NamedTuple):
-    """A `PaymentsWriter` for the rows of a table."""
+    """Writes the rows of a table."""
 
     run: FinishedRun
     entry: FormatEntry  # the table's format
@@ -60,7 +44,7 @@ class TableWriter(NamedTuple):
             )
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
-        """Write all rows, with corrections in their cells."""
+        """Write all rows, with corrections from `fitted` in their cells."""
         here = Corrections(corrections.with_columns(pl.col("row") - (self.run.part.first_row - 1)))
         return self._written(correct(self.run.source.original, here), file, name)
 
@@ -97,7 +81,7 @@ class _Text(NamedTuple):
 
 
 class MessageWriter(NamedTuple):
-    """A `PaymentsWriter` for the payments of a message."""
+    """Writes the payments of a message."""
 
     file: MessageFile
     rows_before: int = 0  # in earlier parts of a data set
@@ -144,7 +128,7 @@ class MessageWriter(NamedTuple):
         return self._written(edits, message.payments.with_columns(column), message.defects, file, name)
 
     def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:
-        """Write some of the payments, with counts and sums for these only."""
+        """Write some of the payments, with their own counts and sums; `role` says what the file is for."""
         self.refuse_obstacle()
         message = self.file.message
         self._refuse(self.file.entry.format.split_obstacle(message))
@@ -174,3 +158,7 @@ class MessageWriter(NamedTuple):
         if again.message.difference is not None:
             raise AssertionError(f"the written payment file: {again.message.difference}")
         return again.payments
+
+
+PaymentsWriter = TableWriter | MessageWriter
+"""Writes the payments of one run in the format of their file, and reads the result back."""
