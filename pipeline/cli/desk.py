@@ -109,16 +109,15 @@ def desk_check(*, folder: Path) -> None:
 
 
 def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_browser: bool) -> None:
-    """Serve a personal desk on the loopback address."""
     from pipeline.desk.access import LocalAccess, system_tells
     from pipeline.desk.server import loopback
-    from pipeline.desk.sessions import Lifetime, Sessions
+    from pipeline.desk.sessions import Sessions
     from pipeline.files.atomic import write_atomically
 
     listening = loopback(port)
     port = listening.getsockname()[1]
-    lasts = Lifetime(settings.idle_minutes_max * 60, settings.session_hours_max * 3600)
-    sessions = Sessions(home.path, lasts, clock=time.time, chance=_token)
+    lasts = {"idle_max_s": settings.idle_minutes_max * 60, "max_s": settings.session_hours_max * 3600}
+    sessions = Sessions(home.path, **lasts, clock=time.time, chance=_token)
     access = LocalAccess(port, sessions, "" if system_tells() else f"/{_token()}")
     address = f"{port}{access.prefix}"
     with write_atomically(home.path / _ADDRESS) as file:
@@ -174,7 +173,6 @@ def _import_polars() -> None:
 
 
 def _serve_team(home: "DeskHome", settings: "DeskSection", path: Path) -> None:
-    """Serve a team's desk on a Unix socket."""
     from pipeline.desk.access import ProxyAccess, uid_of
     from pipeline.desk.server import unix_socket
 

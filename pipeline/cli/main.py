@@ -3,20 +3,27 @@
 Heavy imports are inside the commands, so that `precheck --help` is fast.
 """
 
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
 import click
 
 from pipeline.cli.configuration import doctor, init
 from pipeline.cli.desk import desk, desk_check
-from pipeline.cli.exit_status import CommandGroup
+from pipeline.cli.exit_status import CommandGroup, reported
 from pipeline.cli.helps import print_versions
 from pipeline.cli.import_report import import_report
-from pipeline.cli.language import in_any_language
+from pipeline.cli.language import CALLED, in_any_language
 from pipeline.cli.ledger import ledger, quota, status, worker
 from pipeline.cli.lookup import columns, explain, formats, schema
 from pipeline.cli.payment_files import fix, split
 from pipeline.cli.run import plan, run
 from pipeline.cli.run_folder import purge, report, show, verify
 from pipeline.cli.sandbox import sandbox
+from pipeline.errors import PrecheckError
+from pipeline.wording import ENGLISH, SurfaceKind, speaking, words
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,3 +49,27 @@ for _command in (
 ):
     main.add_command(_command)
 in_any_language(main)
+
+
+def answer() -> None:
+    """Run the command for the Python API of another process: JSON arguments in, a JSON document out."""
+    arguments = json.load(sys.stdin)
+    exit_code = 0
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
+        try:
+            main.main(arguments, prog_name="precheck", obj=CALLED)
+        except SystemExit as end:
+            exit_code = int(end.code or 0)
+    refusals = [_reason_and_advice(error) for error in reported]
+    json.dump({"exit_code": exit_code, "document": printed.getvalue(), "refusals": refusals}, sys.stdout)
+
+
+def _reason_and_advice(error: PrecheckError | click.ClickException) -> tuple[str, str]:
+    if isinstance(error, click.ClickException):
+        with speaking(ENGLISH):
+            return error.format_message(), ""
+    if not error.advice:
+        return error.sentence(SurfaceKind.COMMAND), ""
+    return words(error.reason, SurfaceKind.COMMAND), ", or ".join(
+        words(step, SurfaceKind.COMMAND) for step in error.advice
+    )

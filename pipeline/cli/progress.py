@@ -154,7 +154,6 @@ def progress(console: Console, file_name: str) -> Iterator[ProgressBar | Progres
 
 
 def _counted(step: SetStep, done_count: int, all_count: int) -> Sentence:
-    """Describe the progress of a data set."""
     return Sentence(_COUNTED[step], done_count=done_count, all_count=all_count)
 
 
@@ -183,7 +182,6 @@ def _slowed(window: float) -> Sentence:
 
 
 def _stopping(in_flight_count: int, wait_max_s: float) -> Sentence:
-    """Describe the requests that a stopped run still waits for."""
     return Sentence("progress.stopping", wait_s=wait_max_s, count=in_flight_count)
 
 
@@ -210,8 +208,6 @@ class _TimeLeft(ProgressColumn):
 
 
 class _Display(Progress):
-    """The bar, with a line below it."""
-
     def __init__(self, console: Console) -> None:
         self.below = ""
         self._output = console

@@ -322,7 +322,6 @@ def _how_to_check(
 
 
 def _output_folders(given: Given) -> dict[Path, Path]:
-    """Return the folder of results for each file."""
     from pipeline.runs.starting import folders
 
     if STANDARD_INPUT in given.files and given.out is None:
@@ -358,7 +357,6 @@ def _consoles(given: Given) -> "tuple[Console | None, Console | None]":
 def _watch(
     name: str, terminal: "Console | None", log_form: Literal["text", "json"]
 ) -> "AbstractContextManager[RunObserver]":
-    """Return the observer of a file's progress."""
     from pipeline.cli.logs import ProgressEvents
     from pipeline.runs.request import RunObserver
 

@@ -107,5 +107,4 @@ def section_for(name: str, sections: Mapping[str, InputSection]) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -108,7 +108,6 @@ def _place(mistake: Mistake) -> Place:
 
 
 def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
-    """Return the section that has an unknown key."""
     match [str(part) for part in mistake["loc"]]:
         case ["profiles", _, _]:
             return Profile
@@ -196,7 +195,6 @@ def _value(mistake: Mistake) -> str | None:
 
 
 def _unknown(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
-    """Return the sentence about an unknown key of a section."""
     key, section = str(mistake["loc"][-1]), _section(mistake, whole)
     if (near := _near(mistake, whole)) is not None:
         return Sentence("config.did_you_mean", near=near)

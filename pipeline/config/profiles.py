@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pydantic import SecretStr
@@ -48,14 +47,8 @@ class Chosen(NamedTuple):
     """The configuration file; None for the embedded sandbox."""
     fingerprint: str
     environment: Environment
-    policy: Mapping[str, Verdict] = MappingProxyType({})
-    """What `precheck split` does with rows."""
-    newest_of: str | None = None
-    """A pattern of run folders; the run is compared with the newest match."""
-    default_country: str | None = None
-    """The country of accounts that are not IBANs."""
-    bank_rules: str = "sepa"
-    """Whose rules a pain.001 is checked against, for warnings."""
+    settings: Profile
+    """The same or, for the embedded sandbox, the settings that belong to no API."""
     signer: Signer | None = None
     """The key that signs the manifest of the run."""
     account_type: AccountType | None = None
@@ -119,23 +112,8 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
         pick = Sentence("advice.choose_profile", choices=BUILT_IN[:2])
         raise ConfigurationError(error.reason, advice=(pick, *error.advice)) from None
     if not profile.servers:
-        return _built_in(wanted)._replace(
-            policy=profile.policy,
-            newest_of=profile.compare_with,
-            default_country=profile.default_country,
-            bank_rules=profile.bank_rules,
-        )
-    return Chosen(
-        wanted,
-        profile,
-        file.path,
-        profile.fingerprint(),
-        profile.environment,
-        profile.policy,
-        profile.compare_with,
-        profile.default_country,
-        profile.bank_rules,
-    )
+        return _built_in(wanted)._replace(settings=profile)
+    return Chosen(wanted, profile, file.path, profile.fingerprint(), profile.environment, profile)
 
 
 def built_in_fingerprint(name: str) -> str:
@@ -145,7 +123,7 @@ def built_in_fingerprint(name: str) -> str:
 
 def _built_in(name: str) -> Chosen:
     environment = Environment.BANK if name == IMPORTED else Environment.SANDBOX
-    return Chosen(name, None, None, built_in_fingerprint(name), environment)
+    return Chosen(name, None, None, built_in_fingerprint(name), environment, Profile())
 
 
 def of_bank(chosen: Chosen) -> Chosen:
@@ -286,6 +264,6 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
 def policy_today(profile: str) -> Mapping[str, Verdict] | None:
     """Return a profile's policy in the usual configuration now; None if the profile is not there."""
     try:
-        return choose(profile, None).policy
+        return choose(profile, None).settings.policy
     except ConfigurationError:
         return None

@@ -43,6 +43,8 @@ class LocalAccess:
     _ours: WeakSet[asyncio.BaseTransport] = field(default_factory=WeakSet, compare=False)
     """Open connections of the same user; no other user can take them over."""
 
+    scheme = "http"
+
     @property
     def cookie(self) -> str:
         """The cookie's name. It contains the port, because browsers share cookies between ports."""
@@ -52,11 +54,6 @@ class LocalAccess:
     def hosts(self) -> Sequence[str]:
         """The hosts that browsers may use; not `localhost`, which may be ::1, where others may listen."""
         return [f"127.0.0.1:{self.port}"]
-
-    @property
-    def origins(self) -> Sequence[str]:
-        """The origins of the desk's own pages."""
-        return [f"http://{host}" for host in self.hosts]
 
     def require_peer(self, request: web.Request) -> None:
         """Refuse connections from other users of this computer (Forbidden)."""
@@ -91,17 +88,12 @@ class ProxyAccess:
 
     settings: DeskSection
     proxy_uid: int
-    prefix = ""
+    prefix, scheme = "", "https"
 
     @property
     def hosts(self) -> Sequence[str]:
         """The host names that browsers use to reach the proxy."""
         return [self.settings.host] if self.settings.host is not None else []
-
-    @property
-    def origins(self) -> Sequence[str]:
-        """The origins of the desk's own pages."""
-        return [f"https://{host}" for host in self.hosts]
 
     def require_peer(self, request: web.Request) -> None:
         """Refuse connections from anything but the proxy (Forbidden)."""

@@ -150,7 +150,6 @@ def _is_offered(home: DeskHome, file_id: str, release: Release) -> bool:
 
 
 def _first(files: Mapping[str, DeskFile], file_id: str) -> str:
-    """The id of the first file of a family."""
     while file_id in files and (before := files[file_id].corrects) is not None:
         file_id = before
     return file_id

@@ -180,7 +180,6 @@ def _pairs(plain: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def _accented() -> dict[str, str]:
-    """Small letter -> the same with an accent."""
     found: dict[str, str] = {}
     for code in _ACCENTED:
         one = chr(code)

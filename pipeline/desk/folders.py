@@ -256,5 +256,4 @@ class DeskHome:
         return len(halves)
 
     def _is_whole(self, file_id: str) -> bool:
-        """True if the upload of a file is complete."""
         return (self.runs / file_id / DESK_FILE).is_file()

@@ -110,7 +110,8 @@ def _require_own_page(request: web.Request) -> None:
     if request.method in ("GET", "HEAD"):
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    ours = request.app[ACCESS].origins
+    access = request.app[ACCESS]
+    ours = [f"{access.scheme}://{host}" for host in access.hosts]
     is_own = origin in ours if site is None else site in ("same-origin", "none")
     if not is_own or (origin is not None and origin not in ours):
         raise Forbidden(Sentence("desk.sent_by_another_page"))

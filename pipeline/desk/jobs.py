@@ -109,7 +109,7 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
     chosen = choose(job.profile, None)
     profile = chosen.profile
     tables = [] if profile is None else [profile.modulus_weights, profile.modulus_substitutions]
-    compared = [] if chosen.newest_of is None else matching_folders(chosen.newest_of)
+    compared = [] if chosen.settings.compare_with is None else matching_folders(chosen.settings.compare_with)
     ledgers = [*job.reusable.folders, *([] if is_running else [job.out])]
     seen = [
         usual(),

@@ -85,7 +85,6 @@ def pgettext(context: str, message: str) -> str:
 
 @cache
 def _catalogue(code: str) -> NullTranslations:
-    """The translations of a language; read once."""
     if code == "en":
         return NullTranslations()
     from babel.messages.mofile import write_mo

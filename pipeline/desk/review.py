@@ -180,7 +180,7 @@ class Review(NamedTuple):
 def opened(folder: FileFolder) -> Review:
     """Open the run of a file (PrecheckError: not ended, changed, purged, or without its profile)."""
     run = ended_run(folder.run)
-    policy = choose_again(run.manifest.profile.name, None).policy
+    policy = choose_again(run.manifest.profile.name, None).settings.policy
     if (deleted := run.forgotten(run.outcome_file.name)) is not None:
         raise InputError(Sentence("runs.forgotten", file=run.outcome_file.name, deleted=deleted))
     near = released_near(folder)

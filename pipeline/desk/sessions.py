@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 from pipeline.desk.people import ALONE, Person
 from pipeline.files.atomic import write_atomically
 
+Clock = Callable[[], float]
+"""Returns seconds since the epoch."""
 LINKS = "links"
 LINK_MAX_S = 24 * 3600.0
 """How long a link can be used."""
@@ -28,13 +29,6 @@ def new_link(home: Path, name: str, token: str, now_s: float) -> None:
         file.write(json.dumps({"name": name, "until_s": now_s + LINK_MAX_S}).encode())
 
 
-class Lifetime(NamedTuple):
-    """The lifetime of a session."""
-
-    idle_max_s: float  # time without a request
-    max_s: float  # total time, from the sign-in
-
-
 @dataclass(slots=True)
 class _Session:
     person: Person
@@ -46,18 +40,11 @@ class Sessions:
     """The open sessions of a desk."""
 
     def __init__(
-        self,
-        home: Path,
-        lasts: Lifetime,
-        *,
-        clock: Callable[[], float],
-        chance: Callable[[], str],
+        self, home: Path, *, idle_max_s: float, max_s: float, clock: Clock, chance: Callable[[], str]
     ) -> None:
-        """Start without sessions; `clock` returns seconds since the epoch, `chance` unguessable tokens."""
-        self._links = home / LINKS
-        self._lasts = lasts
-        self._clock = clock
-        self._chance = chance
+        """Start without any session; one lasts `max_s`, and `idle_max_s` without a request."""
+        self._links, self._idle_max_s, self._max_s = home / LINKS, idle_max_s, max_s
+        self._clock, self._chance = clock, chance
         self._sessions: dict[str, _Session] = {}
 
     def enter(self, token: str) -> tuple[str, Person] | None:
@@ -70,7 +57,7 @@ class Sessions:
             if stored["until_s"] >= now:
                 person = Person(str(stored["name"]), ALONE)
                 session = self._chance()
-                self._sessions[_hash(session)] = _Session(person, now + self._lasts.max_s, now)
+                self._sessions[_hash(session)] = _Session(person, now + self._max_s, now)
                 return session, person
         return None
 
@@ -80,7 +67,7 @@ class Sessions:
         session = self._sessions.get(key)
         if session is None:
             return None
-        if now > min(session.ends_at_s, session.asked_at_s + self._lasts.idle_max_s):
+        if now > min(session.ends_at_s, session.asked_at_s + self._idle_max_s):
             del self._sessions[key]
             return None
         if counts:

@@ -113,7 +113,6 @@ async def take_reports(context: Context, request: web.Request, folder: FileFolde
 async def _write_reports(
     parts: MultipartReader | None, folder: Path, bytes_max: int, too_large: TooLarge
 ) -> int:
-    """Write the reports among the remaining parts of an upload; return how many."""
     count = 0
     while parts is not None and (part := await parts.next()) is not None:
         if not isinstance(part, BodyPartReader) or part.name != "report" or not part.filename:

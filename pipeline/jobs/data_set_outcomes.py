@@ -202,7 +202,7 @@ def set_results(  # noqa: PLR0913, PLR0917 (everything known about a data set)
     keep_workbook(out, surface)
     with speaking(run.language):
         changes, documents = data_set_reports(
-            out, summary, kept, said_reasons(reasons), warned, policy=run.chosen.policy
+            out, summary, kept, said_reasons(reasons), warned, policy=run.chosen.settings.policy
         )
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
     written = WrittenOutcomes(out / OUTCOMES, sha256)

@@ -79,7 +79,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         if not job.hold_undecided:
             _refuse_undecided(run)
         # The policy of the profile as it is now.
-        policy = choose_again(run.summary.profile, job.config).policy
+        policy = choose_again(run.summary.profile, job.config).settings.policy
         signer = signer_again(job.folder, run.manifest, job.sign_with, job.config)
         approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)

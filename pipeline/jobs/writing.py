@@ -174,7 +174,8 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
         changes = bank.joined(changes)
     rows = Rows(source.payments, outcomes, source.original, changes, said_reasons(reasons))
     with speaking(run.language):
-        documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
+        policy, outcome_name = run.chosen.settings.policy, written.path.name
+        documents = reports(job.out, summary, rows, outcome_name=outcome_name, policy=policy)
     files = [write_summary(job.out, summary), keep_reasons(reasons, job.out), *documents]
     files += [job.out / report.name for report in header.bank_reports]
     if compared is not None:  # the next run compares with this one

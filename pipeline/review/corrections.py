@@ -160,7 +160,6 @@ def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
 
 
 def _unknown(rows: pl.DataFrame, action: Action, *, field: str) -> pl.DataFrame:
-    """Return corrections whose text only the payee knows."""
     due = rows.filter(pl.col("check_action") == action)
     return _corrections(due, field=field, obstacle=_PAYEE_KNOWS)
 

@@ -227,7 +227,6 @@ def require_words(*sentences: Sentence) -> None:
 
 
 def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: PLR0911 (a line for each kind)
-    """Return a value in words."""
     match value:
         case Moment():
             return Time.of(value, language, at_length=surface is SurfaceKind.PAGE)

@@ -10,9 +10,9 @@ from typing import get_args
 
 import pytest
 
-from pipeline import config as settings
 from pipeline.apis.cop import Cop
 from pipeline.config import Profile
+from pipeline.config import file as settings
 from pipeline.config.file import EXAMPLE, load, read, write_example
 from pipeline.config.mistakes import QUOTED
 from pipeline.connections import account_of, proxy_to

@@ -87,7 +87,6 @@ def _waiting(context: Context, person: Person, files: list[FileStatus]) -> dict[
 
 
 def _money_of(files: Iterable[FileStatus]) -> list[Money]:
-    """Total amounts of these files by currency, without unchecked files."""
     totals = [total.totals for one in files if one.summary for total in one.summary.outcomes]
     return added(totals)[:TOTALS_SHOWN]
 
@@ -95,7 +94,6 @@ def _money_of(files: Iterable[FileStatus]) -> list[Money]:
 def _earlier(
     earlier: Mapping[str, list[FileFolder]], listed: Iterable[FileStatus]
 ) -> dict[str, list[FileStatus]]:
-    """Map each file to the other files of its family."""
     return {current.id: _statuses(earlier[current.id])[0] for current in listed}
 
 

@@ -97,8 +97,6 @@ def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Found(NamedTuple):
-    """The result of trying to read a file."""
-
     read: ColumnsRead | None
     refusal: str = ""
     """The error, if the file cannot be read this way."""

@@ -95,7 +95,6 @@ def _count(now: CheckProgress) -> str:
 
 
 def _rate(now: CheckProgress, time: datetime) -> str:
-    """The rate, and the time left at that rate."""
     if now.asking_since is None or not now.done_count:
         return ""
     taken_s = max((time - datetime.fromisoformat(now.asking_since)).total_seconds(), 0.001)

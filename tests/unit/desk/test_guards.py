@@ -21,7 +21,7 @@ async def asked(handler, method="GET", **headers):
     app.router.add_route(method, "/", handler)
     access = SimpleNamespace(
         hosts=[],
-        origins=[],
+        scheme="http",
         prefix="",
         require_peer=lambda _request: None,
         person=lambda _request, **_how: Person("Mara", ALONE),
