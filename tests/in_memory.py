@@ -7,11 +7,10 @@ from itertools import count
 from aiohttp.test_utils import TestClient, TestServer
 
 from pipeline.config.file import DeskSection
-from pipeline.desk.access import LocalAccess
+from pipeline.desk.access import LocalAccess, Sessions, new_link
 from pipeline.desk.context import Context
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.server import application
-from pipeline.desk.sessions import Sessions, new_link
 
 LASTS = {"idle_max_s": 60, "max_s": 3600}
 _NUMBERS = count(1)

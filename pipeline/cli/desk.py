@@ -99,7 +99,7 @@ def desk(given: Given) -> None:
 def desk_check(*, folder: Path) -> None:
     """Check the file in FOLDER, a folder of the desk."""
     from pipeline.cli.logs import log_to_stderr
-    from pipeline.desk.child import check_file
+    from pipeline.desk.checks import check_file
     from pipeline.files.open_files import require_open_files
 
     require_open_files()
@@ -109,9 +109,8 @@ def desk_check(*, folder: Path) -> None:
 
 
 def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_browser: bool) -> None:
-    from pipeline.desk.access import LocalAccess, system_tells
+    from pipeline.desk.access import LocalAccess, Sessions, system_tells
     from pipeline.desk.server import loopback
-    from pipeline.desk.sessions import Sessions
     from pipeline.files.atomic import write_atomically
 
     listening = loopback(port)
@@ -237,7 +236,7 @@ def _token() -> str:
 
 def _link(home: "DeskHome", name: str, address: str) -> str:
     """Return a one-time sign-in link for the user of this name."""
-    from pipeline.desk.sessions import new_link
+    from pipeline.desk.access import new_link
     from pipeline.runs.approvals import decider
 
     token = _token()

@@ -14,13 +14,11 @@ from pipeline.cli.configuration import doctor, init
 from pipeline.cli.desk import desk, desk_check
 from pipeline.cli.exit_status import CommandGroup, reported
 from pipeline.cli.helps import print_versions
-from pipeline.cli.import_report import import_report
 from pipeline.cli.language import CALLED, in_any_language
 from pipeline.cli.ledger import ledger, quota, status, worker
 from pipeline.cli.lookup import columns, explain, formats, schema
-from pipeline.cli.payment_files import fix, split
-from pipeline.cli.run import plan, run
-from pipeline.cli.run_folder import purge, report, show, verify
+from pipeline.cli.run import import_report, plan, run
+from pipeline.cli.run_folder import fix, purge, report, show, split, verify
 from pipeline.cli.sandbox import sandbox
 from pipeline.errors import PrecheckError
 from pipeline.wording import ENGLISH, SurfaceKind, speaking, words

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.desk.sessions import Sessions, new_link
+from pipeline.desk.access import Sessions, new_link
 
 PAYMENTS = b"name,sort_code,account_number,amount,currency\nAda Quillon,001122,00012345,10.00,GBP\n"
 PAGES = ("/", "/search", "/audit")

@@ -8,10 +8,9 @@ import pytest
 from multidict import CIMultiDict
 
 from pipeline.config.file import DeskSection
-from pipeline.desk.access import ProxyAccess
+from pipeline.desk.access import LINK_MAX_S, ProxyAccess, Sessions, new_link
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Forbidden, NotNamed
-from pipeline.desk.sessions import LINK_MAX_S, Sessions, new_link
 
 OURS = os.getuid()
 HEADER = "X-Forwarded-Email"
