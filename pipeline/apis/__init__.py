@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from pipeline.frames import QUESTION, UK_ROUTES, Check, Meaning, RouteReason
-from pipeline.sections.servers import Server
+from pipeline.sections import Server
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 

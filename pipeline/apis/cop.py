@@ -25,7 +25,7 @@ from pipeline.apis import (
     require_json,
 )
 from pipeline.frames import Check, Meaning, RouteReason
-from pipeline.sections.servers import Oauth
+from pipeline.sections import Oauth
 from pipeline.wording import Sentence
 from schemas.cop import (
     AccountType,

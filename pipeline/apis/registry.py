@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from pipeline.apis import ApiDeclaration, ReportDeclaration, cop, vop
-from pipeline.sections.servers import Server
+from pipeline.sections import Server
 from schemas.outcomes import ApiName
 
 APIS: Mapping[ApiName, ApiDeclaration] = {

@@ -31,7 +31,7 @@ from pipeline.apis import (
     require_json,
 )
 from pipeline.frames import Check, Meaning, RouteReason
-from pipeline.sections.servers import MutualTls, Oauth, Server
+from pipeline.sections import MutualTls, Oauth, Server
 from pipeline.wording import Sentence
 from schemas.outcomes import Action, ApiName, Outcome
 from schemas.strict import parse

@@ -29,7 +29,7 @@ from pipeline.files.disk_errors import not_writable
 from pipeline.files.private import opened, user_folder
 from pipeline.formats import INPUT_NAMES
 from pipeline.formats.layouts import BankLayout
-from pipeline.sections.values import FilePath, Section, VariableName, Words
+from pipeline.sections import FilePath, Section, VariableName, Words
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 from schemas.summary import REHEARSAL

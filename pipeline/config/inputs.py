@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from pipeline.errors import ConfigurationError, UsageError, WrongValueError
 from pipeline.formats.encodings import codec_of
 from pipeline.rules.identifiers import countries
-from pipeline.sections.values import Section, Words
+from pipeline.sections import Section, Words
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS, IGNORE, ConfiguredHeader
 

@@ -24,8 +24,7 @@ from pipeline.errors import WrongValueError
 from pipeline.rules.identifiers import countries, iban_structures
 from pipeline.rules.modulus_tables import ModulusTables, read_tables
 from pipeline.rules.unasked import UNASKED
-from pipeline.sections.servers import Server
-from pipeline.sections.values import FilePath, LedgerUrl, NewestOf, Section, VariableName, secret_if_named
+from pipeline.sections import FilePath, LedgerUrl, NewestOf, Section, Server, VariableName, secret_if_named
 from pipeline.wording import Sentence
 from schemas.cop import AccountType
 from schemas.outcomes import Environment, Outcome, WarningCode

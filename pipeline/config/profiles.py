@@ -25,7 +25,7 @@ from pipeline.files.signatures import Signer
 from pipeline.formats import FormatChoice
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
-from pipeline.sections.values import secret_if_named
+from pipeline.sections import secret_if_named
 from pipeline.wording import Sentence
 from schemas.cop import AccountType
 from schemas.outcomes import Environment

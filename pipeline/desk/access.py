@@ -50,7 +50,8 @@ class Sessions:
     """The open sessions of a desk.
 
     A link is a file in the desk's home, readable by its owner only, named by the hash of its token, and
-    deleted when used. A session ends after some time without requests, after its maximum time, or with the desk.
+    deleted when used. A session ends after some time without requests, after its maximum time, or with the
+    desk.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from pipeline.executors.kept_open import KeptOpen, Opening
 from pipeline.executors.results import AskingResult, Caps
 from pipeline.frames import ANSWERS, Answer, Answers, Checks, slim
 from pipeline.runs.request import CheckJob, Phase, Surface
-from pipeline.sections.servers import Server
+from pipeline.sections import Server
 from pipeline.stages.ask import (
     AnswerBuffer,
     AnswerSink,

@@ -19,7 +19,7 @@ from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, opened
 from pipeline.errors import PrecheckError
 from pipeline.executors.event_loop import BACKEND
-from pipeline.sections.servers import Server
+from pipeline.sections import Server
 from pipeline.stores.shared import SharedStore
 from schemas.outcomes import ApiName
 

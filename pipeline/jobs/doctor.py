@@ -15,7 +15,7 @@ from pipeline.errors import ConfigurationError, PrecheckError, TlsError
 from pipeline.jobs.ledger import LedgerJob, inspect_ledger
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
-from pipeline.sections.servers import MutualTls, Oauth, Server
+from pipeline.sections import MutualTls, Oauth, Server
 from pipeline.transport.tls import inspect_certificate
 from pipeline.wording import Sentence
 

@@ -13,7 +13,7 @@ from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose, ledger_key, ledger_url
 from pipeline.errors import ConfigurationError
 from pipeline.runs.evidence import Finding
-from pipeline.sections.values import secret
+from pipeline.sections import secret
 from pipeline.stores.kinds import cared_for
 from pipeline.stores.shared import StoreCare, StoreClocks
 from pipeline.wording import Sentence

@@ -13,7 +13,7 @@ from pipeline.config import file as settings
 from pipeline.config import profiles
 from pipeline.config.profiles import choose, choose_again, opened, sandbox, to_plan_with
 from pipeline.errors import ConfigurationError, UsageError
-from pipeline.sections.servers import Oauth
+from pipeline.sections import Oauth
 from pipeline.wording import SurfaceKind
 from schemas.outcomes import ApiName, Environment
 

@@ -18,7 +18,7 @@ from pipeline.config.mistakes import QUOTED
 from pipeline.connections import account_of, proxy_to
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.files.private import user_folder
-from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
+from pipeline.sections import TEST_SERVER_DAILY_CAP
 from pipeline.stores.postgres.address import parsed
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Asked
