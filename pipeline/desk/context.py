@@ -12,7 +12,6 @@ from aiohttp import web
 from pipeline.config.file import DeskSection
 from pipeline.desk.access import Access
 from pipeline.desk.folders import DeskHome
-from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import is_simulated
 from pipeline.desk.languages import BY_ITSELF
 from pipeline.desk.people import Person
@@ -104,6 +103,13 @@ CONTEXT = web.AppKey("context", Context)
 def context_of(request: web.Request) -> Context:
     """Return the state that all pages of this desk share."""
     return request.app[CONTEXT]
+
+
+def person_of(request: web.Request) -> Person:
+    """The user who sent a request."""
+    if PERSON not in request:
+        raise NoSession(Sentence("desk.not_signed_in"))
+    return request[PERSON]
 
 
 async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Context, Person, FileStatus]:

@@ -35,12 +35,9 @@ class Released(NamedTuple):
         return f"{self.release.file} of {self.name}, SHA-256 {self.release.sha256}"
 
 
-def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
+def earlier_files(home: DeskHome, folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
     """Map the newest file of each family to its other files; both newest first, as `folders` must be."""
-    files: dict[str, DeskFile] = {}
-    for folder in folders:
-        with suppress(InputError):
-            files[folder.id] = folder.read()
+    files = home.files()
     families: dict[str, list[FileFolder]] = {}
     for folder in folders:
         families.setdefault(_first(files, folder.id), []).append(folder)
@@ -49,10 +46,7 @@ def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
 
 def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
     """Return all files that share payments with this one, itself included, by id, oldest first."""
-    files = {}
-    for other in home.folders():
-        with suppress(InputError):
-            files[other.id] = other.read()
+    files = home.files()
     above = folder
     while (before := above.read().corrects) is not None:  # every predecessor must be readable
         above = home.folder(before)

@@ -205,12 +205,8 @@ class DeskHome:
 
     def correction_of(self, file_id: str) -> FileFolder | None:
         """The newest corrected version of this file; None if there is none."""
-        found = None
-        for folder in self.folders():
-            with suppress(InputError):
-                if folder.read().corrects == file_id and (found is None or folder.id > found.id):
-                    found = folder
-        return found
+        found = (self.folder(other) for other, file in self.files().items() if file.corrects == file_id)
+        return next(found, None)
 
     def folder(self, file_id: str) -> FileFolder:
         """The folder of a file (Missing: unknown id)."""
@@ -233,6 +229,14 @@ class DeskHome:
         new = (name for name in there if name not in self._whole and self._is_whole(name))
         self._whole.update({name: FileFolder(name, self.runs / name) for name in new})
         return [self._whole[name] for name in there if name in self._whole]
+
+    def files(self) -> dict[str, DeskFile]:
+        """The readable records of all files by id, newest first."""
+        found = {}
+        for folder in self.folders():
+            with suppress(PrecheckError):
+                found[folder.id] = folder.read()
+        return found
 
     @contextmanager
     def approving(self) -> Iterator[None]:

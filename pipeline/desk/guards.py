@@ -7,10 +7,9 @@ from traceback import walk_tb
 
 from aiohttp import web
 
-from pipeline.desk.access import Access
+from pipeline.desk.context import CONTEXT
 from pipeline.desk.languages import gettext, gettext_noop, preferred, sentence_of
-from pipeline.desk.people import Person
-from pipeline.desk.refusals import DeskRefusal, Forbidden, NoSession
+from pipeline.desk.refusals import DeskRefusal, Forbidden
 from pipeline.desk.rendering import PATH, PERSON, refused
 from pipeline.errors import PrecheckError
 from pipeline.wording import Sentence, speak
@@ -32,9 +31,6 @@ UNNOTICED = ("/progress.json",)
 
 LANGUAGE_COOKIE = "precheck-desk-language"
 """Name of the cookie with the language that the user chose."""
-ACCESS: web.AppKey[Access] = web.AppKey("access")
-RECORDS: web.AppKey[Callable[[web.Request, DeskRefusal], Awaitable[None]]] = web.AppKey("records")
-"""The function that records refused requests."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -43,7 +39,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Pass permitted requests on, and turn refusals into pages."""
     response: web.StreamResponse
     speak(preferred(request.cookies.get(LANGUAGE_COOKIE), request.headers.get("Accept-Language", "")))
-    access, prefix = request.app[ACCESS], ""
+    access, prefix = request.app[CONTEXT].access, ""
     try:
         access.require_peer(request)
         prefix = access.prefix  # only users who know it get past this line
@@ -54,7 +50,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             request[PERSON] = access.person(request, counts=not path.endswith(UNNOTICED))
         response = await handler(request)
     except DeskRefusal as refusal:
-        await request.app[RECORDS](request, refusal)
+        await request.app[CONTEXT].record_refusal(request, refusal)
         response = refused(request, refusal.reason, refusal.status, refusal.next_step)
     except PrecheckError as error:
         response = refused(request, sentence_of(error), 422)
@@ -101,7 +97,7 @@ _SENTENCES = {
 
 def _require_host(request: web.Request) -> None:
     """Refuse requests for other host names that resolve to this desk."""
-    if request.host not in request.app[ACCESS].hosts:
+    if request.host not in request.app[CONTEXT].access.hosts:
         raise Forbidden(Sentence("desk.not_known_by_name"))
 
 
@@ -110,15 +106,8 @@ def _require_own_page(request: web.Request) -> None:
     if request.method in ("GET", "HEAD"):
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    access = request.app[ACCESS]
+    access = request.app[CONTEXT].access
     ours = [f"{access.scheme}://{host}" for host in access.hosts]
     is_own = origin in ours if site is None else site in ("same-origin", "none")
     if not is_own or (origin is not None and origin not in ours):
         raise Forbidden(Sentence("desk.sent_by_another_page"))
-
-
-def person_of(request: web.Request) -> Person:
-    """The user who sent a request."""
-    if PERSON not in request:
-        raise NoSession(Sentence("desk.not_signed_in"))
-    return request[PERSON]

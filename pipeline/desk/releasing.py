@@ -229,11 +229,7 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
     CORRECTIONS: (_N("Known corrections, applied or not"), True, True),
     REPORT_HTML: (_N("Report to read and print"), True, False),
     REPORT_XLSX: (_N("Report, as a workbook"), True, False),
-    ATTENTION: (
-        _N("Payments that did not match or could not be checked, as a table"),
-        True,
-        False,
-    ),
+    ATTENTION: (_N("Payments that did not match or could not be checked, as a table"), True, False),
     OTHER_NAMES: (_N("Names that differ at the bank"), True, False),
     "outcomes.*": (_N("Every payment with its outcome"), True, False),
     PAIN002: (_N("Report for bank software"), True, False),

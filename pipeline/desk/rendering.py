@@ -2,7 +2,7 @@
 
 from functools import cache
 from http import HTTPStatus
-from typing import Any
+from typing import IO, Any
 
 from aiohttp import web
 from jinja2 import Environment
@@ -118,6 +118,14 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
         .render(person=person, path=request.get(PATH, ""), is_demo=request.app.get(IS_DEMO), **values)
     )
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
+
+
+def attachment(
+    name: str, body: bytes | IO[bytes], content_type: str = "application/octet-stream"
+) -> web.Response:
+    """Return a file to download."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return web.Response(body=body, content_type=content_type, headers=headers)
 
 
 def refused(request: web.Request, message: Sentence | str, status: int, next_step: str = "") -> web.Response:

@@ -56,10 +56,7 @@ def resume_capped(
 
 
 def forget_old(
-    folders: list[FileFolder],
-    keep_days: int,
-    now: datetime,
-    record: Callable[[str, Deed, str], object],
+    folders: list[FileFolder], keep_days: int, now: datetime, record: Callable[[str, Deed, str], object]
 ) -> int:
     """Delete files not used for `keep_days` days, and record each; return how many."""
     before, count = timestamp(now - timedelta(days=keep_days)), 0

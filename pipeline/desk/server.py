@@ -13,7 +13,7 @@ from aiohttp import web
 
 from pipeline.desk import checks, demo
 from pipeline.desk.context import CONTEXT, Context
-from pipeline.desk.guards import ACCESS, RECORDS, guard
+from pipeline.desk.guards import guard
 from pipeline.desk.languages import BY_ITSELF
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
@@ -39,7 +39,7 @@ _STATIC = {
 def application(context: Context) -> web.Application:
     """Build the aiohttp application of one desk."""
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
-    app[CONTEXT], app[ACCESS], app[RECORDS] = context, context.access, context.record_refusal
+    app[CONTEXT] = context
     app[IS_DEMO] = context.home.path.name.startswith(demo.PREFIX)
     pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
     every = chain.from_iterable(page.routes for page in pages)

@@ -240,10 +240,7 @@ def in_one(parts: Sequence[PaymentFile], path: Path) -> PaymentFile:
 
 
 def payments_in(
-    file: io.BytesIO | io.BufferedRandom,
-    run: FinishedRun,
-    path: Path,
-    write: Write,
+    file: io.BytesIO | io.BufferedRandom, run: FinishedRun, path: Path, write: Write
 ) -> PaymentFile:
     """Like `write_payments`, but into an open file; the path only provides the name."""
     with packed_like(run.part, file, name=path.name) as unpacked:

@@ -9,8 +9,7 @@ from aiohttp import web
 
 from pipeline.config.inputs import ReadAs
 from pipeline.desk import checks
-from pipeline.desk.context import context_of, opened_by
-from pipeline.desk.guards import person_of
+from pipeline.desk.context import context_of, opened_by, person_of
 from pipeline.desk.jobs import (
     RememberedMapping,
     columns_once,

@@ -17,7 +17,6 @@ from pipeline.desk.carry_over import carry_holds, changed_since, held_since
 from pipeline.desk.context import Context, context_of, notify_of, opened_by
 from pipeline.desk.families import by_row, may_be_due_again, released_before, taken_by
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.guards import HEADERS
 from pipeline.desk.languages import gettext
 from pipeline.desk.listing import Listing
 from pipeline.desk.pages.files import same_files
@@ -38,7 +37,7 @@ from pipeline.desk.releasing import (
     signed,
     voided_by,
 )
-from pipeline.desk.rendering import html
+from pipeline.desk.rendering import attachment, html
 from pipeline.desk.retention import forget
 from pipeline.desk.review import by_entry, refuse_changed, reviewed, shown_of
 from pipeline.desk.states import FileStatus, State, may, may_compare, status_of
@@ -252,13 +251,8 @@ async def download(request: web.Request) -> web.StreamResponse:
     if found.has_names:
         person.require_names()
     file = await asyncio.to_thread(opened_as_recorded, current, found.name)
-    facts = {"file": found.name}
-    if current.file.releases and found.name == current.file.releases[-1].file:
-        facts["sha256"] = current.file.releases[-1].sha256
-    await context.record(request, Deed.DOWNLOADED, current.id, **facts)
-    disposition = f'attachment; filename="{found.name}"'
-    headers = {**HEADERS, "Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
-    return web.Response(body=file, headers=headers)
+    await context.record(request, Deed.DOWNLOADED, current.id, **_facts(current, found.name, [found.name]))
+    return attachment(found.name, file)
 
 
 @routes.get("/files/{id}/files.zip")
@@ -269,12 +263,14 @@ async def download_all(request: web.Request) -> web.StreamResponse:
     if not names:
         raise Missing(Sentence("desk.no_such_download"))
     packed = await asyncio.to_thread(_packed, current, names)
-    facts: dict[str, str | int] = {"file": "files.zip"}
-    if current.file.releases and current.file.releases[-1].file in names:
-        facts["sha256"] = current.file.releases[-1].sha256
-    await context.record(request, Deed.DOWNLOADED, current.id, **facts)
-    headers = {**HEADERS, "Content-Disposition": 'attachment; filename="files.zip"'}
-    return web.Response(body=packed, headers={**headers, "Content-Type": "application/zip"})
+    await context.record(request, Deed.DOWNLOADED, current.id, **_facts(current, "files.zip", names))
+    return attachment("files.zip", packed, "application/zip")
+
+
+def _facts(current: FileStatus, name: str, contents: list[str]) -> dict[str, str]:
+    """Facts about a download for the audit: its name and, if it has the release file, the SHA-256 of that."""
+    taken = [release for release in current.file.releases[-1:] if release.file in contents]
+    return {"file": name, "sha256": taken[0].sha256} if taken else {"file": name}
 
 
 def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:

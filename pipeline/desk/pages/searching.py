@@ -8,9 +8,8 @@ from itertools import zip_longest
 from aiohttp import web
 
 from pipeline.desk.carry_over import corrected_before, row_before
-from pipeline.desk.context import context_of
+from pipeline.desk.context import context_of, person_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
-from pipeline.desk.guards import person_of
 from pipeline.desk.languages import amount, gettext
 from pipeline.desk.pages.reviewing import comments_on
 from pipeline.desk.people import Role

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from aiohttp import web
 
-from pipeline.desk.context import Context, context_of
-from pipeline.desk.guards import person_of
+from pipeline.desk.context import Context, context_of, person_of
 from pipeline.desk.jobs import can_resume, is_simulated
 from pipeline.desk.languages import duration, gettext, gettext_noop, in_page_words, ngettext, number
 from pipeline.desk.pages.reading import may_start_over
