@@ -25,10 +25,7 @@ SLOW_PER_S = 10
 """Rates below this are shown with one decimal."""
 
 
-_PHASES = {
-    Phase.READING: Sentence("progress.reading"),
-    Phase.CONNECTING: Sentence("progress.connecting"),
-}
+_PHASES = {Phase.READING: Sentence("progress.reading"), Phase.CONNECTING: Sentence("progress.connecting")}
 _COUNTED = {
     SetStep.READ: "progress.parts_read",
     SetStep.PLANNED: "progress.buckets_planned",

@@ -134,8 +134,7 @@ def of_bank(chosen: Chosen) -> Chosen:
 
 def without_servers(chosen: Chosen) -> Profile:
     """Return the profile for judging a bank's report."""
-    profile = Profile() if chosen.profile is None else chosen.profile
-    return profile.model_copy(update=dict.fromkeys(SECTIONS))
+    return chosen.settings.model_copy(update=dict.fromkeys(SECTIONS))
 
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
@@ -163,8 +162,8 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
     if key is not None:
         variable = SIGN_PASSWORD if os.environ.get(SIGN_PASSWORD) else None
         return Signer.read(key, secret_if_named(variable, None), password_from=SIGN_PASSWORD)
-    profile = chosen.profile
-    if profile is None or profile.sign_with is None:
+    profile = chosen.settings
+    if profile.sign_with is None:
         return None
     where = "sign_with_password_env or sign_with_password_file"
     return Signer.read(profile.sign_with, profile.sign_with_password(), password_from=where)
@@ -172,12 +171,9 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
 
 def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
     """Return the modulus tables for UK accounts, if any; same errors as `Profile.modulus_tables`."""
-    tables = None if chosen.profile is None else chosen.profile.modulus_tables()
-    return (
-        None
-        if tables is None
-        else Modulus(tables, is_old=age_days(tables.valid_from, today) > VALID_MAX_DAYS)
-    )
+    if (tables := chosen.settings.modulus_tables()) is None:
+        return None
+    return Modulus(tables, is_old=age_days(tables.valid_from, today) > VALID_MAX_DAYS)
 
 
 _GATEWAY = {

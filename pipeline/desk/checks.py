@@ -9,8 +9,8 @@ import fcntl
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from pipeline.desk.folders import FileFolder, parsed
@@ -33,9 +33,11 @@ CHILD = "desk-check"
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:
     """Start or resume a check (Conflict: it runs); the environment has the secrets of the configuration."""
-    with _locked(folder) as lock:
-        if lock is None:
-            raise Conflict(Sentence("desk.checked_already"))
+    with ExitStack() as held:
+        try:  # until this block and the process, which inherits the descriptor, end
+            lock = held.enter_context(locked(folder.lock, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise Conflict(Sentence("desk.checked_already")) from None
         folder.stop.unlink(missing_ok=True)
         folder.progress.unlink(missing_ok=True)
         with opened(folder.log, os.O_APPEND) as log:
@@ -75,7 +77,9 @@ def is_running(folder: FileFolder) -> bool:
 def progress_of(folder: FileFolder) -> CheckProgress | None:
     """The progress or the result of the last check; None before the first one."""
     is_on = is_running(folder)  # read first, because a process writes its result before it releases the lock
-    read = _progress_in(folder)
+    read = None
+    with suppress(OSError, ValueError):
+        read = parsed(CheckProgress, folder.progress)
     if is_on:
         progress = read or CheckProgress(phase="starting", started="")
         return progress.model_copy(update={"exit_code": None})
@@ -90,30 +94,12 @@ def _lost(progress: CheckProgress) -> CheckProgress:
     return progress.model_copy(update={"exit_code": MistakeError.exit_code, "sentences": sentences})
 
 
-def _progress_in(folder: FileFolder) -> CheckProgress | None:
-    try:
-        return parsed(CheckProgress, folder.progress)
-    except (OSError, ValueError):
-        return None
-
-
 def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
     """Write the progress of the check atomically, but without syncing it to disk."""
     part = folder.progress.with_suffix(".part")
     with opened(part, os.O_TRUNC) as file:
         file.write(progress.model_dump_json().encode())
     part.replace(folder.progress)
-
-
-@contextmanager
-def _locked(folder: FileFolder) -> Iterator[int | None]:
-    """Lock until this block and all processes that inherit the descriptor end; None if it is taken."""
-    with ExitStack() as held:
-        try:
-            lock = held.enter_context(locked(folder.lock, fcntl.LOCK_EX | fcntl.LOCK_NB))
-        except BlockingIOError:
-            lock = None
-        yield lock
 
 
 STOP_INTERVAL_S = 0.2

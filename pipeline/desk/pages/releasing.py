@@ -114,7 +114,6 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         correction=correction,
         may_check_again=may(current, person, Deed.CORRECTED)
         and is_corrected(latest, _corrected_at(correction)),
-        may_have_names=person.has_names,
         undecided_count=0 if current.summary is None else current.summary.undecided_count,
         may_give=may(current, person, Deed.GIVEN) and bool(current.file.released_count),
         may_forget=may(current, person, Deed.PURGED),
