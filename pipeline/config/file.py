@@ -272,11 +272,7 @@ class ConfigurationFile:
 
     @property
     def inputs(self) -> Mapping[str, InputSection]:
-        """The sections `[inputs.NAME]`; without any, the rest of the file is not validated.
-
-        Raises:
-            ConfigurationError: the file cannot be read, or has such sections and a mistake.
-        """
+        """The sections `[inputs.NAME]` (ConfigurationError: unreadable, or there are some and a mistake)."""
         return self.whole.inputs if self._has("inputs") else {}
 
     def _has(self, section: str) -> bool:

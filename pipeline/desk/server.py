@@ -15,7 +15,7 @@ from pipeline.desk import checks, demo
 from pipeline.desk.context import CONTEXT, Context
 from pipeline.desk.guards import guard
 from pipeline.desk.languages import BY_ITSELF
-from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
+from pipeline.desk.pages import audit, checking, entering, releasing, reviewing, searching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
 from pipeline.desk.rendering import IS_DEMO
@@ -41,7 +41,7 @@ def application(context: Context) -> web.Application:
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
     app[CONTEXT] = context
     app[IS_DEMO] = context.home.path.name.startswith(demo.PREFIX)
-    pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
+    pages = (entering, file_pages, checking, reviewing, searching, releasing, audit)
     every = chain.from_iterable(page.routes for page in pages)
     for route in (*every, web.get("/static/{name}", _static)):
         assert isinstance(route, web.RouteDef)

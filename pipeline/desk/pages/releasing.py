@@ -14,7 +14,7 @@ import polars as pl
 from aiohttp import web
 
 from pipeline.desk.carry_over import carry_holds, changed_since, held_since
-from pipeline.desk.context import Context, context_of, notify_of, opened_by
+from pipeline.desk.context import Context, notify_of, opened_by
 from pipeline.desk.families import by_row, may_be_due_again, released_before, taken_by
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext
@@ -224,8 +224,7 @@ async def send_back(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/verify")
 async def verify_evidence(request: web.Request) -> web.Response:
     """Check the evidence for consistency."""
-    context = context_of(request)
-    current = await context.current(request)
+    context, _, current = await opened_by(request)
     try:
         file = current.folder.input
         job = VerifyJob(current.folder.run, input_file=file if file.is_file() else None)
