@@ -173,25 +173,21 @@ def _priced(value: object) -> object:
     return value
 
 
-PriceText = Annotated[str, BeforeValidator(_priced)]
-"""A price as written in the file."""
+PriceText = Annotated[str, BeforeValidator(_priced)]  # a price as written in the file
 
 
-TEST_SERVER_DAILY_CAP = 50
-"""The soft limit of the CoP test server (API reference, "Limits")."""
+TEST_SERVER_DAILY_CAP = 50  # the soft limit of the CoP test server (API reference, "Limits")
 
 
 class Server(Section):
     """One API's server, and limits that this client keeps even if the server allows more."""
 
-    name: ClassVar[ApiName]
-    """The API of this section."""
+    name: ClassVar[ApiName]  # the API of this section
 
     server: Asked
     base_url: HttpsUrl
     ca_file: FilePath | None = None
-    proxy: Literal["environment"] | None = None
-    """`environment` if HTTPS_PROXY, ALL_PROXY and NO_PROXY apply."""
+    proxy: Literal["environment"] | None = None  # `environment` if HTTPS_PROXY, ALL_PROXY and NO_PROXY apply
     proxy_url: ProxyUrl | None = None
     proxy_credentials_env: VariableName | None = None
     proxy_credentials_file: FilePath | None = None

@@ -57,8 +57,7 @@ ENDINGS = {
     130: "stopped by Ctrl-C, 129 by SIGHUP, 143 by SIGTERM, 152 by SIGXCPU: run the same command again",
 }
 """Exit status of a run -> what it means."""
-_interrupts: list[int] = []
-"""Signals that have interrupted the command."""
+_interrupts: list[int] = []  # signals that have interrupted the command
 _REPEATED = (signal.SIGHUP, signal.SIGXCPU)
 """Signals that come more than once: SIGHUP from terminal and shell, SIGXCPU every second."""
 

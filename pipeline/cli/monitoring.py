@@ -56,8 +56,7 @@ if TYPE_CHECKING:
     from pipeline.stages.ask import AskingObserver
 
 _INCOMPLETE = IncompleteError.exit_code
-EMBEDDED = "sandbox"
-"""The label `profile` of a run without a profile."""
+EMBEDDED = "sandbox"  # the label `profile` of a run without a profile
 
 
 @dataclass(frozen=True, slots=True)

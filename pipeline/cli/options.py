@@ -34,8 +34,7 @@ class NamedPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-PATH = NamedPath(path_type=Path, readable=False)
-"""Any path; each command checks it when it uses it."""
+PATH = NamedPath(path_type=Path, readable=False)  # any path; each command checks it when it uses it
 
 
 class OutcomeFormats(click.Choice[str]):

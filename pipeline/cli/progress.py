@@ -21,8 +21,7 @@ from schemas.outcomes import Outcome
 
 LINE_INTERVAL_S = 10.0
 NAME_WIDTH_MAX = 30
-SLOW_PER_S = 10
-"""Rates below this are shown with one decimal."""
+SLOW_PER_S = 10  # rates below this are shown with one decimal
 
 
 _PHASES = {Phase.READING: Sentence("progress.reading"), Phase.CONNECTING: Sentence("progress.connecting")}

@@ -64,11 +64,9 @@ QUOTED = (
 )
 """Keys whose wrong values are quoted; any other value could be a misplaced secret."""
 _QUOTED_LENGTH_MAX = 60
-_LIMITS = ("ge", "gt", "le", "max_length")
-"""pydantic's names for limits that a sentence states."""
+_LIMITS = ("ge", "gt", "le", "max_length")  # pydantic's names for limits that a sentence states
 
-Mistake = Mapping[str, Any]
-"""A mistake as pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`."""
+Mistake = Mapping[str, Any]  # a mistake as pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`
 Place = tuple[str, ...]
 
 

@@ -41,18 +41,13 @@ class Chosen(NamedTuple):
     """A profile that was chosen but not opened yet."""
 
     name: str
-    profile: Profile | None
-    """The profile as it was when chosen; None for the embedded sandbox."""
-    config: Path | None
-    """The configuration file; None for the embedded sandbox."""
+    profile: Profile | None  # the profile as it was when chosen; None for the embedded sandbox
+    config: Path | None  # the configuration file; None for the embedded sandbox
     fingerprint: str
     environment: Environment
-    settings: Profile
-    """The same or, for the embedded sandbox, the settings that belong to no API."""
-    signer: Signer | None = None
-    """The key that signs the manifest of the run."""
-    account_type: AccountType | None = None
-    """The account type to assume, instead of the profile's."""
+    settings: Profile  # the same or, for the embedded sandbox, the settings that belong to no API
+    signer: Signer | None = None  # the key that signs the manifest of the run
+    account_type: AccountType | None = None  # the account type to assume, instead of the profile's
 
     def assuming(self, account_type: AccountType | None) -> "Chosen":
         """Return this choice with another assumed account type, which changes the questions."""

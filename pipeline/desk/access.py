@@ -24,11 +24,9 @@ from pipeline.desk.refusals import Forbidden, NoSession, NotNamed
 from pipeline.files.atomic import write_atomically
 from pipeline.wording import Sentence
 
-Clock = Callable[[], float]
-"""Returns seconds since the epoch."""
+Clock = Callable[[], float]  # returns seconds since the epoch
 LINKS = "links"
-LINK_MAX_S = 24 * 3600.0
-"""How long a link can be used."""
+LINK_MAX_S = 24 * 3600.0  # how long a link can be used
 
 
 def new_link(home: Path, name: str, token: str, now_s: float) -> None:
@@ -224,8 +222,7 @@ def _peer_uid(request: web.Request) -> int | None:
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """Where Linux lists this computer's connections: over IPv4 and over IPv6."""
 _ROOT = "0"
-_TRIES = 2
-"""Linux may skip a line while other connections end, so a search is repeated."""
+_TRIES = 2  # Linux may skip a line while other connections end, so a search is repeated
 Address = tuple[str, int]
 
 

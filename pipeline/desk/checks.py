@@ -27,8 +27,7 @@ from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
 from schemas.strict import timestamp
 
-CHILD = "desk-check"
-"""The hidden command that the process runs."""
+CHILD = "desk-check"  # the hidden command that the process runs
 
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:

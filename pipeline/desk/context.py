@@ -38,15 +38,13 @@ class Context:
     settings: DeskSection
     access: Access
     clock: Callable[[], datetime]
-    chance: Callable[[], str]
-    """Returns ten random hexadecimal digits."""
+    chance: Callable[[], str]  # returns ten random hexadecimal digits
     child_environment: dict[str, str]
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
     """(person, page, rule) of a refusal -> when it was recorded, and how often it has repeated since."""
     seen: set[tuple[str, str]] = field(default_factory=set)
     """(person, file) pairs with a recorded view of whole account numbers."""
-    sending: set[asyncio.Task[None]] = field(default_factory=set)
-    """Notifications that are being sent."""
+    sending: set[asyncio.Task[None]] = field(default_factory=set)  # notifications that are being sent
 
     async def current(self, request: web.Request) -> FileStatus:
         """The current state of the file that a page is about."""

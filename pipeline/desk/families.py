@@ -20,13 +20,10 @@ class Released(NamedTuple):
     """An earlier release, which prevents its payments from being released again."""
 
     file_id: str
-    name: str
-    """The released file's name."""
+    name: str  # the released file's name
     release: Release
-    taken: AuditEntry | None
-    """The first user who downloaded the release file, if any."""
-    rows: Sequence[int]
-    """The rows of the file in question that it released."""
+    taken: AuditEntry | None  # the first user who downloaded the release file, if any
+    rows: Sequence[int]  # the rows of the file in question that it released
     is_same_file: bool
     """True if the file is a repeated upload, of that file or release: its payments may be due again."""
 

@@ -18,8 +18,7 @@ HITS_MAX = 100
 TEXT_CHARS_MIN = 3
 _SEPARATORS = "[ -]*"
 _BLOCK_CHARS = 1 << 20
-_OVERLAP_CHARS = 4096
-"""Longer than any search text, for example an account number in groups."""
+_OVERLAP_CHARS = 4096  # longer than any search text, for example an account number in groups
 
 
 class Hit(NamedTuple):
@@ -121,8 +120,7 @@ _MARKS = "".join(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x323, 0x
 _ACCENTED = (*range(0xDF, 0x250), *range(0x1E00, 0x1F00))
 _STROKED = {"ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "ł": "l", "ŧ": "t"}
 """Letters without a Unicode decomposition -> the letters that people type instead."""
-_TWO = {"ß": "ss", "æ": "ae", "œ": "oe"}
-"""Single letters that people type as two."""
+_TWO = {"ß": "ss", "æ": "ae", "œ": "oe"}  # single letters that people type as two
 
 
 def without_accents(text: str) -> str:

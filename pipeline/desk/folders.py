@@ -69,24 +69,16 @@ class FileFolder:
 
     id: str
     path: Path
-    run = _at("run.precheck")
-    """The folder of its run."""
-    summary = _at(f"run.precheck/{SUMMARY}")
-    """The summary of its run."""
-    lock = _at("check.lock")
-    """The lock file that the checking process holds."""
-    progress = _at("progress.json")
-    """The progress file that the checking process writes."""
-    stop = _at("stop")
-    """The file whose presence asks the checking process to stop."""
-    log = _at("log.jsonl")
-    """The log of the checking process."""
-    record = _at(DESK_FILE)
-    """The record of the file."""
+    run = _at("run.precheck")  # the folder of its run
+    summary = _at(f"run.precheck/{SUMMARY}")  # the summary of its run
+    lock = _at("check.lock")  # the lock file that the checking process holds
+    progress = _at("progress.json")  # the progress file that the checking process writes
+    stop = _at("stop")  # the file whose presence asks the checking process to stop
+    log = _at("log.jsonl")  # the log of the checking process
+    record = _at(DESK_FILE)  # the record of the file
     reports = _at("reports")
     """The folder of the bank's latest reports; the run keeps copies of every report it used."""
-    written = _at("written")
-    """The folder of corrected cells."""
+    written = _at("written")  # the folder of corrected cells
 
     def set_aside(self) -> None:
         """Move the results of a check aside, so that the file can be checked from the start."""

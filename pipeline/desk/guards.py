@@ -24,13 +24,10 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-OPEN_TO_ALL = ("/enter", "/static/")
-"""Paths that need no session: the sign-in page and static files."""
-UNNOTICED = ("/progress.json",)
-"""Requests that a page's script makes: they do not count as activity."""
+OPEN_TO_ALL = ("/enter", "/static/")  # paths that need no session: the sign-in page and static files
+UNNOTICED = ("/progress.json",)  # requests that a page's script makes: they do not count as activity
 
-LANGUAGE_COOKIE = "precheck-desk-language"
-"""Name of the cookie with the language that the user chose."""
+LANGUAGE_COOKIE = "precheck-desk-language"  # name of the cookie with the language that the user chose
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

@@ -29,8 +29,7 @@ from schemas.forecast import Forecast
 from schemas.outcomes import Environment
 from schemas.summary import REHEARSAL
 
-SIMULATED = BUILT_IN[0]
-"""The built-in profile that uses the sandbox; it always exists."""
+SIMULATED = BUILT_IN[0]  # the built-in profile that uses the sandbox; it always exists
 
 
 def profiles() -> list[str]:

@@ -27,10 +27,8 @@ from schemas.prices import Price
 _LOCALES: Mapping[str, Locale] = {
     code: Locale.parse(name) for code, name in {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}.items()
 }
-_AMOUNT = "#,##0.00#"
-"""Two decimal places, or three if the third is not zero."""
-_PRICE = "#,##0.00####"
-"""All decimal places of the number, at least two."""
+_AMOUNT = "#,##0.00#"  # two decimal places, or three if the third is not zero
+_PRICE = "#,##0.00####"  # all decimal places of the number, at least two
 
 _WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
 """A language in `Accept-Language`, and its weight."""
@@ -175,8 +173,7 @@ def duration(seconds: float) -> str:
     return f"{number(whole // 3600)} h {whole % 3600 // 60} min"
 
 
-BY_ITSELF = gettext_noop("the desk")
-"""The actor of automatic deletions, as recorded."""
+BY_ITSELF = gettext_noop("the desk")  # the actor of automatic deletions, as recorded
 CARRIED = gettext_noop("(carried over from the earlier file)")
 """The end of the reason of a carried-over decision; in the evidence it stays English."""
 

@@ -21,12 +21,9 @@ from pipeline.reports.wording import visible, warning_text
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered
 from schemas.desk import Deed
 
-IS_DEMO = web.AppKey("is_demo", bool)
-"""True if all answers at this desk are simulated."""
-PERSON = web.RequestKey("person", Person)
-"""The user, once the guards have identified them."""
-PATH = web.RequestKey("path", str)
-"""The requested path, without the secret part of the address."""
+IS_DEMO = web.AppKey("is_demo", bool)  # True if all answers at this desk are simulated
+PERSON = web.RequestKey("person", Person)  # the user, once the guards have identified them
+PATH = web.RequestKey("path", str)  # the requested path, without the secret part of the address
 
 NEXT_STEPS = {
     401: gettext_noop(

@@ -68,22 +68,18 @@ class Review(NamedTuple):
     whether a person must review it: the policy does not release it, the name does not match, or there is a
     warning about the payee.
     """
-    groups: tuple[ActionGroup, ...]
-    """Groups of rows to review."""
+    groups: tuple[ActionGroup, ...]  # groups of rows to review
     policy: Mapping[str, Verdict]
-    judged: pl.DataFrame
-    """The columns that a preview needs, for every row."""
+    judged: pl.DataFrame  # the columns that a preview needs, for every row
     decisions: ChainedJournal[RowsDecided]
-    known_answers: dict[int, str]
-    """Cache of `answers_of`."""
+    known_answers: dict[int, str]  # cache of `answers_of`
     counted: list[tuple[Sequence[RowsDecided], Mapping[int, RowsDecided]]]
     """Cached result of `last_decisions`: all decisions, and those that count."""
     repeated: Mapping[int, Repeated]
     """Rows whose payment another file released and about which the run has no warning."""
     searched: pl.Series
     """The cells of each row that a search considers, one per line: one column is searched faster than six."""
-    currencies: tuple[str | None, ...]
-    """The currencies of the rows."""
+    currencies: tuple[str | None, ...]  # the currencies of the rows
     remembered: dict[str, tuple[object, Any]]
     """The last `preview` and `undecided` with their arguments: the next page often needs the same."""
 

@@ -66,12 +66,9 @@ class FileStatus(NamedTuple):
     folder: FileFolder
     file: DeskFile
     state: State
-    progress: CheckProgress | None
-    """Progress of the last check; None if there was none."""
-    summary: Summary | None
-    """Summary of the run without its long lists; None before the run has one."""
-    decisions: str
-    """The hash of the last decision."""
+    progress: CheckProgress | None  # progress of the last check; None if there was none
+    summary: Summary | None  # summary of the run without its long lists; None before the run has one
+    decisions: str  # the hash of the last decision
 
     @property
     def id(self) -> str:
@@ -114,8 +111,7 @@ class Step(NamedTuple):
 
 
 _UPLOADER, _REVIEWER, _APPROVER = (Role.UPLOADER,), (Role.REVIEWER,), (Role.APPROVER,)
-_HALFWAY = (State.STOPPED, State.CAPPED)
-"""States that allow answers to only some of the payments."""
+_HALFWAY = (State.STOPPED, State.CAPPED)  # states that allow answers to only some of the payments
 _ANSWERED = (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN)
 STEPS = (
     Step(Deed.READ_AS, _UPLOADER, (State.NEW, State.PLANNED), State.PLANNED),

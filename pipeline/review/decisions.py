@@ -35,8 +35,7 @@ class Approver(NamedTuple):
     """The user who approves decisions and has payment files made."""
 
     by: str
-    time: str
-    """UTC, ISO 8601 with Z."""
+    time: str  # UTC, ISO 8601 with Z
     is_identified: bool = False
     """True if approver and deciders all had to identify themselves under these names; otherwise the
     approver may have been a decider.
@@ -51,19 +50,15 @@ class Approver(NamedTuple):
 class ReviewJob:
     """Decisions about the payments of a run, and how to write its files."""
 
-    folder: Path
-    """The folder of the run."""
-    decisions: Path | RunDecisions | None = None
-    """A workbook with decisions, or recorded decisions."""
+    folder: Path  # the folder of the run
+    decisions: Path | RunDecisions | None = None  # a workbook with decisions, or recorded decisions
     input_file: Path | None = None
     """The current path of a payment file whose bytes are edited; None to search for it."""
     by: str | None = None
     """The approver of the files, who also counts as the author of decisions in a workbook."""
-    is_identified: bool = False
-    """See `Approver.is_identified`."""
+    is_identified: bool = False  # see `Approver.is_identified`
     allow_simulated: bool = False
-    sign_with: Path | None = None
-    """The private key that signs; None means the profile's, if any."""
+    sign_with: Path | None = None  # the private key that signs; None means the profile's, if any
     released_in: Mapping[int, str] | None = None
     """Row -> the file that released the payment before; None to look in the runs of its family."""
 

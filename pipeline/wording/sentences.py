@@ -36,10 +36,8 @@ class ColumnPair(NamedTuple):
     column: str
 
 
-ANY_COLUMN = "HEADER"
-"""Stands for a header that the user knows."""
-PLACE = "#"
-"""Precedes the position of a column, counted from 1."""
+ANY_COLUMN = "HEADER"  # stands for a header that the user knows
+PLACE = "#"  # precedes the position of a column, counted from 1
 _KEY = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 Value: TypeAlias = (
     "str | int | float | Decimal | date | PurePath | ColumnPair | Sentence | Sequence[Value] | None"

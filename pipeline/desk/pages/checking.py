@@ -107,10 +107,8 @@ def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
 
 class _Found(NamedTuple):
     read: ColumnsRead | None
-    refusal: str = ""
-    """The error, if the file cannot be read this way."""
-    sheets: tuple[tuple[str, str], ...] = ()
-    """Names and headers of the sheets, if the user must choose one."""
+    refusal: str = ""  # the error, if the file cannot be read this way
+    sheets: tuple[tuple[str, str], ...] = ()  # names and headers of the sheets, if the user must choose one
     readings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Encodings that fit, each with the first names as it decodes them."""
 
@@ -232,8 +230,7 @@ class Made(NamedTuple):
     """The actual calls, cost and duration of a check, shown beside its plan."""
 
     calls: dict[str, ApiCalls]
-    costs: dict[str, Price]
-    """Cost of the requests sent, including repeated ones, if the profile has a price."""
+    costs: dict[str, Price]  # cost of the requests sent, including repeated ones, if the profile has a price
     duration_s: float
 
 
@@ -350,8 +347,7 @@ PHASES = {
     "asking": gettext_noop("Checking with the banks."),
     "writing": gettext_noop("Writing the results."),
 }
-_SIMULATED = gettext_noop("Checking with the sandbox.")
-"""Shown instead of the names of banks."""
+_SIMULATED = gettext_noop("Checking with the sandbox.")  # shown instead of the names of banks
 
 
 @routes.get("/files/{id}/progress")
