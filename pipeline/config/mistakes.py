@@ -48,16 +48,8 @@ _PATTERNS: Mapping[str, str] = {
 }
 """The pattern of a value -> the sentence that describes it."""
 QUOTED = (
-    *(
-        "default_account_type",
-        "default_country",
-        "bank_rules",
-        "gb_iban_to",
-        "ask_by",
-        "vop_countries",
-        "vop_names",
-        "compare_with",
-    ),
+    *("default_account_type", "default_country", "bank_rules", "gb_iban_to", "ask_by", "vop_countries"),
+    *("vop_names", "compare_with"),
     *("modulus_weights_date", "server", "token_method", "rate_per_s", "in_flight_max", "daily_cap"),
     *("cap_window", "attempts_max", "probe_wait_s", "response_margin_s", "requesting_bic", "send_remittance"),
     "price_per_call",
