@@ -1,12 +1,12 @@
 """Write the files of a review: payments, in the input's format and compression, and lists for people."""
 
 import io
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from fnmatch import fnmatch
 from hashlib import file_digest
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO, NamedTuple
 
 import polars as pl
@@ -22,7 +22,6 @@ from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
 from pipeline.review.corrections import correct
 from pipeline.rules.totals import added, control_totals, totals, with_money
-from pipeline.runs.ended import RunPart
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import MessageFile, read_again
 from pipeline.runs.manifest import identity_of_parts, refresh_manifest
@@ -243,8 +242,12 @@ def payments_in(
     file: io.BytesIO | io.BufferedRandom, run: FinishedRun, path: Path, write: Write
 ) -> PaymentFile:
     """Like `write_payments`, but into an open file; the path only provides the name."""
-    with packed_like(run.part, file, name=path.name) as unpacked:
+    if run.part.compression is None:
+        payments = write(file, path.name)
+    else:
+        unpacked = io.BytesIO()
         payments = write(unpacked, path.name)
+        pack(unpacked.getvalue(), Compression(run.part.compression), file, member=path.stem)
     file.seek(0)
     return PaymentFile(
         path=str(path),
@@ -324,17 +327,6 @@ def take_into_evidence(  # noqa: PLR0913 (everything that is new)
         if hashes[Path(file.path).name] != file.sha256:
             raise InputError(Sentence("runs.changed_meanwhile", path=file.path))
     return made
-
-
-@contextmanager
-def packed_like(source: RunPart, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
-    """Yield a buffer for a payment file, compressed like the input and written at the end of the block."""
-    if source.compression is None:
-        yield file
-        return
-    unpacked = io.BytesIO()
-    yield unpacked
-    pack(unpacked.getvalue(), Compression(source.compression), file, member=PurePath(name).stem)
 
 
 def row_counts(files: Iterable[PaymentFile]) -> dict[str, int]:
