@@ -210,7 +210,6 @@ def _on_disk(payments: "str | Path | pl.DataFrame", out: str | Path | None) -> I
 
 
 def _arguments(options: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Turn keyword arguments into the command's long options."""
     for name, given in {**options, "out": folder}.items():
         option = f"--{name.replace('_', '-')}"
         if given is None or given is False:
@@ -305,7 +304,7 @@ def main() -> None:
 
 def answer() -> None:
     """Run the command for another process's Python API, which uses it through pipes."""
-    _start("pipeline.cli.called", "answer")
+    _start("pipeline.cli.main", "answer")
 
 
 def _start(module: str, function: str, **arguments: str) -> None:

@@ -31,8 +31,8 @@ from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
 from pipeline.config import Profile
+from pipeline.config.file import NotifySection
 from pipeline.config.inputs import InputSection
-from pipeline.config.notify import NotifySection
 from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, SummaryLine

@@ -24,8 +24,7 @@ from pipeline.apis.registry import APIS
 from pipeline.config import Profile
 from pipeline.errors import ConfigurationError, CredentialsError, IncompleteError, PrecheckError, TlsError
 from pipeline.files.private import user_folder
-from pipeline.sections.servers import MutualTls, Oauth, Server
-from pipeline.sections.values import proxy_of_environment
+from pipeline.sections import MutualTls, Oauth, Server, proxy_of_environment
 from pipeline.stages.validate import Routes
 from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, WholeShare
 from pipeline.stores.protocols import CapCount, Share, Shares

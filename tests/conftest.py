@@ -16,14 +16,14 @@ from pipeline.config import Profile
 from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answer, AnswerState, Check
 from pipeline.reports.documents import Rows, reports
 from pipeline.runs.families import made_of
-from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import LedgerSummary, write_manifest
-from pipeline.runs.profile_used import RunSettings
+from pipeline.runs.folder import keep_document
+from pipeline.runs.manifest import LedgerSummary, RunSettings, write_manifest
 from pipeline.stages.read import read
 from pipeline.stages.summarise import summarise
 from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
+from schemas.folder import SUMMARY
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
 
@@ -224,7 +224,7 @@ def finish_run():
                 orient="row",
             )
             summary = summarise(header, source.payments, outcomes, odd, [])
-            write_summary(folder, summary)
+            keep_document(folder / SUMMARY, summary)
             rows = Rows(source.payments, outcomes, source.original)
             made = reports(folder, summary, rows, outcome_name=written.path.name) if reported else ()
             finish = ledger.finish(time, question_count=0, unanswered_count=0, outcome_sha256=written.sha256)

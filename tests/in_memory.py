@@ -6,14 +6,13 @@ from itertools import count
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from pipeline.config.desk import DeskSection
-from pipeline.desk.access import LocalAccess
+from pipeline.config.file import DeskSection
+from pipeline.desk.access import LocalAccess, Sessions, new_link
 from pipeline.desk.context import Context
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.server import application
-from pipeline.desk.sessions import Lifetime, Sessions, new_link
 
-LASTS = Lifetime(60, 3600)
+LASTS = {"idle_max_s": 60, "max_s": 3600}
 _NUMBERS = count(1)
 
 
@@ -25,7 +24,7 @@ async def visit(home, steps, *, prefix="", now=_noon):
     """Serve a desk; `steps` are made by somebody who has a link to it, whose token is `token`."""
     desk = DeskHome(home)
     desk.make()
-    access = LocalAccess(1, Sessions(home, LASTS, clock=lambda: 0.0, chance=lambda: "session"), prefix)
+    access = LocalAccess(1, Sessions(home, **LASTS, clock=lambda: 0.0, chance=lambda: "session"), prefix)
     context = Context(desk, DeskSection(), access, now, lambda: f"{next(_NUMBERS):010x}", dict(os.environ))
     new_link(home, "Mara", "token", 0.0)
     async with TestClient(TestServer(application(context))) as client:

@@ -263,7 +263,7 @@ def clocks(wait_max_s=20.0):
     """Real clocks for a store."""
     from datetime import UTC, datetime
 
-    from pipeline.stores.shared import StoreClocks
+    from pipeline.stores.protocols import StoreClocks
 
     return StoreClocks(lambda: datetime.now(UTC), time.monotonic, wait_max_s)
 

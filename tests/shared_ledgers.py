@@ -57,7 +57,7 @@ class LedgerDesk:
         """Open the ledger, as another process would."""
         from pipeline.stores.postgres.address import parsed
         from pipeline.stores.postgres.store import PostgresStore
-        from pipeline.stores.shared import AskingProcess
+        from pipeline.stores.protocols import AskingProcess
 
         process = AskingProcess(uuid4(), "host", os.getpid(), "0.1.0")
         address = parsed(self.url(user, port))

@@ -109,11 +109,12 @@ def shares_of(where, host="host"):
         return local_shares(Path(where), terms)
     from pipeline.stores.postgres.address import parsed
     from pipeline.stores.postgres.connection import Database
-    from pipeline.stores.postgres.shares import postgres_shares
-    from pipeline.stores.shared import AskingProcess, StoreClocks
+    from pipeline.stores.postgres.store import PostgresStore
+    from pipeline.stores.protocols import AskingProcess, StoreClocks
 
     database = Database(parsed(where), StoreClocks(terms.clock, time.monotonic, 20.0))
-    return postgres_shares(database, AskingProcess(uuid4(), host, os.getpid(), "0.1.0"), terms)
+    process = AskingProcess(uuid4(), host, os.getpid(), "0.1.0")
+    return PostgresStore(database, None, process).shares(terms)  # shares need no keys
 
 
 async def ask(shares, rate, places_max, seconds, port):

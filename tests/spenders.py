@@ -41,7 +41,7 @@ def main(url, run_id, count, cap):
 
     from pipeline.stores.postgres.address import parsed
     from pipeline.stores.postgres.store import PostgresStore
-    from pipeline.stores.shared import AccountCap, AskingProcess
+    from pipeline.stores.protocols import AccountCap, AskingProcess
 
     process = AskingProcess(uuid4(), "host", 1, "0.1.0")
     caps = {"cop": AccountCap(CAPPED, int(cap), "utc_day")}

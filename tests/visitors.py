@@ -24,7 +24,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from desk import COMMAND_MAX_S, Desk, Running, hold_until
 
-from pipeline.desk.sessions import new_link
+from pipeline.desk.access import new_link
 
 _NUMBERS = count(1)
 _ACTS = "/files/([^/]+)/(release|hand-over|groups|rows/[0-9]+)"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from pipeline.frames import QUESTION, UK_ROUTES, Check, Meaning, RouteReason
-from pipeline.sections.servers import Server
+from pipeline.sections import Server
 from pipeline.wording import Sentence
-from schemas.outcomes import ApiName
+from schemas.outcomes import Action, ApiName, Outcome
 
 if TYPE_CHECKING:  # slow to import, and needed only to ask questions
     import httpx
@@ -43,6 +43,14 @@ class ParsedAnswer(NamedTuple):
     matched_name: str | None
 
 
+CLOSE_NAME = Meaning(
+    Outcome.CLOSE_MATCH,
+    Action.FIX_NAME,
+    Sentence("answer.close_name"),
+    Sentence("explain.person_judges"),
+    Sentence("explain.judge_names"),
+)
+"""The meaning of a close match in every API."""
 RETRY_HERE = Sentence("todo.run_again_later")
 """Advice if a question has no answer."""
 RETRY_ELSEWHERE = Sentence("todo.ask_anew")
@@ -65,8 +73,7 @@ class Api(NamedTuple):
     """A name-check API, as one requester uses it."""
 
     name: ApiName
-    responder_wait_s: float
-    """How long the service waits for the responder before it answers 504."""
+    responder_wait_s: float  # how long the service waits for the responder before it answers 504
     request: Callable[[Check, str, str], httpx.Request]
     """Builds a request: (check, correlation id, timestamp) -> request."""
     read: Callable[[httpx.Response, Check, str], ParsedAnswer]
@@ -82,8 +89,7 @@ class Api(NamedTuple):
 class Route(NamedTuple):
     """Which payments can go to an API, and how the API is asked about them."""
 
-    account: pl.Expr
-    """The account of a cleaned payment (stages/validate.py), as the API writes accounts."""
+    account: pl.Expr  # the account of a cleaned payment (stages/validate.py), as the API writes accounts
     only: pl.Expr | None = None
     """A condition on payments, or None. APIs with a condition are listed before those without."""
 
@@ -92,21 +98,17 @@ class ApiDeclaration(NamedTuple):
     """Everything that the rest of the program knows about one API."""
 
     name: ApiName
-    key: str
-    """The key of its section in a profile."""
-    form: str
-    """The value of `api` in its section, which distinguishes APIs with the same key."""
+    key: str  # the key of its section in a profile
+    form: str  # the value of `api` in its section, which distinguishes APIs with the same key
     section: type[Server]
-    api: Callable[[Server], Api]
-    """Returns the API for the requester described by such a section."""
+    api: Callable[[Server], Api]  # returns the API for the requester described by such a section
     takes: frozenset[str]
     """The fields of its questions besides the account. If `responder_bic` is one, it is required."""
     routes: Mapping[RouteReason, Route]
     """Routes by the account details that a payment has: either only UK accounts, or no UK accounts."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """The meanings of its `Api`, which are the same for every requester."""
-    asked: Mapping[Basis, str]
-    """Basis of a question -> what users call the API."""
+    asked: Mapping[Basis, str]  # basis of a question -> what users call the API
 
     @property
     def takes_uk(self) -> bool:
@@ -150,11 +152,6 @@ def _address(path: str) -> httpx.URL:
     from httpx import URL
 
     return URL(path)
-
-
-def name_in(member: str | None) -> str | None:
-    """Return the matched name in a member of an answer; an empty string means no name."""
-    return member or None
 
 
 def is_visible(name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import polars as pl
 
 from pipeline.apis import (
+    CLOSE_NAME,
     MATCH_CODE,
     RETRY_ELSEWHERE,
     Api,
@@ -19,13 +20,12 @@ from pipeline.apis import (
     ParsedAnswer,
     Route,
     is_visible,
-    name_in,
     post,
     require_echo,
     require_json,
 )
 from pipeline.frames import Check, Meaning, RouteReason
-from pipeline.sections.servers import Oauth
+from pipeline.sections import Oauth
 from pipeline.wording import Sentence
 from schemas.cop import (
     AccountType,
@@ -99,7 +99,7 @@ def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnsw
         report = parse(NameVerificationResponse, response.content).data.verification_report
     except ValueError:
         raise ContractBreachError(Sentence("apis.not_of_model", model="NameVerificationResponse")) from None
-    match report.matched, report.reason_code, name_in(report.name):
+    match report.matched, report.reason_code, report.name or None:  # an empty name is none
         case True, None, None:
             return ParsedAnswer(MATCH_CODE, None)
         case False, ReasonCode() as code, str() as name if code in CLOSE_MATCHES and is_visible(name):
@@ -114,14 +114,22 @@ def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnsw
 
 _NOT_COMPARED = Sentence("explain.name_not_compared")
 _COMPARE_DETAILS = Sentence("explain.compare_details")
-_JUDGE_NAMES_AND_TYPE = Sentence("explain.judge_names_and_type")
-_CHECK_DETAILS = Sentence("explain.check_details")
 
 
 def _not_possible(
     action: Action, reason: Sentence, advice: Sentence | None = None, *, not_said: Sentence = _NOT_COMPARED
 ) -> Meaning:
     return Meaning(Outcome.NOT_POSSIBLE, action, reason, not_said, advice)
+
+
+def _other_type(reason: Sentence, advice: Sentence) -> Meaning:
+    not_said = Sentence("explain.type_differs")
+    return Meaning(Outcome.NO_MATCH, Action.FIX_ACCOUNT_TYPE, reason, not_said, advice)
+
+
+def _close_name_other_type(reason: Sentence) -> Meaning:
+    action, advice = Action.FIX_NAME_AND_ACCOUNT_TYPE, Sentence("explain.judge_names_and_type")
+    return CLOSE_NAME._replace(action=action, reason=reason, advice=advice)
 
 
 _MEANINGS: dict[str, Meaning] = {
@@ -137,41 +145,11 @@ _MEANINGS: dict[str, Meaning] = {
         _COMPARE_DETAILS,
         not_said=Sentence("explain.account_unknown"),
     ),
-    ReasonCode.MBAM: Meaning(
-        Outcome.CLOSE_MATCH,
-        Action.FIX_NAME,
-        Sentence("answer.close_name"),
-        Sentence("explain.person_judges"),
-        Sentence("explain.judge_names"),
-    ),
-    ReasonCode.BANM: Meaning(
-        Outcome.NO_MATCH,
-        Action.FIX_ACCOUNT_TYPE,
-        Sentence("answer.banm"),
-        Sentence("explain.type_differs"),
-        Sentence("explain.make_business"),
-    ),
-    ReasonCode.PANM: Meaning(
-        Outcome.NO_MATCH,
-        Action.FIX_ACCOUNT_TYPE,
-        Sentence("answer.panm"),
-        Sentence("explain.type_differs"),
-        Sentence("explain.make_personal"),
-    ),
-    ReasonCode.BAMM: Meaning(
-        Outcome.CLOSE_MATCH,
-        Action.FIX_NAME_AND_ACCOUNT_TYPE,
-        Sentence("answer.bamm"),
-        Sentence("explain.person_judges"),
-        _JUDGE_NAMES_AND_TYPE,
-    ),
-    ReasonCode.PAMM: Meaning(
-        Outcome.CLOSE_MATCH,
-        Action.FIX_NAME_AND_ACCOUNT_TYPE,
-        Sentence("answer.pamm"),
-        Sentence("explain.person_judges"),
-        _JUDGE_NAMES_AND_TYPE,
-    ),
+    ReasonCode.MBAM: CLOSE_NAME,
+    ReasonCode.BANM: _other_type(Sentence("answer.banm"), Sentence("explain.make_business")),
+    ReasonCode.PANM: _other_type(Sentence("answer.panm"), Sentence("explain.make_personal")),
+    ReasonCode.BAMM: _close_name_other_type(Sentence("answer.bamm")),
+    ReasonCode.PAMM: _close_name_other_type(Sentence("answer.pamm")),
     ReasonCode.OPTO: _not_possible(Action.ASK_PAYEE, Sentence("answer.opto")),
     ReasonCode.ACNS: _not_possible(Action.ASK_PAYEE, Sentence("answer.acns")),
     ReasonCode.IVCR: _not_possible(
@@ -188,7 +166,7 @@ _MEANINGS: dict[str, Meaning] = {
     ReasonCode.FOURHUN: _not_possible(
         Action.CHECK_ACCOUNT_DETAILS,
         Sentence("answer.fourhun"),
-        _CHECK_DETAILS,
+        Sentence("explain.check_details"),
         not_said=Sentence("explain.bank_did_not_take"),
     ),
     ReasonCode.NOROUTE: _not_possible(

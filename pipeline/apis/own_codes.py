@@ -21,11 +21,11 @@ REFUSED = Meaning(
 TOO_LARGE, WRONG_FORM = "HTTP_413", "HTTP_415"
 _ASK_PROVIDER = Sentence("explain.ask_provider")
 _THREE_RUNS = Sentence("explain.three_runs")
-_NOT_ASKED = Sentence("explain.row_not_asked")
 _NOTHING_HEARD = Sentence("explain.nothing_heard")
 
 
-def _deferred(reason: Sentence, not_said: Sentence = _NOT_ASKED, advice: Sentence = RETRY_HERE) -> Meaning:
+def _deferred(reason: Sentence, advice: Sentence = RETRY_HERE) -> Meaning:
+    not_said = Sentence("explain.row_not_asked")
     return Meaning(Outcome.DEFERRED, Action.RETRY_LATER, reason, not_said, advice)
 
 
@@ -71,60 +71,52 @@ BY_STATE: Mapping[AnswerState, Meaning] = {
 
 _NEXT_REPORT = Sentence("explain.import_next_report")
 _ASK_BANK = Sentence("explain.ask_bank_or_run")
-OF_REPORTS: Mapping[OwnCode, Meaning] = {
-    OwnCode.NOT_IN_REPORT: _unanswered(
-        Sentence("answer.not_in_report"), Sentence("explain.not_reported"), _NEXT_REPORT
-    ),
-    OwnCode.REPORT_AMBIGUOUS: _unanswered(
-        Sentence("answer.report_ambiguous"), Sentence("explain.report_not_used"), _ASK_BANK
-    ),
-    OwnCode.REPORT_DIFFERS: _unanswered(
-        Sentence("answer.report_differs"), Sentence("explain.report_not_used"), _ASK_BANK
-    ),
-    OwnCode.REPORT_STATUS: _unanswered(
-        Sentence("answer.report_status"), Sentence("explain.report_not_used"), _ASK_BANK
-    ),
-    OwnCode.PDNG: _unanswered(Sentence("answer.pdng"), Sentence("explain.not_reported"), _NEXT_REPORT),
-    OwnCode.RVNC: _unanswered(Sentence("answer.rvnc"), Sentence("explain.not_reported"), _ASK_BANK),
+_NOT_REPORTED, _NOT_USED = Sentence("explain.not_reported"), Sentence("explain.report_not_used")
+OF_REPORTS: Mapping[str, Meaning] = {
+    OwnCode.NOT_IN_REPORT: _unanswered(Sentence("answer.not_in_report"), _NOT_REPORTED, _NEXT_REPORT),
+    OwnCode.REPORT_AMBIGUOUS: _unanswered(Sentence("answer.report_ambiguous"), _NOT_USED, _ASK_BANK),
+    OwnCode.REPORT_DIFFERS: _unanswered(Sentence("answer.report_differs"), _NOT_USED, _ASK_BANK),
+    OwnCode.REPORT_STATUS: _unanswered(Sentence("answer.report_status"), _NOT_USED, _ASK_BANK),
+    OwnCode.PDNG: _unanswered(Sentence("answer.pdng"), _NOT_REPORTED, _NEXT_REPORT),
+    OwnCode.RVNC: _unanswered(Sentence("answer.rvnc"), _NOT_REPORTED, _ASK_BANK),
 }
 """The meaning of payments that a bank's report does not answer."""
 
+_OF_STATES: Mapping[AnswerState, Mapping[str, Meaning]] = {
+    AnswerState.DEFERRED: {
+        OwnCode.DAILY_CAP: _deferred(Sentence("answer.daily_cap"), Sentence("explain.next_day_of_cap")),
+        OwnCode.SERVER_PAUSE: _deferred(Sentence("answer.server_pause"), Sentence("explain.in_an_hour")),
+        OwnCode.LIMIT: _deferred(Sentence("answer.limit"), Sentence("explain.higher_limit")),
+        OwnCode.TURNED_AWAY: _deferred(Sentence("answer.turned_away"), Sentence("explain.status_was_said")),
+        OwnCode.RUN_ENDED: _deferred(Sentence("answer.run_ended")),
+    },
+    AnswerState.UNANSWERED: {
+        OwnCode.RUN_ENDED: _unanswered(Sentence("answer.run_ended_in_flight")),
+        OwnCode.CONTRACT: _unanswered(
+            Sentence("answer.contract"), Sentence("explain.reply_not_used"), _THREE_RUNS
+        ),
+        OwnCode.CLOCK: _not_let_in(Sentence("answer.clock")),
+        **{code: _not_let_in(text) for code, text in _TURNED_AWAY.items()},
+        OwnCode.NETWORK: _unanswered(Sentence("answer.network")),
+        OwnCode.DEADLINE: _unanswered(Sentence("answer.deadline")),
+        "TIMEOUT_ERROR": _unanswered(Sentence("answer.timeout_error"), Sentence("explain.bank_was_silent")),
+        "SSL_ERROR": _unanswered(Sentence("answer.ssl_error"), Sentence("explain.not_your_connection")),
+        "SERVER_ERROR": _unanswered(Sentence("answer.server_error")),
+        "CLIENT_INVALID": _unanswered(
+            Sentence("answer.client_invalid"),
+            Sentence("explain.with_status_401"),
+            Sentence("explain.run_doctor"),
+        ),
+        **OF_REPORTS,
+    },
+    AnswerState.REFUSED: {
+        "FORMAT_ERROR": REFUSED,
+        TOO_LARGE: _not_the_row(Sentence("answer.http_413")),
+        WRONG_FORM: _not_the_row(Sentence("answer.http_415")),
+    },
+}
 MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
-    (AnswerState.DEFERRED, OwnCode.DAILY_CAP): _deferred(
-        Sentence("answer.daily_cap"), advice=Sentence("explain.next_day_of_cap")
-    ),
-    (AnswerState.DEFERRED, OwnCode.SERVER_PAUSE): _deferred(
-        Sentence("answer.server_pause"), advice=Sentence("explain.in_an_hour")
-    ),
-    (AnswerState.DEFERRED, OwnCode.LIMIT): _deferred(
-        Sentence("answer.limit"), advice=Sentence("explain.higher_limit")
-    ),
-    (AnswerState.DEFERRED, OwnCode.TURNED_AWAY): _deferred(
-        Sentence("answer.turned_away"), advice=Sentence("explain.status_was_said")
-    ),
-    (AnswerState.DEFERRED, OwnCode.RUN_ENDED): _deferred(Sentence("answer.run_ended")),
-    (AnswerState.UNANSWERED, OwnCode.RUN_ENDED): _unanswered(Sentence("answer.run_ended_in_flight")),
-    (AnswerState.UNANSWERED, OwnCode.CONTRACT): _unanswered(
-        Sentence("answer.contract"), Sentence("explain.reply_not_used"), _THREE_RUNS
-    ),
-    (AnswerState.UNANSWERED, OwnCode.CLOCK): _not_let_in(Sentence("answer.clock")),
-    **{(AnswerState.UNANSWERED, code): _not_let_in(text) for code, text in _TURNED_AWAY.items()},
-    (AnswerState.UNANSWERED, OwnCode.NETWORK): _unanswered(Sentence("answer.network")),
-    (AnswerState.UNANSWERED, OwnCode.DEADLINE): _unanswered(Sentence("answer.deadline")),
-    (AnswerState.UNANSWERED, "TIMEOUT_ERROR"): _unanswered(
-        Sentence("answer.timeout_error"), Sentence("explain.bank_was_silent")
-    ),
-    (AnswerState.UNANSWERED, "SSL_ERROR"): _unanswered(
-        Sentence("answer.ssl_error"), Sentence("explain.not_your_connection")
-    ),
-    (AnswerState.UNANSWERED, "SERVER_ERROR"): _unanswered(Sentence("answer.server_error")),
-    (AnswerState.UNANSWERED, "CLIENT_INVALID"): _unanswered(
-        Sentence("answer.client_invalid"), Sentence("explain.with_status_401"), Sentence("explain.run_doctor")
-    ),
-    **{(AnswerState.UNANSWERED, code): meaning for code, meaning in OF_REPORTS.items()},
-    (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,
-    (AnswerState.REFUSED, TOO_LARGE): _not_the_row(Sentence("answer.http_413")),
-    (AnswerState.REFUSED, WRONG_FORM): _not_the_row(Sentence("answer.http_415")),
+    (state, code): meaning for state, meanings in _OF_STATES.items() for code, meaning in meanings.items()
 }
 """The meaning of a code in a state; in other states the same code is unknown."""
 

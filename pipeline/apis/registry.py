@@ -1,11 +1,11 @@
 """The table of all name-check APIs; register a new one here."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import polars as pl
 
 from pipeline.apis import ApiDeclaration, ReportDeclaration, cop, vop
-from pipeline.sections.servers import Server
+from pipeline.sections import Server
 from schemas.outcomes import ApiName
 
 APIS: Mapping[ApiName, ApiDeclaration] = {
@@ -28,12 +28,10 @@ def about_uk_accounts(questions: pl.DataFrame) -> pl.DataFrame:
     return questions.select("check", "api", "account").filter(pl.col("api").is_in(UK_APIS)).drop("api")
 
 
-def _forms() -> Iterator[tuple[str, dict[str, type[Server]]]]:
-    for key in dict.fromkeys(declared.key for declared in APIS.values()):
-        yield key, {declared.form: declared.section for declared in APIS.values() if declared.key == key}
-
-
-SECTIONS: Mapping[str, Mapping[str, type[Server]]] = dict(_forms())
+SECTIONS: Mapping[str, Mapping[str, type[Server]]] = {
+    key: {declared.form: declared.section for declared in APIS.values() if declared.key == key}
+    for key in dict.fromkeys(declared.key for declared in APIS.values())
+}
 """Key in a profile -> form -> the section of the API with this key and form."""
 
 assert DECLARED.keys() == set(ApiName), "an API without a declaration"

@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import Field, StringConstraints
 
 from pipeline.apis import (
+    CLOSE_NAME,
     IDENTIFICATION,
     MATCH_CODE,
     Api,
@@ -25,13 +26,12 @@ from pipeline.apis import (
     Route,
     basis_of,
     is_visible,
-    name_in,
     post,
     require_echo,
     require_json,
 )
 from pipeline.frames import Check, Meaning, RouteReason
-from pipeline.sections.servers import MutualTls, Oauth, Server
+from pipeline.sections import MutualTls, Oauth, Server
 from pipeline.wording import Sentence
 from schemas.outcomes import Action, ApiName, Outcome
 from schemas.strict import parse
@@ -144,32 +144,17 @@ def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswe
         raise ContractBreachError(
             Sentence("apis.not_of_model", model="VerificationOfPayeeResponse")
         ) from None
-    match basis_of(check):
-        case Basis.NAME:
-            return _read_name_match(answer)
-        case Basis.IDENTIFICATION:
-            return _read_id_match(answer)
-
-
-_MEMBERS = ("partyNameMatch", "matchedName", "partyIdMatch")
-
-
-def _read_name_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
-    match answer.party_name_match, name_in(answer.matched_name), answer.party_id_match:
-        case NameMatch.CMTC, str() as name, None | IdMatch.NOAP if is_visible(name):
+    told = answer.party_name_match, answer.matched_name or None, answer.party_id_match
+    match basis_of(check), *told:
+        case Basis.NAME, NameMatch.CMTC, str() as name, None | IdMatch.NOAP if is_visible(name):
             return ParsedAnswer(NameMatch.CMTC.value, name)
-        case (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code, None, None | IdMatch.NOAP:
+        case Basis.NAME, NameMatch() as code, None, None | IdMatch.NOAP if code is not NameMatch.CMTC:
+            return ParsedAnswer(code.value, None)
+        case Basis.IDENTIFICATION, None | NameMatch.NOAP, None, IdMatch() as code:
             return ParsedAnswer(code.value, None)
         case _:
-            raise ContractBreachError(Sentence("apis.contradiction", members=_MEMBERS))
-
-
-def _read_id_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
-    match answer.party_id_match, name_in(answer.matched_name), answer.party_name_match:
-        case IdMatch() as code, None, None | NameMatch.NOAP:
-            return ParsedAnswer(code.value, None)
-        case _:
-            raise ContractBreachError(Sentence("apis.contradiction", members=_MEMBERS))
+            members = ("partyNameMatch", "matchedName", "partyIdMatch")
+            raise ContractBreachError(Sentence("apis.contradiction", members=members))
 
 
 def _headers(request_id: str, time: str) -> dict[str, str]:
@@ -202,13 +187,7 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
     (Basis.NAME, MATCH_CODE): Meaning(
         Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), Sentence("explain.payee_is_owed")
     ),
-    (Basis.NAME, NameMatch.CMTC): Meaning(
-        Outcome.CLOSE_MATCH,
-        Action.FIX_NAME,
-        Sentence("answer.close_name"),
-        Sentence("explain.person_judges"),
-        Sentence("explain.judge_names"),
-    ),
+    (Basis.NAME, NameMatch.CMTC): CLOSE_NAME,
     (Basis.NAME, NameMatch.NMTC): Meaning(
         Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("answer.other_name"), Sentence("explain.harm_nor_whose")
     ),
@@ -250,11 +229,6 @@ def _standard_api(section: Server) -> Api:
     return standard(section.requesting_bic)
 
 
-_ROUTES = {RouteReason.IBAN: Route(pl.col("iban"))}
-_ASKED = {
-    Basis.NAME: "Verification of Payee, asked by name",
-    Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
-}
 GATEWAY_DECLARATION = ApiDeclaration(
     name=ApiName.VOP_GATEWAY,
     key="vop",
@@ -262,24 +236,23 @@ GATEWAY_DECLARATION = ApiDeclaration(
     section=VopGateway,
     api=lambda _section: GATEWAY,
     takes=frozenset({"name", *IDENTIFICATION}),
-    routes=_ROUTES,
+    routes={RouteReason.IBAN: Route(pl.col("iban"))},
     meanings=_MEANINGS,
-    asked=_ASKED,
+    asked={
+        Basis.NAME: "Verification of Payee, asked by name",
+        Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
+    },
 )
-STANDARD_DECLARATION = ApiDeclaration(
+STANDARD_DECLARATION = GATEWAY_DECLARATION._replace(
     name=ApiName.VOP_STANDARD,
-    key="vop",
     form="standard",
     section=VopStandard,
     api=_standard_api,
-    takes=frozenset({"name", *IDENTIFICATION, "responder_bic", "remittance"}),
-    routes=_ROUTES,
-    meanings=_MEANINGS,
-    asked=_ASKED,
+    takes=GATEWAY_DECLARATION.takes | {"responder_bic", "remittance"},
 )
 BANK_REPORT = ReportDeclaration(
     name=ApiName.BANK_REPORT,
-    takes=frozenset({"name", *IDENTIFICATION}),
+    takes=GATEWAY_DECLARATION.takes,
     routes={
         RouteReason.IBAN: Route(pl.col("iban")),
         RouteReason.GB_IBAN: Route(pl.col("iban")),

@@ -1,4 +1,4 @@
-"""`precheck desk`: serve the desk to a browser."""
+"""`precheck desk`: serve the desk to a browser; and the hidden command that it runs for each check."""
 
 import gc
 import os
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.clock import now
-from pipeline.cli.exit_status import notify
+from pipeline.cli.exit_status import notify, stoppable
 from pipeline.cli.helps import Command
-from pipeline.cli.options import PATH, Given, as_given, login_name
+from pipeline.cli.options import PATH, Given, as_given, login_name, now
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files.plain import real_path
 from pipeline.wording import Sentence
@@ -24,20 +23,18 @@ from pipeline.wording import Sentence
 if TYPE_CHECKING:
     from socket import socket
 
-    from pipeline.config.desk import DeskSection
+    from pipeline.config.file import DeskSection
     from pipeline.desk.access import Access
     from pipeline.desk.folders import DeskHome
 
 _OPENING = "open.html"
-_ADDRESS = "address"
-"""File with the port and the secret path of the running desk's address."""
+_ADDRESS = "address"  # file with the port and the secret path of the running desk's address
 _OF_POLARS = {
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2",
     "POLARS_MAX_THREADS": "1",
 }
 """Makes polars return freed memory at once, and use one thread: dividing a page's work takes longer."""
-_COLLECTED_AFTER = 2_000
-"""How many new objects start the garbage collector."""
+_COLLECTED_AFTER = 2_000  # how many new objects start the garbage collector
 
 
 @click.command(cls=Command)
@@ -73,8 +70,7 @@ def desk(given: Given) -> None:
     The desk listens on this computer only. Closing it leaves checks running; the next start finds them.
     """
     _import_polars()
-    from pipeline.config import find, read, usual
-    from pipeline.config.desk import DeskSection
+    from pipeline.config.file import DeskSection, find, read, usual
     from pipeline.desk.folders import DeskHome
     from pipeline.files.open_files import require_open_files
 
@@ -96,18 +92,29 @@ def desk(given: Given) -> None:
         _serve_one(home, settings, given.port, opens_browser=not given.no_browser)
 
 
+@click.command(cls=Command, hidden=True)
+@click.argument("folder", type=PATH)
+def desk_check(*, folder: Path) -> None:
+    """Check the file in FOLDER, a folder of the desk."""
+    from pipeline.cli.logs import log_to_stderr
+    from pipeline.desk.checks import check_file
+    from pipeline.files.open_files import require_open_files
+
+    require_open_files()
+    stop = stoppable()
+    log_to_stderr("json", quiet=False)
+    sys.exit(check_file(folder, now, stop, lambda: os.kill(os.getpid(), signal.SIGTERM)))
+
+
 def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_browser: bool) -> None:
-    """Serve a personal desk on the loopback address."""
-    from pipeline.desk.access import LocalAccess
-    from pipeline.desk.peers import system_tells
+    from pipeline.desk.access import LocalAccess, Sessions, system_tells
     from pipeline.desk.server import loopback
-    from pipeline.desk.sessions import Lifetime, Sessions
     from pipeline.files.atomic import write_atomically
 
     listening = loopback(port)
     port = listening.getsockname()[1]
-    lasts = Lifetime(settings.idle_minutes_max * 60, settings.session_hours_max * 3600)
-    sessions = Sessions(home.path, lasts, clock=time.time, chance=_token)
+    lasts = {"idle_max_s": settings.idle_minutes_max * 60, "max_s": settings.session_hours_max * 3600}
+    sessions = Sessions(home.path, **lasts, clock=time.time, chance=_token)
     access = LocalAccess(port, sessions, "" if system_tells() else f"/{_token()}")
     address = f"{port}{access.prefix}"
     with write_atomically(home.path / _ADDRESS) as file:
@@ -163,7 +170,6 @@ def _import_polars() -> None:
 
 
 def _serve_team(home: "DeskHome", settings: "DeskSection", path: Path) -> None:
-    """Serve a team's desk on a Unix socket."""
     from pipeline.desk.access import ProxyAccess, uid_of
     from pipeline.desk.server import unix_socket
 
@@ -228,8 +234,8 @@ def _token() -> str:
 
 def _link(home: "DeskHome", name: str, address: str) -> str:
     """Return a one-time sign-in link for the user of this name."""
-    from pipeline.desk.sessions import new_link
-    from pipeline.runs.approvals import decider
+    from pipeline.desk.access import new_link
+    from pipeline.runs.folder import decider
 
     token = _token()
     new_link(home.path, decider(name), token, time.time())

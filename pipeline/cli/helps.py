@@ -22,8 +22,7 @@ GROUPS = {
     "Many machines": ("work", "engine", "scheduler"),
 }
 """Heading -> options; all others are under "Output"."""
-GROUPED_FROM = 12
-"""A command with at least this many options has them grouped in its help."""
+GROUPED_FROM = 12  # a command with at least this many options has them grouped in its help
 EXAMPLES = {
     "run": (
         "precheck run payroll.csv --profile production",

@@ -14,8 +14,7 @@ from click import core, exceptions, formatting, parser, types
 from pipeline.wording import ENGLISH, LANGUAGES, Sentence, SurfaceKind, language, language_of, speak, words
 from pipeline.wording.catalogue import text_of
 
-CALLED = "called"
-"""The `obj` of a command that a program runs."""
+CALLED = "called"  # the `obj` of a command that a program runs
 _GIVEN = f"{__name__}.given"
 
 

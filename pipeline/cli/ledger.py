@@ -1,4 +1,4 @@
-"""`precheck ledger`: look after the ledger that several machines share."""
+"""Commands of a ledger that several machines share: `precheck ledger`, `status`, `worker`; and `quota`."""
 
 import sys
 import time
@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.clock import now
-from pipeline.cli.exit_status import interruptible, notify
+from pipeline.cli.exit_status import interruptible, notify, stoppable
 from pipeline.cli.helps import Command, Group
-from pipeline.cli.options import PATH, Given, as_given, ledger_options, options
+from pipeline.cli.options import (
+    PATH,
+    Given,
+    as_given,
+    as_json_option,
+    ledger_options,
+    log_option,
+    now,
+    observing_options,
+    options,
+)
+from pipeline.cli.standard_streams import print_answer, print_findings
 from pipeline.errors import UsageError
 from pipeline.wording import Sentence
 
@@ -68,12 +78,10 @@ def check(given: Given) -> None:
     Exit status 78 if something could lose an answer.
     """
     from pipeline.jobs.ledger import inspect_ledger
-    from pipeline.reports.listings import print_findings
-    from pipeline.reports.terminal import answers
 
     interruptible()
     findings = inspect_ledger(_job(given), is_restored=given.is_restored)
-    print_findings([(found.what, found.detail, not found.exit_code) for found in findings], answers())
+    print_findings(findings)
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))
 
 
@@ -116,3 +124,94 @@ def _job(given: Given) -> "LedgerJob":
     from pipeline.jobs.ledger import LedgerJob
 
     return given.make(LedgerJob, now=now, monotonic=time.monotonic)
+
+
+@click.command(cls=Command)
+@options(ledger_options, [as_json_option])
+@as_given
+def status(given: Given) -> None:
+    """Show unfinished runs and processes of a shared ledger.
+
+    \b
+    run      one payment file or data set with one profile, until it has finished;
+             `precheck ledger close RUN` closes an abandoned one
+    left     its distinct questions without a final answer
+    chunk    some hundred questions that one process asks; free: no process holds it
+    lease    how long a process holds its chunks; it renews the lease while it lives
+    process  `precheck run` or `precheck worker` on any host, with its process id
+    rate     the share of the account's rate and requests in flight of each process
+    cap      today's requests of the account, from all hosts
+    """  # noqa: D301 (click's mark)
+    from pipeline.jobs.ledger import status_of
+    from pipeline.reports.shared import print_status
+
+    print_answer(status_of(_job(given)), print_status, as_json=given.as_json)
+
+
+EXIT_STATUS = """\b
+Exit status:
+    0  stopped as requested; with --until-idle, no questions are left
+    2  invalid command-line arguments
+   70  an error in precheck: report it
+   73  the work folder cannot be read
+   74  the disk is full or failed
+   75  with --until-idle, questions are left that cannot be asked now: start it again
+   76  the server broke the protocol repeatedly
+   77  credentials or certificate refused
+   78  invalid configuration, or no trusted TLS connection
+  130  stopped by a second Ctrl-C, or 143 by a second SIGTERM
+"""
+
+
+@click.command(cls=Command, epilog=EXIT_STATUS)
+@click.option("--profile", required=True, metavar="NAME", help="The profile with the shared ledger.")
+@click.option("--config", type=PATH, metavar="FILE", help="The configuration file.")
+@click.option(
+    "--work", required=True, type=PATH, metavar="DIR", help="The folder that `precheck run --work DIR` uses."
+)
+@click.option("--until-idle", is_flag=True, help="Exit when no questions are left.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
+@log_option
+@click.option(
+    "--metrics", type=PATH, metavar="FILE", help="Keep writing metrics to FILE in the Prometheus text format."
+)
+@options(observing_options)
+@as_given
+def worker(given: Given) -> None:
+    """Ask the questions of runs that share a ledger.
+
+    The runs were started by `precheck run --work DIR`, on any host. The worker asks until you stop it, then
+    releases unfinished checks.
+    """
+    from pipeline.cli.logs import ProgressEvents, log_notice, log_to_stderr
+    from pipeline.cli.monitoring import ObservingTargets, observed
+    from pipeline.files.open_files import require_open_files
+    from pipeline.jobs.sharing import WorkerJob, work
+    from pipeline.runs.request import RunObserver, Surface
+
+    require_open_files()
+    stop = stoppable()
+    log_to_stderr(given.log_form, quiet=given.quiet)
+    click.get_current_context().find_root().obj = given.log_form
+    watch = ProgressEvents() if given.log_form == "json" else RunObserver()
+    job = given.make(WorkerJob)
+    with observed(given.make(ObservingTargets, file=given.metrics)) as observer:
+        done = work(job, Surface(watch, now, stop, log_notice, observer))
+    if stop.is_urgent and stop.first is not None:
+        sys.exit(stop.first.exit_code)
+    if not given.quiet:
+        notify(Sentence("cli.questions_answered", count=done.answered_count))
+
+
+@click.command(cls=Command)
+def quota() -> None:
+    """Show how much of each daily cap is used.
+
+    For profiles with a shared `ledger`, use `precheck status`.
+    """
+    from pipeline.jobs.quota import cap_uses
+    from pipeline.reports.listings import print_quota
+    from pipeline.reports.terminal import answers
+
+    own, shared = cap_uses(now())
+    print_quota(own, answers(), shared=shared)

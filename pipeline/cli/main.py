@@ -1,35 +1,27 @@
-"""The `precheck` command: a group of commands, each in the module of `pipeline.cli` with its name.
+"""The `precheck` command: a group of commands, which are in the modules of `pipeline.cli`.
 
 Heavy imports are inside the commands, so that `precheck --help` is fast.
 """
 
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
 import click
 
-from pipeline.cli.columns import columns
-from pipeline.cli.desk import desk
-from pipeline.cli.desk_check import desk_check
-from pipeline.cli.doctor import doctor
-from pipeline.cli.exit_status import CommandGroup
-from pipeline.cli.explain import explain
-from pipeline.cli.fix import fix
-from pipeline.cli.formats import formats
+from pipeline.cli.configuration import doctor, init
+from pipeline.cli.desk import desk, desk_check
+from pipeline.cli.exit_status import CommandGroup, reported
 from pipeline.cli.helps import print_versions
-from pipeline.cli.import_report import import_report
-from pipeline.cli.init import init
-from pipeline.cli.language import in_any_language
-from pipeline.cli.ledger import ledger
-from pipeline.cli.plan import plan
-from pipeline.cli.purge import purge
-from pipeline.cli.quota import quota
-from pipeline.cli.report import report
-from pipeline.cli.run import run
+from pipeline.cli.language import CALLED, in_any_language
+from pipeline.cli.ledger import ledger, quota, status, worker
+from pipeline.cli.lookup import columns, explain, formats, schema
+from pipeline.cli.run import import_report, plan, run
+from pipeline.cli.run_folder import fix, purge, report, show, split, verify
 from pipeline.cli.sandbox import sandbox
-from pipeline.cli.schema import schema
-from pipeline.cli.show import show
-from pipeline.cli.split import split
-from pipeline.cli.status import status
-from pipeline.cli.verify import verify
-from pipeline.cli.worker import worker
+from pipeline.errors import PrecheckError
+from pipeline.wording import ENGLISH, SurfaceKind, speaking, words
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,28 +42,32 @@ def main() -> None:
 
 
 for _command in (
-    run,
-    import_report,
-    worker,
-    status,
-    desk,
-    desk_check,
-    plan,
-    columns,
-    formats,
-    quota,
-    ledger,
-    purge,
-    report,
-    show,
-    verify,
-    doctor,
-    init,
-    schema,
-    sandbox,
-    explain,
-    fix,
-    split,
+    *(run, import_report, worker, status, desk, desk_check, plan, columns, formats, quota, ledger, purge),
+    *(report, show, verify, doctor, init, schema, sandbox, explain, fix, split),
 ):
     main.add_command(_command)
 in_any_language(main)
+
+
+def answer() -> None:
+    """Run the command for the Python API of another process: JSON arguments in, a JSON document out."""
+    arguments = json.load(sys.stdin)
+    exit_code = 0
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
+        try:
+            main.main(arguments, prog_name="precheck", obj=CALLED)
+        except SystemExit as end:
+            exit_code = int(end.code or 0)
+    refusals = [_reason_and_advice(error) for error in reported]
+    json.dump({"exit_code": exit_code, "document": printed.getvalue(), "refusals": refusals}, sys.stdout)
+
+
+def _reason_and_advice(error: PrecheckError | click.ClickException) -> tuple[str, str]:
+    if isinstance(error, click.ClickException):
+        with speaking(ENGLISH):
+            return error.format_message(), ""
+    if not error.advice:
+        return error.sentence(SurfaceKind.COMMAND), ""
+    return words(error.reason, SurfaceKind.COMMAND), ", or ".join(
+        words(step, SurfaceKind.COMMAND) for step in error.advice
+    )

@@ -1,10 +1,10 @@
-"""Options that several commands share, and the types of their values."""
+"""Options that several commands share, the types of their values, and the time."""
 
 import getpass
 import os
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -34,8 +34,7 @@ class NamedPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-PATH = NamedPath(path_type=Path, readable=False)
-"""Any path; each command checks it when it uses it."""
+PATH = NamedPath(path_type=Path, readable=False)  # any path; each command checks it when it uses it
 
 
 class OutcomeFormats(click.Choice[str]):
@@ -53,46 +52,28 @@ class OutcomeFormats(click.Choice[str]):
         return NAMES
 
 
-class Country(click.ParamType[str]):
-    """A two-letter country code."""
+def country(code: str) -> str:
+    """Parse a two-letter country code."""
+    from pipeline.rules.identifiers import countries
 
-    name = "country"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Parse the country."""
-        from pipeline.rules.identifiers import countries
-
-        if value.upper() not in countries():
-            self.fail(in_words(Sentence("cli.no_country", value=repr(value))), param, ctx)
-        return value.upper()
-
-
-COUNTRY = Country()
-
-
-class Duration(click.ParamType[timedelta]):
-    """A duration, written as a number and a unit."""
-
-    name = "duration"
-
-    def __init__(self, units: str, refusal: str) -> None:
-        """Accept only these units; the sentence with this key refuses everything else."""
-        self._units, self._refusal = units, refusal
-
-    def convert(
-        self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta:
-        """Parse the duration."""
-        if isinstance(value, timedelta):
-            return value
-        if not re.fullmatch(f"[0-9]{{1,5}}[{self._units}]", value):
-            self.fail(in_words(Sentence(self._refusal, value=repr(value))), param, ctx)
-        return timedelta(**{_UNITS[value[-1]]: int(value[:-1])})
+    if code.upper() not in countries():
+        raise click.BadParameter(in_words(Sentence("cli.no_country", value=repr(code))))
+    return code.upper()
 
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-DAYS = Duration("d", "cli.no_days")
-TIME = Duration("smh", "cli.no_time")
+
+
+def duration(text: str, units: str = "smh", refusal: str = "cli.no_time") -> timedelta:
+    """Parse a number and one of these units; the sentence with the key `refusal` refuses everything else."""
+    if not re.fullmatch(f"[0-9]{{1,5}}[{units}]", text):
+        raise click.BadParameter(in_words(Sentence(refusal, value=repr(text))))
+    return timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+
+
+def days(text: str) -> timedelta:
+    """Parse a number of days, such as 30d."""
+    return duration(text, "d", "cli.no_days")
 
 
 class ListenAddress(NamedTuple):
@@ -102,21 +83,12 @@ class ListenAddress(NamedTuple):
     port: int
 
 
-class Listen(click.ParamType[ListenAddress]):
-    """An address and a port, written as 127.0.0.1:9464 or [::1]:9464."""
-
-    name = "address"
-
-    def convert(
-        self, value: str | ListenAddress, param: click.Parameter | None, ctx: click.Context | None
-    ) -> ListenAddress:
-        """Parse the address."""
-        if isinstance(value, ListenAddress):
-            return value
-        parts = re.fullmatch(r"(\[[0-9a-f:.]+\]|[0-9.]+):([0-9]{1,5})", value, re.IGNORECASE)
-        if parts is None or not 0 < int(parts[2]) < 2**16:
-            self.fail(in_words(Sentence("cli.no_address", value=repr(value))), param, ctx)
-        return ListenAddress(parts[1].strip("[]"), int(parts[2]))
+def listen_address(text: str) -> ListenAddress:
+    """Parse an address and a port, written as 127.0.0.1:9464 or [::1]:9464."""
+    parts = re.fullmatch(r"(\[[0-9a-f:.]+\]|[0-9.]+):([0-9]{1,5})", text, re.IGNORECASE)
+    if parts is None or not 0 < int(parts[2]) < 2**16:
+        raise click.BadParameter(in_words(Sentence("cli.no_address", value=repr(text))))
+    return ListenAddress(parts[1].strip("[]"), int(parts[2]))
 
 
 def _profiles() -> list[str]:
@@ -176,7 +148,7 @@ input_options: list[Callable[..., Any]] = [
     click.option(
         "--country",
         metavar="CODE",
-        type=COUNTRY,
+        type=country,
         help="Country of all accounts without an IBAN: GB for UK accounts.",
     ),
 ]
@@ -208,7 +180,7 @@ reuse_options: list[Callable[..., Any]] = [
     ),
     click.option(
         "--reuse-max-age",
-        type=DAYS,
+        type=days,
         default="30d",
         show_default=True,
         metavar="DAYS",
@@ -294,7 +266,7 @@ sign_option = click.option(
 observing_options: list[Callable[..., Any]] = [
     click.option(
         "--metrics-listen",
-        type=Listen(),
+        type=listen_address,
         metavar="ADDRESS:PORT",
         help="Serve Prometheus metrics during the run, for example on 127.0.0.1:9464.",
     ),
@@ -347,6 +319,11 @@ class Given(SimpleNamespace):
         return kind(**{name: value for name, value in vars(self).items() if name in fields} | others)
 
 
+def now() -> datetime:
+    """Return the current time in UTC, which commands pass to their jobs."""
+    return datetime.now(UTC)
+
+
 def as_given(command: Callable[[Given], None]) -> Callable[..., None]:
     """Pass all arguments and options to a command as a single value."""
 
@@ -365,11 +342,7 @@ def as_given(command: Callable[[Given], None]) -> Callable[..., None]:
 
 
 def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Parse `--map`: canonical field -> header.
-
-    Raises:
-        UsageError: a mapping is malformed, names no field, or maps a field twice.
-    """
+    """Parse `--map`: field -> header (UsageError: malformed, an unknown field, or one mapped twice)."""
     from difflib import get_close_matches
 
     from schemas.payments import FIELDS, IGNORE

@@ -21,14 +21,10 @@ from schemas.outcomes import Outcome
 
 LINE_INTERVAL_S = 10.0
 NAME_WIDTH_MAX = 30
-SLOW_PER_S = 10
-"""Rates below this are shown with one decimal."""
+SLOW_PER_S = 10  # rates below this are shown with one decimal
 
 
-_PHASES = {
-    Phase.READING: Sentence("progress.reading"),
-    Phase.CONNECTING: Sentence("progress.connecting"),
-}
+_PHASES = {Phase.READING: Sentence("progress.reading"), Phase.CONNECTING: Sentence("progress.connecting")}
 _COUNTED = {
     SetStep.READ: "progress.parts_read",
     SetStep.PLANNED: "progress.buckets_planned",
@@ -154,7 +150,6 @@ def progress(console: Console, file_name: str) -> Iterator[ProgressBar | Progres
 
 
 def _counted(step: SetStep, done_count: int, all_count: int) -> Sentence:
-    """Describe the progress of a data set."""
     return Sentence(_COUNTED[step], done_count=done_count, all_count=all_count)
 
 
@@ -183,7 +178,6 @@ def _slowed(window: float) -> Sentence:
 
 
 def _stopping(in_flight_count: int, wait_max_s: float) -> Sentence:
-    """Describe the requests that a stopped run still waits for."""
     return Sentence("progress.stopping", wait_s=wait_max_s, count=in_flight_count)
 
 
@@ -210,8 +204,6 @@ class _TimeLeft(ProgressColumn):
 
 
 class _Display(Progress):
-    """The bar, with a line below it."""
-
     def __init__(self, console: Console) -> None:
         self.below = ""
         self._output = console

@@ -1,8 +1,8 @@
-"""`precheck run`: check payment files."""
+"""`precheck run`, `plan` and `import`: check payment files, forecast a check, or read a bank's report."""
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from itertools import starmap
 from math import inf
@@ -12,22 +12,29 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
-from pipeline.cli.clock import now
-from pipeline.cli.data_sets import how_to_check
-from pipeline.cli.exit_status import ENDINGS, about_one_file, notify, reporting_a_lost_signature, stoppable
+from pipeline.cli.exit_status import (
+    ENDINGS,
+    about_one_file,
+    interruptible,
+    notify,
+    reporting_a_lost_signature,
+    stoppable,
+)
 from pipeline.cli.helps import Command, Word
 from pipeline.cli.language import given_language
 from pipeline.cli.options import (
     PATH,
-    TIME,
     Given,
     OutcomeFormats,
     as_given,
     compare_option,
     data_set_options,
+    duration,
     given_reason,
     input_options,
     log_option,
+    name_or_login,
+    now,
     observing_options,
     options,
     order_option,
@@ -38,27 +45,22 @@ from pipeline.cli.options import (
     reuse_options,
     sign_option,
 )
-from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_document
+from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_answer, print_document
 from pipeline.errors import TOTALS_DIFFER, UsageError, most_serious
 from pipeline.wording import ENGLISH, Sentence, SurfaceKind, language, rendered
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from pipeline.executors.kept_open import KeptOpen
     from pipeline.jobs.check import RunResult
-    from pipeline.runs.request import RunObserver
+    from pipeline.runs.request import CheckJob, RunObserver, Surface
+
 
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
-    *(
-        "BANK_DIFFERS",
-        "MIXED_SCRIPTS",
-        "MODULUS_OLD_TABLES",
-        "NAME_NOT_LATIN",
-        "NAME_CLEANED",
-        "NAME_DAMAGED",
-    ),
-    *("ACCOUNT_TYPE_DEFAULT", "BIC_OTHER_COUNTRY", "UK_ACCOUNT_CURRENCY", "NAME_TRUNCATED"),
+    *("BANK_DIFFERS", "MIXED_SCRIPTS", "MODULUS_OLD_TABLES", "NAME_NOT_LATIN", "NAME_CLEANED"),
+    *("NAME_DAMAGED", "ACCOUNT_TYPE_DEFAULT", "BIC_OTHER_COUNTRY", "UK_ACCOUNT_CURRENCY", "NAME_TRUNCATED"),
 )
 SMALL_BYTES = 100_000
 FILE_WARNINGS = (TOTALS_DIFFER,)
@@ -118,7 +120,7 @@ EXIT_STATUS = "\b\nExit status:\n" + "".join(
 @options(reuse_options, data_set_options)
 @click.option(
     "--wait-max",
-    type=TIME,
+    type=duration,
     metavar="DURATION",
     help="Maximum wait for other runs at the same server, for example 90s, 30m or 2h; then exit "
     "with 75. Default: no limit.",
@@ -153,8 +155,7 @@ def run(given: Given) -> None:
     """
     spare_threads(given.files)  # before polars is imported
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
-    from pipeline.cli.monitoring import MonitoringTargets, monitored
-    from pipeline.cli.observing import ObservingTargets, observed
+    from pipeline.cli.monitoring import MonitoringTargets, ObservingTargets, monitored, observed
     from pipeline.files.open_files import require_open_files
     from pipeline.jobs.check import check_files
     from pipeline.reports.listings import FileEnd
@@ -187,7 +188,7 @@ def run(given: Given) -> None:
             yield Surface(watch, now, stop, log_notice, observer)
 
     with monitored(given.make(MonitoringTargets)) as monitoring, ExitStack() as stack:
-        how, kept = how_to_check(given, stack)
+        how, kept = _how_to_check(given, stack)
         terminal, answers = _consoles(given)
         outputs = monitoring.folders = _output_folders(given)
         names = _names(outputs, quiet=given.quiet)
@@ -224,6 +225,57 @@ def run(given: Given) -> None:
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
 
 
+@click.command(cls=Command)
+@click.argument("file", type=PATH)
+@options(profile_options, input_options)
+@rehearse_option
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Folder of the run; its answers are not counted as calls. Default: FILE's name with .precheck.",
+)
+@order_option
+@options(reuse_options)
+@click.option("--json", "as_json", is_flag=True, help="Print the forecast as JSON on standard output.")
+@compare_option
+@click.option(
+    "--work",
+    type=PATH,
+    metavar="DIR",
+    help="For a data set (a folder of parts, or one large Parquet file): folder for intermediate "
+    "files, which the run reuses.",
+)
+@as_given
+def plan(given: Given) -> None:
+    """Forecast calls, duration and cost; send nothing.
+
+    Answers in DIR and reused answers are not counted as calls.
+    """
+    from pipeline.jobs.forecast import forecast_file
+    from pipeline.reports.listings import print_forecast
+    from pipeline.runs.request import CheckJob, DataSetJob, ReusePermission
+    from pipeline.runs.starting import folders
+
+    interruptible()
+    [(file, folder)] = folders([payment_file(given.file)], given.out).items()
+    job = given.make(
+        CheckJob,
+        file=file,
+        out=folder,
+        mapping=read_mapping(given.mapping),
+        reusable=ReusePermission(given.reuse_from, given.reuse_max_age),
+        work=None,
+    )
+    if given.work is None:
+        forecast = forecast_file(job, now)
+    else:
+        from pipeline.jobs.forecast import forecast_data_set
+
+        forecast = forecast_data_set(DataSetJob(job, given.work), now)
+    print_answer(forecast, print_forecast, as_json=given.as_json)
+
+
 def spare_threads(files: Collection[Path]) -> None:
     """Let polars use a single thread if all files are small: starting more takes longer than the work."""
     with suppress(OSError):  # reading will report an unusable file
@@ -233,8 +285,38 @@ def spare_threads(files: Collection[Path]) -> None:
             os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 
+def _how_to_check(
+    given: Given, stack: ExitStack
+) -> "tuple[Callable[[CheckJob, Surface], RunResult], KeptOpen | None]":
+    """Return a function that checks files or a data set, and the resources to share until `stack` closes."""
+    from pipeline.executors.kept_open import KeptOpen
+    from pipeline.jobs.check import check
+
+    if given.scheduler is not None and given.engine != "dask":
+        raise UsageError(Sentence("cli.dask"), advice=Sentence("cli.leave_out"))
+    used = {"--engine": given.engine, "--scheduler": given.scheduler, "--no-ask": given.no_ask}
+    first_used = next((option for option, value in used.items() if value), None)
+    if first_used is not None and given.work is None:
+        advice = Sentence("cli.name_work_folder")
+        raise UsageError(Sentence("cli.option_of_a_data_set", option=first_used), advice=advice)
+    if given.work is None or (first_used is None and not any(file.is_dir() for file in given.files)):
+        return check, stack.enter_context(KeptOpen()) if len(given.files) > 1 else None
+    if len(given.files) > 1:
+        raise UsageError(Sentence("cli.one_data_set"), advice=Sentence("cli.check_files_run"))
+
+    def check_as_data_set(job: "CheckJob", surface: "Surface") -> "RunResult":
+        from pipeline.jobs.data_set import check_data_set
+        from pipeline.runs.request import DataSetJob
+
+        engine: Literal["pool", "dask"] = given.engine or "pool"
+        return check_data_set(
+            DataSetJob(job, given.work, engine, given.scheduler, asks=not given.no_ask), surface
+        )
+
+    return check_as_data_set, None
+
+
 def _output_folders(given: Given) -> dict[Path, Path]:
-    """Return the folder of results for each file."""
     from pipeline.runs.starting import folders
 
     if STANDARD_INPUT in given.files and given.out is None:
@@ -270,7 +352,6 @@ def _consoles(given: Given) -> "tuple[Console | None, Console | None]":
 def _watch(
     name: str, terminal: "Console | None", log_form: Literal["text", "json"]
 ) -> "AbstractContextManager[RunObserver]":
-    """Return the observer of a file's progress."""
     from pipeline.cli.logs import ProgressEvents
     from pipeline.runs.request import RunObserver
 
@@ -317,3 +398,68 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
         notify(f"{name}: {warning}")
     if result.next_step is not None and result.ended_by is None:
         notify(Sentence("cli.of_file", file=name, why=result.next_step))
+
+
+@click.command("import", cls=Command)
+@click.argument("file", type=PATH)
+@click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    required=True,
+    type=PATH,
+    metavar="REPORT",
+    help="The bank's pain.002 report on FILE: XML, .gz, or a .zip of several. Repeatable.",
+)
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="The profile whose policy, local rules and signing key apply. Default: none is needed.",
+)
+@profile_options[1]
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Folder for the results; reports that are already there are kept. Default: FILE's name "
+    "with .precheck.",
+)
+@click.option(
+    "--by",
+    metavar="NAME",
+    callback=name_or_login,
+    help="Name of the person who provides the reports, for the record. Default: the login name.",
+)
+@compare_option
+@click.option(
+    "--fresh", is_flag=True, help="Start over; real answers and decisions in the folder are moved aside."
+)
+@sign_option
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
+@as_given
+def import_report(given: Given) -> None:
+    """Read the report of a bank that has verified the payees of FILE itself.
+
+    FILE is the pain.001 exactly as submitted. The result is a run's folder: `precheck fix`, `precheck split`
+    and all other commands work on it. Nothing is sent.
+    """
+    from pipeline.cli.logs import log_notice, log_to_stderr
+    from pipeline.cli.run import print_result
+    from pipeline.jobs.import_report import ImportJob
+    from pipeline.jobs.import_report import import_report as import_
+    from pipeline.reports.terminal import answers
+    from pipeline.runs.request import CheckJob, RunObserver, Surface
+    from pipeline.runs.starting import folders
+
+    log_to_stderr("text", quiet=False)
+    [(file, folder)] = folders([Path(given.file)], given.out).items()
+    spoken = given_language(click.get_current_context())
+    check = given.make(CheckJob, file=file, out=folder, language=spoken)
+    surface = Surface(RunObserver(), now, stoppable(), log_notice)
+    with reporting_a_lost_signature(folder):
+        result = import_(given.make(ImportJob, check=check), surface)
+    if given.as_json:
+        print_document(result.summary)
+    else:
+        print_result(result, folder, answers())
+    sys.exit(result.exit_code())

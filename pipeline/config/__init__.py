@@ -5,30 +5,7 @@ is allowed. The file names secrets but does not contain them; they are read when
 and `connections` read the configuration; stages get plain values.
 """
 
-from pipeline.config.file import (
-    BUILT_IN,
-    EXAMPLE,
-    IMPORTED,
-    Configuration,
-    ConfigurationFile,
-    find,
-    load,
-    read,
-    usual,
-    write_example,
-)
+from pipeline.config.file import ConfigurationFile
 from pipeline.config.profile import Profile
 
-__all__ = [
-    "BUILT_IN",
-    "EXAMPLE",
-    "IMPORTED",
-    "Configuration",
-    "ConfigurationFile",
-    "Profile",
-    "find",
-    "load",
-    "read",
-    "usual",
-    "write_example",
-]
+__all__ = ["ConfigurationFile", "Profile"]

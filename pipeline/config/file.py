@@ -1,4 +1,4 @@
-"""The configuration file: find it and read it."""
+"""The configuration file: find it and read it; its sections [desk] and [notify]."""
 
 import os
 import re
@@ -11,23 +11,83 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from platformdirs import user_config_path
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from pipeline.apis.registry import SECTIONS
-from pipeline.config.desk import DeskSection
 from pipeline.config.inputs import InputSection
 from pipeline.config.mistakes import mistakes
-from pipeline.config.notify import NotifySection
 from pipeline.config.profile import Profile
 from pipeline.errors import ConfigurationError, ConfigurationFileError, OutputError, WrongValueError
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.private import opened, user_folder
 from pipeline.formats import INPUT_NAMES
 from pipeline.formats.layouts import BankLayout
-from pipeline.sections.values import Section
+from pipeline.sections import FilePath, Section, VariableName, Words
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 from schemas.summary import REHEARSAL
+
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]*$")]
+
+
+class DeskRoles(Section):
+    """The users with each role, by their identities at the proxy."""
+
+    uploader: list[Words] = Field(default_factory=list)
+    reviewer: list[Words] = Field(default_factory=list)
+    approver: list[Words] = Field(default_factory=list)
+    auditor: list[Words] = Field(default_factory=list)
+
+
+class DeskSection(Section):
+    """The section `desk` of the configuration."""
+
+    host: Words | None = None  # the host name of a team's desk for browsers, with a port if it is not 443
+    proxy_user: Words | None = None
+    """The system user that the proxy runs as; only this user may connect to the socket."""
+    identity_header: HeaderName = "X-Forwarded-Email"
+    """The header that carries the user's name from the proxy."""
+    upload_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 512  # maximum size of an upload
+    person_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 8192
+    """Maximum total size of one person's files at the desk."""
+    idle_minutes_max: Annotated[int, Field(ge=1, le=1_000_000)] = 240
+    """How long a session lasts without activity."""
+    session_hours_max: Annotated[int, Field(ge=1, le=1_000_000)] = 12  # how long a session lasts at most
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    """How long names and files are kept after the last check; None means until a user deletes them."""
+    roles: DeskRoles = Field(default_factory=DeskRoles)
+
+
+class NotifySection(Section):
+    """A command or a webhook; the address of a webhook is a secret."""
+
+    command: list[Words] = Field(
+        default_factory=list,
+        description="Program and arguments, without a shell. It reads the notification on standard input.",
+    )
+    webhook_env: VariableName | None = Field(
+        default=None,
+        description="Environment variable with the https address to which the notification is posted.",
+    )
+    webhook_file: FilePath | None = Field(default=None, description="Or a file with the address (mode 0600).")
+    webhook_ca_file: FilePath | None = Field(
+        default=None, description="Private certificate authority of the webhook; no other is trusted."
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "NotifySection":
+        given = [bool(self.command), self.webhook_env is not None, self.webhook_file is not None]
+        if sum(given) != 1:
+            raise WrongValueError(Sentence("config.notify_one"))
+        return self
+
 
 FILE_NAME = "precheck.toml"
 EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
@@ -82,14 +142,7 @@ class Configuration(Section):
 
 
 def find(explicit: Path | None) -> Path:
-    """Find the configuration file.
-
-    Without an explicit path, it is looked for in PRECHECK_CONFIG, the working folder and the user's
-    configuration folder, in this order.
-
-    Raises:
-        ConfigurationError: the file does not exist.
-    """
+    """Find the configuration: `explicit`, PRECHECK_CONFIG, here, or the user's (ConfigurationError: none)."""
     named = explicit or (Path(os.environ["PRECHECK_CONFIG"]) if os.environ.get("PRECHECK_CONFIG") else None)
     candidates = [named or Path(FILE_NAME)]
     if named is None:
@@ -216,11 +269,7 @@ class ConfigurationFile:
 
     @property
     def inputs(self) -> Mapping[str, InputSection]:
-        """The sections `[inputs.NAME]`; without any, the rest of the file is not validated.
-
-        Raises:
-            ConfigurationError: the file cannot be read, or has such sections and a mistake.
-        """
+        """The sections `[inputs.NAME]` (ConfigurationError: unreadable, or there are some and a mistake)."""
         return self.whole.inputs if self._has("inputs") else {}
 
     def _has(self, section: str) -> bool:
@@ -245,11 +294,7 @@ def read(path: Path) -> Configuration:
 
 
 def write_example(path: Path, *, force: bool) -> None:
-    """Write a commented configuration, readable by its owner only.
-
-    Raises:
-        OutputError: the file exists already, or cannot be written.
-    """
+    """Write a commented configuration, readable by its owner only (OutputError: it cannot be written)."""
     try:
         with opened(path, os.O_TRUNC if force else os.O_EXCL) as file:
             file.write(EXAMPLE.encode())

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from pipeline.errors import ConfigurationError, UsageError, WrongValueError
 from pipeline.formats.encodings import codec_of
 from pipeline.rules.identifiers import countries
-from pipeline.sections.values import Section, Words
+from pipeline.sections import Section, Words
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS, IGNORE, ConfiguredHeader
 
@@ -64,11 +64,7 @@ class ReadAs(NamedTuple):
     country: str | None = None
 
     def completed(self, name: str, sections: Mapping[str, InputSection]) -> "ReadAs":
-        """Add the choices that the configuration makes for a file of this name.
-
-        Raises:
-            ConfigurationError: two sections match the name.
-        """
+        """Add the configuration's choices for this file name (ConfigurationError: two sections match)."""
         if (key := section_for(name, sections)) is None:
             return self
         section = sections[key]
@@ -111,5 +107,4 @@ def section_for(name: str, sections: Mapping[str, InputSection]) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -4,7 +4,7 @@ import datetime as dt
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -48,27 +48,17 @@ _PATTERNS: Mapping[str, str] = {
 }
 """The pattern of a value -> the sentence that describes it."""
 QUOTED = (
-    *(
-        "default_account_type",
-        "default_country",
-        "bank_rules",
-        "gb_iban_to",
-        "ask_by",
-        "vop_countries",
-        "vop_names",
-        "compare_with",
-    ),
+    *("default_account_type", "default_country", "bank_rules", "gb_iban_to", "ask_by", "vop_countries"),
+    *("vop_names", "compare_with"),
     *("modulus_weights_date", "server", "token_method", "rate_per_s", "in_flight_max", "daily_cap"),
     *("cap_window", "attempts_max", "probe_wait_s", "response_margin_s", "requesting_bic", "send_remittance"),
     "price_per_call",
 )
 """Keys whose wrong values are quoted; any other value could be a misplaced secret."""
 _QUOTED_LENGTH_MAX = 60
-_LIMITS = ("ge", "gt", "le", "max_length")
-"""pydantic's names for limits that a sentence states."""
+_LIMITS = ("ge", "gt", "le", "max_length")  # pydantic's names for limits that a sentence states
 
-Mistake = Mapping[str, Any]
-"""A mistake as pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`."""
+Mistake = Mapping[str, Any]  # a mistake as pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`
 Place = tuple[str, ...]
 
 
@@ -108,7 +98,6 @@ def _place(mistake: Mistake) -> Place:
 
 
 def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
-    """Return the section that has an unknown key."""
     match [str(part) for part in mistake["loc"]]:
         case ["profiles", _, _]:
             return Profile
@@ -120,22 +109,18 @@ def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
         case ["inputs", _, _]:
             return InputSection
         case ["layouts", _, *keys, _]:
-            return _section_of_a_layout(keys)
+            return _OF_LAYOUTS[tuple(key for key in keys if not key.isdecimal())]
         case _:
             return whole
 
 
-def _section_of_a_layout(keys: Sequence[str]) -> type[BaseModel]:
-    """Return the section of a layout at these keys and numbers."""
-    sections: Mapping[tuple[str, ...], type[BaseModel]] = {
-        (): BankLayout,
-        ("header",): SummaryLine,
-        ("batch",): SummaryLine,
-        ("trailer",): SummaryLine,
-        ("others",): OtherLine,
-        ("payments",): PaymentLine,
-    }
-    return sections[tuple(key for key in keys if not key.isdecimal())]
+_OF_LAYOUTS: Mapping[tuple[str, ...], type[BaseModel]] = {
+    (): BankLayout,
+    **dict.fromkeys([("header",), ("batch",), ("trailer",)], SummaryLine),
+    ("others",): OtherLine,
+    ("payments",): PaymentLine,
+}
+"""Keys of a layout, without numbers -> its section."""
 
 
 def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:
@@ -200,7 +185,6 @@ def _value(mistake: Mistake) -> str | None:
 
 
 def _unknown(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
-    """Return the sentence about an unknown key of a section."""
     key, section = str(mistake["loc"][-1]), _section(mistake, whole)
     if (near := _near(mistake, whole)) is not None:
         return Sentence("config.did_you_mean", near=near)

@@ -24,8 +24,7 @@ from pipeline.errors import WrongValueError
 from pipeline.rules.identifiers import countries, iban_structures
 from pipeline.rules.modulus_tables import ModulusTables, read_tables
 from pipeline.rules.unasked import UNASKED
-from pipeline.sections.servers import Server
-from pipeline.sections.values import FilePath, LedgerUrl, NewestOf, Section, VariableName, secret_if_named
+from pipeline.sections import FilePath, LedgerUrl, NewestOf, Section, Server, VariableName, secret_if_named
 from pipeline.wording import Sentence
 from schemas.cop import AccountType
 from schemas.outcomes import Environment, Outcome, WarningCode
@@ -69,8 +68,7 @@ class Choices(Section):
     default_account_type: AccountType = AccountType.PERSONAL
     default_country: Annotated[str, AfterValidator(_country)] | None = None
     """The country of accounts that are not IBANs, unless the user names another one."""
-    bank_rules: Literal["sepa", "off"] = "sepa"
-    """Whose rules a pain.001 is checked against, for warnings."""
+    bank_rules: Literal["sepa", "off"] = "sepa"  # whose rules a pain.001 is checked against, for warnings
     gb_iban_to: Literal["cop", "vop"] = "cop"
     ask_by: Literal["name", "identification"] = "name"
     vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
@@ -80,12 +78,10 @@ class Choices(Section):
     """Address of the ledger that several machines share; by default, each run has its own in its folder."""
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
-    sign_with: FilePath | None = None
-    """The private key that signs the manifests of runs."""
+    sign_with: FilePath | None = None  # the private key that signs the manifests of runs
     sign_with_password_env: VariableName | None = None
     sign_with_password_file: FilePath | None = None
-    compare_with: NewestOf | None = None
-    """A pattern of run folders; a run is compared with the newest match."""
+    compare_with: NewestOf | None = None  # a pattern of run folders; a run is compared with the newest match
     modulus_weights: FilePath | None = None
     modulus_substitutions: FilePath | None = None
     modulus_weights_date: dt.date | None = None

@@ -12,20 +12,20 @@ from contextlib import contextmanager
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pydantic import SecretStr
 
 from pipeline.apis.registry import SECTIONS
-from pipeline.config import BUILT_IN, IMPORTED, ConfigurationFile, Profile, load
+from pipeline.config import ConfigurationFile, Profile
+from pipeline.config.file import BUILT_IN, IMPORTED, load
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
 from pipeline.formats import FormatChoice
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
-from pipeline.sections.values import secret_if_named
+from pipeline.sections import secret_if_named
 from pipeline.wording import Sentence
 from schemas.cop import AccountType
 from schemas.outcomes import Environment
@@ -41,24 +41,13 @@ class Chosen(NamedTuple):
     """A profile that was chosen but not opened yet."""
 
     name: str
-    profile: Profile | None
-    """The profile as it was when chosen; None for the embedded sandbox."""
-    config: Path | None
-    """The configuration file; None for the embedded sandbox."""
+    profile: Profile | None  # the profile as it was when chosen; None for the embedded sandbox
+    config: Path | None  # the configuration file; None for the embedded sandbox
     fingerprint: str
     environment: Environment
-    policy: Mapping[str, Verdict] = MappingProxyType({})
-    """What `precheck split` does with rows."""
-    newest_of: str | None = None
-    """A pattern of run folders; the run is compared with the newest match."""
-    default_country: str | None = None
-    """The country of accounts that are not IBANs."""
-    bank_rules: str = "sepa"
-    """Whose rules a pain.001 is checked against, for warnings."""
-    signer: Signer | None = None
-    """The key that signs the manifest of the run."""
-    account_type: AccountType | None = None
-    """The account type to assume, instead of the profile's."""
+    settings: Profile  # the same or, for the embedded sandbox, the settings that belong to no API
+    signer: Signer | None = None  # the key that signs the manifest of the run
+    account_type: AccountType | None = None  # the account type to assume, instead of the profile's
 
     def assuming(self, account_type: AccountType | None) -> "Chosen":
         """Return this choice with another assumed account type, which changes the questions."""
@@ -118,23 +107,8 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
         pick = Sentence("advice.choose_profile", choices=BUILT_IN[:2])
         raise ConfigurationError(error.reason, advice=(pick, *error.advice)) from None
     if not profile.servers:
-        return _built_in(wanted)._replace(
-            policy=profile.policy,
-            newest_of=profile.compare_with,
-            default_country=profile.default_country,
-            bank_rules=profile.bank_rules,
-        )
-    return Chosen(
-        wanted,
-        profile,
-        file.path,
-        profile.fingerprint(),
-        profile.environment,
-        profile.policy,
-        profile.compare_with,
-        profile.default_country,
-        profile.bank_rules,
-    )
+        return _built_in(wanted)._replace(settings=profile)
+    return Chosen(wanted, profile, file.path, profile.fingerprint(), profile.environment, profile)
 
 
 def built_in_fingerprint(name: str) -> str:
@@ -144,7 +118,7 @@ def built_in_fingerprint(name: str) -> str:
 
 def _built_in(name: str) -> Chosen:
     environment = Environment.BANK if name == IMPORTED else Environment.SANDBOX
-    return Chosen(name, None, None, built_in_fingerprint(name), environment)
+    return Chosen(name, None, None, built_in_fingerprint(name), environment, Profile())
 
 
 def of_bank(chosen: Chosen) -> Chosen:
@@ -155,16 +129,11 @@ def of_bank(chosen: Chosen) -> Chosen:
 
 def without_servers(chosen: Chosen) -> Profile:
     """Return the profile for judging a bank's report."""
-    profile = Profile() if chosen.profile is None else chosen.profile
-    return profile.model_copy(update=dict.fromkeys(SECTIONS))
+    return chosen.settings.model_copy(update=dict.fromkeys(SECTIONS))
 
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
-    """Return the format chosen for a file, if any, and the layouts that the configuration adds.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or has layouts and a mistake.
-    """
+    """Return a file's format, if chosen, and the configuration's layouts; same errors as `file.layouts`."""
     file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
     return FormatChoice(name, file.layouts)
 
@@ -180,11 +149,7 @@ def ledger_url(chosen: Chosen) -> str | None:
 
 
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
-    """Return the choice with a key to sign manifests: the named key or, by default, the profile's.
-
-    Raises:
-        ConfigurationError: the key cannot be read, or its password does not open it.
-    """
+    """Add the key that signs manifests: `key`, or else the profile's (ConfigurationError: unusable)."""
     return chosen._replace(signer=_signer(chosen, key))
 
 
@@ -192,8 +157,8 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
     if key is not None:
         variable = SIGN_PASSWORD if os.environ.get(SIGN_PASSWORD) else None
         return Signer.read(key, secret_if_named(variable, None), password_from=SIGN_PASSWORD)
-    profile = chosen.profile
-    if profile is None or profile.sign_with is None:
+    profile = chosen.settings
+    if profile.sign_with is None:
         return None
     where = "sign_with_password_env or sign_with_password_file"
     return Signer.read(profile.sign_with, profile.sign_with_password(), password_from=where)
@@ -201,12 +166,9 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
 
 def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
     """Return the modulus tables for UK accounts, if any; same errors as `Profile.modulus_tables`."""
-    tables = None if chosen.profile is None else chosen.profile.modulus_tables()
-    return (
-        None
-        if tables is None
-        else Modulus(tables, is_old=age_days(tables.valid_from, today) > VALID_MAX_DAYS)
-    )
+    if (tables := chosen.settings.modulus_tables()) is None:
+        return None
+    return Modulus(tables, is_old=age_days(tables.valid_from, today) > VALID_MAX_DAYS)
 
 
 _GATEWAY = {
@@ -252,10 +214,7 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
     """Serve a sandbox on a free loopback port, with an option; yield the path of its configuration.
 
     The child stops when the block ends or this process dies: it watches its standard input, which only this
-    process holds open.
-
-    Raises:
-        ConfigurationError: the sandbox did not start.
+    process holds open (ConfigurationError: it did not start).
     """
     with tempfile.TemporaryDirectory(prefix="precheck-sandbox-", ignore_cleanup_errors=True) as folder:
         command = [
@@ -296,6 +255,6 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
 def policy_today(profile: str) -> Mapping[str, Verdict] | None:
     """Return a profile's policy in the usual configuration now; None if the profile is not there."""
     try:
-        return choose(profile, None).policy
+        return choose(profile, None).settings.policy
     except ConfigurationError:
         return None

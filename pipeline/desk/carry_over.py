@@ -7,8 +7,8 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.desk.folders import DeskHome, FileFolder
+from pipeline.desk.languages import CARRIED
 from pipeline.desk.review import Review, opened, reviewed
-from pipeline.desk.words import CARRIED
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import Payments
 from pipeline.review.corrections import BY_HAND
@@ -75,18 +75,11 @@ def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
     return sorted(row for row in held if row is not None and row not in known)
 
 
-class Source(NamedTuple):
-    """The file at the desk that another file was made from."""
-
-    folder: FileFolder
-    rows: Sequence[int] | None  # for each row, its row in that file; None: the same rows in the same order
-
-
-def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
-    """Return the file that this one corrects or is a split of; None if there is none."""
+def made_from(home: DeskHome, folder: FileFolder) -> tuple[FileFolder, Sequence[int] | None] | None:
+    """Return the file that this one corrects or is a split of, if any, and its rows as in `DeskFile`."""
     others = {other.run: other for other in home.folders()}
     found = origin_in(others, folder.read().sha256)
-    return None if found is None else Source(others[found.folder], found.rows)
+    return None if found is None else (others[found.folder], found.rows)
 
 
 class CorrectedBefore(NamedTuple):

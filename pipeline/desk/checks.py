@@ -1,36 +1,42 @@
 """Run the check of a file in its own process: start, watch and stop it through files.
 
 The process holds `check.lock` until it ends, even if it is killed: if the desk can take the lock, no check is
-running. Checks survive a killed desk, which finds them again when it restarts.
+running. Checks survive a killed desk, which finds them again when it restarts. The process writes its
+progress to a file, and stops when a stop file appears.
 """
 
 import fcntl
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
 from pipeline.desk.folders import FileFolder, parsed
+from pipeline.desk.jobs import job_of
 from pipeline.desk.refusals import Conflict
-from pipeline.errors import MistakeError
+from pipeline.errors import MistakeError, PrecheckError
 from pipeline.files import child_process as children
 from pipeline.files.private import locked, opened
+from pipeline.jobs.check import check
+from pipeline.jobs.import_report import ImportJob, import_report
+from pipeline.runs.request import Clock, Phase, RunObserver, RunProgress, StopSwitch, Surface
+from pipeline.stores.values import LeaseHolder
 from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
+from schemas.strict import timestamp
 
-CHILD = "desk-check"
-"""The hidden command that the process runs."""
+CHILD = "desk-check"  # the hidden command that the process runs
 
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:
-    """Start or resume the check of a file; the environment has the secrets of the configuration.
-
-    Raises:
-        Conflict: the file is being checked.
-    """
-    with _locked(folder) as lock:
-        if lock is None:
-            raise Conflict(Sentence("desk.checked_already"))
+    """Start or resume a check (Conflict: it runs); the environment has the secrets of the configuration."""
+    with ExitStack() as held:
+        try:  # until this block and the process, which inherits the descriptor, end
+            lock = held.enter_context(locked(folder.lock, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise Conflict(Sentence("desk.checked_already")) from None
         folder.stop.unlink(missing_ok=True)
         folder.progress.unlink(missing_ok=True)
         with opened(folder.log, os.O_APPEND) as log:
@@ -70,7 +76,9 @@ def is_running(folder: FileFolder) -> bool:
 def progress_of(folder: FileFolder) -> CheckProgress | None:
     """The progress or the result of the last check; None before the first one."""
     is_on = is_running(folder)  # read first, because a process writes its result before it releases the lock
-    read = _progress_in(folder)
+    read = None
+    with suppress(OSError, ValueError):
+        read = parsed(CheckProgress, folder.progress)
     if is_on:
         progress = read or CheckProgress(phase="starting", started="")
         return progress.model_copy(update={"exit_code": None})
@@ -85,13 +93,6 @@ def _lost(progress: CheckProgress) -> CheckProgress:
     return progress.model_copy(update={"exit_code": MistakeError.exit_code, "sentences": sentences})
 
 
-def _progress_in(folder: FileFolder) -> CheckProgress | None:
-    try:
-        return parsed(CheckProgress, folder.progress)
-    except (OSError, ValueError):
-        return None
-
-
 def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
     """Write the progress of the check atomically, but without syncing it to disk."""
     part = folder.progress.with_suffix(".part")
@@ -100,12 +101,89 @@ def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
     part.replace(folder.progress)
 
 
-@contextmanager
-def _locked(folder: FileFolder) -> Iterator[int | None]:
-    """Lock until this block and all processes that inherit the descriptor end; None if it is taken."""
-    with ExitStack() as held:
-        try:
-            lock = held.enter_context(locked(folder.lock, fcntl.LOCK_EX | fcntl.LOCK_NB))
-        except BlockingIOError:
-            lock = None
-        yield lock
+STOP_INTERVAL_S = 0.2
+
+
+class ProgressFile(RunObserver):
+    """Writes the progress of a check to a file."""
+
+    def __init__(self, folder: FileFolder, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._now = CheckProgress(phase=Phase.READING, started=timestamp(clock()))
+        self._write()
+
+    def enter(self, phase: Phase) -> None:
+        """Record the beginning of a phase."""
+        self._write(phase=phase.value, waiting_for=None)
+
+    def begin(self, *, simulated: bool) -> None:
+        """Record whether answers will be simulated."""
+        self._write(simulated=simulated)
+
+    def wait(self, holder: LeaseHolder) -> None:
+        """Record that the check waits for another one to end."""
+        self._write(waiting_for=holder.waited_for.as_data())
+
+    def update(self, so_far: RunProgress) -> None:
+        """Record the counts of answers."""
+        changes: dict[str, object] = {
+            "done_count": so_far.done_count,
+            "check_count": so_far.check_count,
+            "answered_before_count": so_far.answered_before_count,
+            "outcomes": {outcome.value: count for outcome, count in so_far.outcomes.items()},
+            "slowed": bool(so_far.slowed),
+        }
+        if so_far.check_count and self._now.asking_since is None:
+            changes["asking_since"] = timestamp(self._clock())
+        if so_far.check_count:
+            changes["waiting_for"] = None
+        self._write(**changes)
+
+    def stop(self, in_flight_count: int, wait_max_s: float) -> None:  # noqa: ARG002 (the page says less)
+        """Record the request to stop."""
+        self._write(stopping=True)
+
+    def end(self, exit_code: int, *messages: Sentence) -> None:
+        """Record the end."""
+        self._write(exit_code=exit_code, sentences=[one.as_data() for one in messages])
+
+    def _write(self, **changes: object) -> None:
+        changed = self._now.model_copy(update=changes)
+        if changes and changed == self._now:
+            return
+        self._now = changed
+        write_progress(self._folder, changed)
+
+
+def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Callable[[], object]) -> int:
+    """Check the file in one of the desk's folders; return the exit status of `precheck run`."""
+    of_file = FileFolder(folder.name, folder)
+    seen = ProgressFile(of_file, clock)
+    threading.Thread(target=_watch_for_stop, args=(of_file.stop, request_stop), daemon=True).start()
+    # The summary contains the notices too.
+    surface = Surface(seen, clock, stop, notify=lambda _notice: None)
+    try:
+        job, by = job_of(of_file), of_file.read().reported_by
+        reports = sorted(of_file.reports.glob("*/*"))
+        result = check(job, surface) if by is None else import_report(ImportJob(job, reports, by), surface)
+    except PrecheckError as error:
+        seen.end(error.exit_code, *error.messages)
+        return error.exit_code
+    except KeyboardInterrupt:
+        seen.end(143, Sentence("desk.stopped_before_asking"))
+        return 143
+    except BaseException:
+        with suppress(OSError):
+            seen.end(MistakeError.exit_code, Sentence("desk.mistake"))
+        raise
+    status = result.exit_code()
+    seen.end(status, *([] if result.next_step is None else [result.next_step]))
+    return status
+
+
+def _watch_for_stop(file: Path, request_stop: Callable[[], object]) -> None:
+    pause = threading.Event()
+    while not file.exists():
+        pause.wait(STOP_INTERVAL_S)
+    request_stop()

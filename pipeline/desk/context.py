@@ -1,6 +1,7 @@
-"""State shared by all pages of one desk (home, settings, clock, chance), and the recording of actions."""
+"""State that all pages of one desk share; it records actions, and notifies people of them."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -8,17 +9,20 @@ from datetime import datetime, timedelta
 
 from aiohttp import web
 
-from pipeline.config.desk import DeskSection
+from pipeline.config.file import DeskSection
 from pipeline.desk.access import Access
 from pipeline.desk.folders import DeskHome
-from pipeline.desk.guards import person_of
+from pipeline.desk.jobs import is_simulated
+from pipeline.desk.languages import BY_ITSELF
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, Missing, NoSession
 from pipeline.desk.rendering import PERSON
 from pipeline.desk.states import FileStatus, require, status_of
-from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import PrecheckError
-from schemas.desk import AuditEntry, Deed
+from pipeline.jobs.notify import notified_file, notify
+from pipeline.wording import Sentence
+from schemas.desk import Deed
+from schemas.notification import Event, Notification
 from schemas.strict import timestamp
 
 REFUSALS_APART = timedelta(minutes=10)
@@ -34,15 +38,13 @@ class Context:
     settings: DeskSection
     access: Access
     clock: Callable[[], datetime]
-    chance: Callable[[], str]
-    """Returns ten random hexadecimal digits."""
+    chance: Callable[[], str]  # returns ten random hexadecimal digits
     child_environment: dict[str, str]
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
     """(person, page, rule) of a refusal -> when it was recorded, and how often it has repeated since."""
     seen: set[tuple[str, str]] = field(default_factory=set)
     """(person, file) pairs with a recorded view of whole account numbers."""
-    sending: set[asyncio.Task[None]] = field(default_factory=set)
-    """Notifications that are being sent."""
+    sending: set[asyncio.Task[None]] = field(default_factory=set)  # notifications that are being sent
 
     async def current(self, request: web.Request) -> FileStatus:
         """The current state of the file that a page is about."""
@@ -89,11 +91,8 @@ class Context:
             await asyncio.to_thread(self.record_of, by, Deed.REFUSED, run or None, **facts)
 
     def record_of(self, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:
-        """Return the audit entry for an action by the user of this name."""
-        now = timestamp(self.clock())
-        self.home.audit.append(
-            lambda previous: AuditEntry(previous=previous, time=now, by=by, deed=deed, run=run, facts=facts)
-        )
+        """Record an action by the user of this name in the audit journal."""
+        self.home.record(self.clock(), by, deed, run, **facts)
 
 
 CONTEXT = web.AppKey("context", Context)
@@ -104,14 +103,46 @@ def context_of(request: web.Request) -> Context:
     return request.app[CONTEXT]
 
 
-async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Context, Person, FileStatus]:
-    """Return the shared state, the user, and the page's file, if the user may take this action on it now.
+def person_of(request: web.Request) -> Person:
+    """The user who sent a request."""
+    if PERSON not in request:
+        raise NoSession(Sentence("desk.not_signed_in"))
+    return request[PERSON]
 
-    Raises:
-        Forbidden, Conflict: see `states.require`. Missing: the file does not exist.
-    """
+
+async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Context, Person, FileStatus]:
+    """Return the state, the user and the page's file, if they may do this; errors as in `states.require`."""
     context, person = context_of(request), person_of(request)
     current = await context.current(request)
     if deed is not None:
         require(current, person, deed)
     return context, person, current
+
+
+_SAID: dict[Deed, tuple[Event, str]] = {
+    Deed.HANDED_OVER: ("approval waiting", "desk.waits_for_approval"),
+    Deed.SENT_BACK: ("sent back", "desk.was_sent_back"),
+}
+
+
+def notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
+    """Notify in the background, unless answers are simulated; failures go to the audit journal."""
+    if is_simulated(current.file.profile):
+        return
+    sending = asyncio.create_task(_notify_of(context, current, deed))
+    context.sending.add(sending)
+    sending.add_done_callback(context.sending.discard)
+
+
+async def _notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
+    event, key = _SAID[deed]
+    notification = Notification(
+        event=event,
+        reason=str(Sentence(key, file=current.file.name)),
+        host=socket.gethostname(),
+        profile=current.file.profile,
+        ended=timestamp(context.clock()),
+        files=[notified_file(current.file.name, current.folder.run, None, current.summary)],
+    )
+    if (failed := await notify(None, notification)) is not None:
+        await asyncio.to_thread(context.record_of, BY_ITSELF, Deed.NOT_NOTIFIED, current.id, reason=failed)

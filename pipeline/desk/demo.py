@@ -25,7 +25,7 @@ from pipeline.desk.review import reviewed
 from pipeline.desk.states import status_of
 from pipeline.runs.manifest import identity_of
 from pipeline.wording import Sentence, language, words
-from schemas.desk import AuditEntry, Deed, DeskFile
+from schemas.desk import Deed, DeskFile
 from schemas.review import Act, Decision
 from schemas.strict import timestamp
 
@@ -54,12 +54,12 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
                         uploaded_at=timestamp(clock()), profile=SIMULATED, planned=number > 0,
                         language=language())  # fmt: skip
         folder.write(file)
-        _record(home, clock, ulla, Deed.UPLOADED, folder)
+        home.record(clock(), ulla.name, Deed.UPLOADED, folder.id)
         folders.append(folder)
     checked = folders[2:]
     for folder in checked:
         checks.start(folder, environment)
-        _record(home, clock, ulla, Deed.STARTED, folder)
+        home.record(clock(), ulla.name, Deed.STARTED, folder.id)
     while any(map(checks.is_running, checked)):
         time.sleep(_WAIT_S)
     for folder in checked[1:]:
@@ -68,7 +68,7 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
     before = by_row(released_before(home, checked[2]))
     wanted = ToApprove(review, decisions, shaped_by(home, checked[2]), before, hold_undecided=True)
     facts = approved_facts(approve(status, wanted, anna, clock()))
-    _record(home, clock, anna, Deed.APPROVED, checked[2], **facts)
+    home.record(clock(), anna.name, Deed.APPROVED, checked[2].id, **facts)
 
 
 def _drop_rows(path: Path, count: int) -> None:
@@ -84,22 +84,11 @@ def _hand_over(home: DeskHome, clock: Clock, person: Person, folder: FileFolder)
     if found:
         wanted = Decided(found, Decision.RELEASE, words(Sentence("desk.demo_reason"), language=language()))
         decide(status, review, wanted, person, clock())
-        _record(home, clock, person, Deed.DECIDED, folder, row=found[0], decision="release")
+        home.record(clock(), person.name, Deed.DECIDED, folder.id, row=found[0], decision="release")
     status = status_of(folder)
     agreed = signed(status, person, clock())
     folder.change(shaping(status.file, person.name, Act.HANDED_OVER, agreed.time), handed_over=agreed)
-    _record(home, clock, person, Deed.HANDED_OVER, folder)
-
-
-def _record(
-    home: DeskHome, clock: Clock, person: Person, deed: Deed, folder: FileFolder, **facts: str | int
-) -> None:
-    now = timestamp(clock())
-    home.audit.append(
-        lambda previous: AuditEntry(
-            previous=previous, time=now, by=person.name, deed=deed, run=folder.id, facts=facts
-        )
-    )
+    home.record(clock(), person.name, Deed.HANDED_OVER, folder.id)
 
 
 def forget(home: DeskHome) -> None:

@@ -20,13 +20,10 @@ class Released(NamedTuple):
     """An earlier release, which prevents its payments from being released again."""
 
     file_id: str
-    name: str
-    """The released file's name."""
+    name: str  # the released file's name
     release: Release
-    taken: AuditEntry | None
-    """The first user who downloaded the release file, if any."""
-    rows: Sequence[int]
-    """The rows of the file in question that it released."""
+    taken: AuditEntry | None  # the first user who downloaded the release file, if any
+    rows: Sequence[int]  # the rows of the file in question that it released
     is_same_file: bool
     """True if the file is a repeated upload, of that file or release: its payments may be due again."""
 
@@ -35,31 +32,9 @@ class Released(NamedTuple):
         return f"{self.release.file} of {self.name}, SHA-256 {self.release.sha256}"
 
 
-class Bars(NamedTuple):
-    """Which later releases an existing release bars."""
-
-    own: bool  # a second release of the same file
-    others: bool  # a release of another file in its family
-
-
-BARS: Mapping[tuple[bool, bool], Bars] = {
-    (False, False): Bars(own=False, others=False),  # voided before its download
-    (True, False): Bars(own=False, others=True),  # the next approval of its file replaces it
-    (True, True): Bars(own=False, others=True),  # its file can be approved again only once it is voided
-    (False, True): Bars(own=True, others=True),  # voided, but the bank may have it
-}
-"""(offered, taken) -> what is barred. Offered: its approval still counts. Taken: it was downloaded.
-
-A release file that was given to the bank stays offered forever.
-"""
-
-
-def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
+def earlier_files(home: DeskHome, folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
     """Map the newest file of each family to its other files; both newest first, as `folders` must be."""
-    files: dict[str, DeskFile] = {}
-    for folder in folders:
-        with suppress(InputError):
-            files[folder.id] = folder.read()
+    files = home.files()
     families: dict[str, list[FileFolder]] = {}
     for folder in folders:
         families.setdefault(_first(files, folder.id), []).append(folder)
@@ -68,10 +43,7 @@ def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
 
 def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
     """Return all files that share payments with this one, itself included, by id, oldest first."""
-    files = {}
-    for other in home.folders():
-        with suppress(InputError):
-            files[other.id] = other.read()
+    files = home.files()
     above = folder
     while (before := above.read().corrects) is not None:  # every predecessor must be readable
         above = home.folder(before)
@@ -84,10 +56,8 @@ def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
 def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
     """Find releases that share payments with a file: downloaded ones, or offered ones of other files.
 
-    An offered release of the file itself does not count: the next approval replaces it.
-
-    Raises:
-        InputError: the audit, or an earlier file, cannot be read.
+    An offered release of the file itself does not count: the next approval replaces it (InputError: the audit
+    or an earlier file is unreadable).
     """
     files = members(home, folder)
     if not any(file.releases for file in files.values()):
@@ -105,8 +75,9 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
             taken = taken_by(audit, file_id, release)
             is_last = release is file.releases[-1]
             is_offered = is_last and (file.given is not None or _is_offered(home, file_id, release))
-            bars = BARS[is_offered, taken is not None]
-            if not (bars.own if file_id == folder.id else bars.others):
+            # Voided before its download, it bars nothing. Otherwise it bars other files; its own file only if
+            # it was voided after its download: the bank may have it, and an approval would not replace it.
+            if not (is_offered or taken) or (file_id == folder.id and is_offered):
                 continue
             rows = listed(release.rows)
             of_first = rows if theirs is None else (theirs[row - 1] for row in rows)
@@ -170,7 +141,6 @@ def _is_offered(home: DeskHome, file_id: str, release: Release) -> bool:
 
 
 def _first(files: Mapping[str, DeskFile], file_id: str) -> str:
-    """The id of the first file of a family."""
     while file_id in files and (before := files[file_id].corrects) is not None:
         file_id = before
     return file_id

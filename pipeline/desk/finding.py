@@ -1,12 +1,14 @@
-"""Search payments, in one file or in all files at the desk."""
+"""Search payments in all files at the desk; accents do not count: `strasse` finds Straße."""
 
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.desk.accents import Plainer, pattern_of, without_accents
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.states import FileStatus, status_of
 from pipeline.errors import PrecheckError
@@ -16,8 +18,7 @@ HITS_MAX = 100
 TEXT_CHARS_MIN = 3
 _SEPARATORS = "[ -]*"
 _BLOCK_CHARS = 1 << 20
-_OVERLAP_CHARS = 4096
-"""Longer than any search text, for example an account number in groups."""
+_OVERLAP_CHARS = 4096  # longer than any search text, for example an account number in groups
 
 
 class Hit(NamedTuple):
@@ -86,12 +87,11 @@ def _may_have(path: Path, text: str) -> bool:
     if path.suffix == ".parquet" or '"' in text:  # CSV doubles quotation marks
         return True
     needle = without_accents(text)
-    plainer = Plainer(needle)
-    bare = _without_separators(needle)
+    pairs, bare = list(_pairs(needle)), _without_separators(needle)
     with path.open(encoding="utf-8", errors="replace") as file:
         end = ""
         while block := file.read(_BLOCK_CHARS):
-            looked_at = plainer(end + block)
+            looked_at = _made_plain(end + block, pairs)
             if needle in looked_at or bare in _without_separators(looked_at):
                 return True
             end = block[-_OVERLAP_CHARS:]
@@ -113,3 +113,65 @@ def _scan(path: Path, delimiter: str | None, *, has_headers: bool) -> pl.LazyFra
         encoding="utf8-lossy",
         truncate_ragged_lines=True,
     )
+
+
+_MARKS = "".join(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x323, 0x326, 0x327, 0x328, 0x331)))
+"""Combining marks used with Latin letters."""
+_ACCENTED = (*range(0xDF, 0x250), *range(0x1E00, 0x1F00))
+_STROKED = {"ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "ł": "l", "ŧ": "t"}
+"""Letters without a Unicode decomposition -> the letters that people type instead."""
+_TWO = {"ß": "ss", "æ": "ae", "œ": "oe"}  # single letters that people type as two
+
+
+def without_accents(text: str) -> str:
+    """A text in lower case, without accents on Latin letters, in any Unicode form."""
+    letters = unicodedata.normalize("NFC", text.lower())
+    return "".join(_TWO.get(one) or _plain(one) for one in letters if one not in _MARKS)
+
+
+def _plain(letter: str) -> str:
+    """A Latin letter without its accents; other letters unchanged."""
+    first = unicodedata.normalize("NFD", letter)[0]
+    first = _STROKED.get(first, first)
+    return first if first.isascii() else letter
+
+
+def pattern_of(plain: str, between: str = "") -> str:
+    """Return a regular expression for a text, ignoring case and accents; `between` joins its characters."""
+    pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
+    whole = between.join(pieces)
+    for letter, letters in _TWO.items():
+        two = between.join(map(_with_any_accent, letters))
+        whole = whole.replace(two, f"(?:{two}|{letter}[{_MARKS}]*)")
+    return f"(?i){whole}"
+
+
+def _with_any_accent(letter: str) -> str:
+    accented = _accented().get(letter, "")
+    return f"[{letter}{accented}][{_MARKS}]*" if accented else re.escape(letter)
+
+
+def _made_plain(text: str, pairs: Iterable[tuple[str, str]]) -> str:
+    """Return a text in lower case, without the accents in `_pairs`; quicker than `without_accents`."""
+    text = text.lower()
+    for accented, plain in () if text.isascii() else pairs:
+        text = text.replace(accented, plain)
+    return text
+
+
+def _pairs(plain: str) -> Iterator[tuple[str, str]]:
+    for letter in dict.fromkeys(plain):
+        yield from ((one, letter) for one in _accented().get(letter, ""))
+    yield from ((letter, two) for letter, two in _TWO.items() if two in plain)
+    yield from ((mark, "") for mark in _MARKS)
+
+
+@cache
+def _accented() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for code in _ACCENTED:
+        one = chr(code)
+        plain = without_accents(one)
+        if one.islower() and len(plain) == 1 and plain.isascii() and plain != one:
+            found[plain] = found.get(plain, "") + one
+    return found

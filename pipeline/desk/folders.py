@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -36,10 +37,10 @@ from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.files.private import locked
 from pipeline.wording import Sentence
-from schemas.desk import AuditEntry, DeskFile, RowCommented, RowsDecided
+from schemas.desk import AuditEntry, Deed, DeskFile, RowCommented, RowsDecided
 from schemas.folder import SUMMARY
 from schemas.review import Shaped
-from schemas.strict import AnyDocument, parse
+from schemas.strict import AnyDocument, parse, timestamp
 
 _ID = re.compile("[0-9]{14}[0-9a-f]{10}")
 _CHANGING = threading.Lock()
@@ -53,42 +54,31 @@ def _decisions(path: Path) -> ChainedJournal[RowsDecided]:
     return ChainedJournal(path, RowsDecided)
 
 
+def _at(name: str) -> "cached_property[Path]":
+    """Return a path in a file's folder, made once."""
+
+    def path(folder: "FileFolder") -> Path:
+        return folder.path / name
+
+    return cached_property(path)
+
+
 @dataclass(frozen=True)
 class FileFolder:
-    """The folder of one uploaded file; it keeps the paths that a list needs at each request."""
+    """The folder of one uploaded file."""
 
     id: str
     path: Path
-
-    @cached_property
-    def run(self) -> Path:
-        """The folder of its run."""
-        return self.path / "run.precheck"
-
-    @cached_property
-    def summary(self) -> Path:
-        """The summary of its run."""
-        return self.run / SUMMARY
-
-    @cached_property
-    def lock(self) -> Path:
-        """The lock file that the checking process holds."""
-        return self.path / "check.lock"
-
-    @cached_property
-    def progress(self) -> Path:
-        """The progress file that the checking process writes."""
-        return self.path / "progress.json"
-
-    @cached_property
-    def stop(self) -> Path:
-        """The file whose presence asks the checking process to stop."""
-        return self.path / "stop"
-
-    @cached_property
-    def log(self) -> Path:
-        """The log of the checking process."""
-        return self.path / "log.jsonl"
+    run = _at("run.precheck")  # the folder of its run
+    summary = _at(f"run.precheck/{SUMMARY}")  # the summary of its run
+    lock = _at("check.lock")  # the lock file that the checking process holds
+    progress = _at("progress.json")  # the progress file that the checking process writes
+    stop = _at("stop")  # the file whose presence asks the checking process to stop
+    log = _at("log.jsonl")  # the log of the checking process
+    record = _at(DESK_FILE)  # the record of the file
+    reports = _at("reports")
+    """The folder of the bank's latest reports; the run keeps copies of every report it used."""
+    written = _at("written")  # the folder of corrected cells
 
     def set_aside(self) -> None:
         """Move the results of a check aside, so that the file can be checked from the start."""
@@ -124,24 +114,9 @@ class FileFolder:
         return whole.decode().partition(" ")[2] if sha256(whole).hexdigest() == key else ""
 
     @property
-    def reports(self) -> Path:
-        """The folder of the bank's latest reports; the run keeps copies of every report it used."""
-        return self.path / "reports"
-
-    @property
-    def written(self) -> Path:
-        """The folder of corrected cells."""
-        return self.path / "written"
-
-    @property
     def comments(self) -> ChainedJournal[RowCommented]:
         """The journal of comments on rows."""
         return ChainedJournal(self.path / "comments.jsonl", RowCommented)
-
-    @cached_property
-    def record(self) -> Path:
-        """The record of the file."""
-        return self.path / DESK_FILE
 
     def read(self) -> DeskFile:
         """Read the record of the file (InputError: it cannot be read)."""
@@ -175,11 +150,7 @@ class FileFolder:
 
 
 def parsed(model: type[AnyDocument], path: Path) -> AnyDocument:
-    """Read a document, parsing it again only after a change: a list shows a hundred of them.
-
-    Raises:
-        OSError, ValueError: the file is missing, or does not fit the model.
-    """
+    """Read a document, parsing it again only after a change (OSError, ValueError: missing, or unfit)."""
     status = path.stat()
     found = _parsed(model, path, status.st_mtime_ns, status.st_ino, status.st_size)
     assert isinstance(found, model)
@@ -211,6 +182,13 @@ class DeskHome:
         """The audit journal."""
         return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
 
+    def record(self, time: datetime, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:
+        """Record an action by the user of this name, perhaps on a file, in the audit journal."""
+        at = timestamp(time)
+        self.audit.append(
+            lambda previous: AuditEntry(previous=previous, time=at, by=by, deed=deed, run=run, facts=facts)
+        )
+
     def make(self) -> None:
         """Create the folders, readable by their owner only; errors as in `refuse_open` and `not_writable`."""
         refuse_open(self.path, advice=())
@@ -219,12 +197,8 @@ class DeskHome:
 
     def correction_of(self, file_id: str) -> FileFolder | None:
         """The newest corrected version of this file; None if there is none."""
-        found = None
-        for folder in self.folders():
-            with suppress(InputError):
-                if folder.read().corrects == file_id and (found is None or folder.id > found.id):
-                    found = folder
-        return found
+        found = (self.folder(other) for other, file in self.files().items() if file.corrects == file_id)
+        return next(found, None)
 
     def folder(self, file_id: str) -> FileFolder:
         """The folder of a file (Missing: unknown id)."""
@@ -248,6 +222,14 @@ class DeskHome:
         self._whole.update({name: FileFolder(name, self.runs / name) for name in new})
         return [self._whole[name] for name in there if name in self._whole]
 
+    def files(self) -> dict[str, DeskFile]:
+        """The readable records of all files by id, newest first."""
+        found = {}
+        for folder in self.folders():
+            with suppress(PrecheckError):
+                found[folder.id] = folder.read()
+        return found
+
     @contextmanager
     def approving(self) -> Iterator[None]:
         """Prevent other approvals in this home during the block."""
@@ -270,5 +252,4 @@ class DeskHome:
         return len(halves)
 
     def _is_whole(self, file_id: str) -> bool:
-        """True if the upload of a file is complete."""
         return (self.runs / file_id / DESK_FILE).is_file()

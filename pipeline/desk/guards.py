@@ -7,12 +7,10 @@ from traceback import walk_tb
 
 from aiohttp import web
 
-from pipeline.desk.access import Access
-from pipeline.desk.languages import gettext, gettext_noop, preferred
-from pipeline.desk.people import Person
-from pipeline.desk.refusals import DeskRefusal, Forbidden, NoSession
+from pipeline.desk.context import CONTEXT
+from pipeline.desk.languages import gettext, gettext_noop, preferred, sentence_of
+from pipeline.desk.refusals import DeskRefusal, Forbidden
 from pipeline.desk.rendering import PATH, PERSON, refused
-from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.wording import Sentence, speak
 
@@ -26,16 +24,10 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-OPEN_TO_ALL = ("/enter", "/static/")
-"""Paths that need no session: the sign-in page and static files."""
-UNNOTICED = ("/progress.json",)
-"""Requests that a page's script makes: they do not count as activity."""
+OPEN_TO_ALL = ("/enter", "/static/")  # paths that need no session: the sign-in page and static files
+UNNOTICED = ("/progress.json",)  # requests that a page's script makes: they do not count as activity
 
-LANGUAGE_COOKIE = "precheck-desk-language"
-"""Name of the cookie with the language that the user chose."""
-ACCESS: web.AppKey[Access] = web.AppKey("access")
-RECORDS: web.AppKey[Callable[[web.Request, DeskRefusal], Awaitable[None]]] = web.AppKey("records")
-"""The function that records refused requests."""
+LANGUAGE_COOKIE = "precheck-desk-language"  # name of the cookie with the language that the user chose
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -44,7 +36,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Pass permitted requests on, and turn refusals into pages."""
     response: web.StreamResponse
     speak(preferred(request.cookies.get(LANGUAGE_COOKIE), request.headers.get("Accept-Language", "")))
-    access, prefix = request.app[ACCESS], ""
+    access, prefix = request.app[CONTEXT].access, ""
     try:
         access.require_peer(request)
         prefix = access.prefix  # only users who know it get past this line
@@ -55,7 +47,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             request[PERSON] = access.person(request, counts=not path.endswith(UNNOTICED))
         response = await handler(request)
     except DeskRefusal as refusal:
-        await request.app[RECORDS](request, refusal)
+        await request.app[CONTEXT].record_refusal(request, refusal)
         response = refused(request, refusal.reason, refusal.status, refusal.next_step)
     except PrecheckError as error:
         response = refused(request, sentence_of(error), 422)
@@ -102,7 +94,7 @@ _SENTENCES = {
 
 def _require_host(request: web.Request) -> None:
     """Refuse requests for other host names that resolve to this desk."""
-    if request.host not in request.app[ACCESS].hosts:
+    if request.host not in request.app[CONTEXT].access.hosts:
         raise Forbidden(Sentence("desk.not_known_by_name"))
 
 
@@ -111,14 +103,8 @@ def _require_own_page(request: web.Request) -> None:
     if request.method in ("GET", "HEAD"):
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    ours = request.app[ACCESS].origins
+    access = request.app[CONTEXT].access
+    ours = [f"{access.scheme}://{host}" for host in access.hosts]
     is_own = origin in ours if site is None else site in ("same-origin", "none")
     if not is_own or (origin is not None and origin not in ours):
         raise Forbidden(Sentence("desk.sent_by_another_page"))
-
-
-def person_of(request: web.Request) -> Person:
-    """The user who sent a request."""
-    if PERSON not in request:
-        raise NoSession(Sentence("desk.not_signed_in"))
-    return request[PERSON]

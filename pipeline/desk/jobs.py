@@ -13,7 +13,7 @@ from pathlib import Path
 from traceback import clear_frames
 from typing import NamedTuple
 
-from pipeline.config import BUILT_IN, read, usual
+from pipeline.config.file import BUILT_IN, read, usual
 from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import choose
 from pipeline.desk.folders import DeskHome, FileFolder
@@ -29,8 +29,7 @@ from schemas.forecast import Forecast
 from schemas.outcomes import Environment
 from schemas.summary import REHEARSAL
 
-SIMULATED = BUILT_IN[0]
-"""The built-in profile that uses the sandbox; it always exists."""
+SIMULATED = BUILT_IN[0]  # the built-in profile that uses the sandbox; it always exists
 
 
 def profiles() -> list[str]:
@@ -49,13 +48,7 @@ def is_simulated(profile: str | None) -> bool:
 
 
 def job_of(folder: FileFolder) -> CheckJob:
-    """Return the job that checks a file, with the users' choices.
-
-    The desk sets PRECHECK_CONFIG, so its child processes use the same configuration.
-
-    Raises:
-        InputError: the record of the choices cannot be read.
-    """
+    """Return the job that checks a file; PRECHECK_CONFIG makes child processes use the same configuration."""
     file = folder.read()
     before = () if file.corrects is None else (folder.path.with_name(file.corrects) / folder.run.name,)
     return CheckJob(
@@ -115,7 +108,7 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
     chosen = choose(job.profile, None)
     profile = chosen.profile
     tables = [] if profile is None else [profile.modulus_weights, profile.modulus_substitutions]
-    compared = [] if chosen.newest_of is None else matching_folders(chosen.newest_of)
+    compared = [] if chosen.settings.compare_with is None else matching_folders(chosen.settings.compare_with)
     ledgers = [*job.reusable.folders, *([] if is_running else [job.out])]
     seen = [
         usual(),

@@ -1,32 +1,34 @@
-"""The desk's languages: which one a page uses, and its sentences, numbers, money and times.
+"""The desk's languages: which one a page uses, and its sentences, errors, numbers, money and times.
 
 The English sentences in code and templates are the keys of the catalogues. `guards` sets the language of each
 request; threads that a page starts inherit it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, lru_cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
+from traceback import clear_frames
 
 from babel import Locale
 from babel.dates import format_date
 from babel.numbers import format_decimal
+from markupsafe import Markup, escape
 
-from pipeline.wording import LANGUAGES, language
+from pipeline.errors import PrecheckError
+from pipeline.reports.wording import visible
+from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered, words
 from schemas.prices import Price
 
 _LOCALES: Mapping[str, Locale] = {
     code: Locale.parse(name) for code, name in {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}.items()
 }
-_AMOUNT = "#,##0.00#"
-"""Two decimal places, or three if the third is not zero."""
-_PRICE = "#,##0.00####"
-"""All decimal places of the number, at least two."""
+_AMOUNT = "#,##0.00#"  # two decimal places, or three if the third is not zero
+_PRICE = "#,##0.00####"  # all decimal places of the number, at least two
 
 _WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
 """A language in `Accept-Language`, and its weight."""
@@ -81,7 +83,6 @@ def pgettext(context: str, message: str) -> str:
 
 @cache
 def _catalogue(code: str) -> NullTranslations:
-    """The translations of a language; read once."""
     if code == "en":
         return NullTranslations()
     from babel.messages.mofile import write_mo
@@ -170,3 +171,41 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{number(whole // 3600)} h {whole % 3600 // 60} min"
+
+
+BY_ITSELF = gettext_noop("the desk")  # the actor of automatic deletions, as recorded
+CARRIED = gettext_noop("(carried over from the earlier file)")
+"""The end of the reason of a carried-over decision; in the evidence it stays English."""
+
+
+def recorded(text: str) -> str:
+    """Return a recorded name or reason, with the desk's own words in it translated.
+
+    >>> recorded("the desk"), recorded("ask the desk")
+    ('the desk', 'ask the desk')
+    """
+    own = BY_ITSELF if text == BY_ITSELF else CARRIED if text.endswith(CARRIED) else ""
+    return text.removesuffix(own) + gettext(own) if own else text
+
+
+def sentence_of(error: PrecheckError) -> Markup:
+    """Translate an error for the page, and clear its traceback."""
+    clear_frames(error.__traceback__)  # it may hold a refused file, which a cycle would keep in memory
+    return in_page_words(error.messages)
+
+
+def in_page_words(sentences: Iterable[Sentence]) -> Markup:
+    """Translate sentences for the page, each with a capital letter and a full stop."""
+    return escape(" ".join(_whole(visible(words(one, SurfaceKind.PAGE, language()))) for one in sentences))
+
+
+def localized(sentences: Sentence | str | Iterable[Sentence | str]) -> Markup:
+    """Translate sentences for the page without adding capitals or full stops; keep plain text."""
+    several = [sentences] if isinstance(sentences, (Sentence, str)) else sentences
+    return escape(" ".join(visible(rendered(one, SurfaceKind.PAGE)) for one in several))
+
+
+def _whole(text: str) -> str:
+    is_name = "." in text.split(maxsplit=1)[0]  # a file name keeps its case
+    first = text[:1] if is_name else text[:1].upper()
+    return first + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -19,15 +19,16 @@ from schemas.desk import RowsDecided
 from schemas.outcomes import Action, Outcome
 from schemas.review import ControlTotal, Decision, Verdict
 
+_N = gettext_noop
 ROWS_ON_PAGE = 50
 _FIXES: Mapping[str, str] = {
-    Action.FIX_NAME: gettext_noop("Use the bank's name"),
-    Action.FIX_ACCOUNT_TYPE: gettext_noop("Use the other account type"),
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: gettext_noop("Use the bank's name and the other account type"),
+    Action.FIX_NAME: _N("Use the bank's name"),
+    Action.FIX_ACCOUNT_TYPE: _N("Use the other account type"),
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: _N("Use the bank's name and the other account type"),
 }
 _POLICY_SAYS: Mapping[str, str] = {
-    Verdict.RELEASE: gettext_noop("The policy releases it, unless you hold it."),
-    Verdict.REVIEW: gettext_noop("Your decision: this payment stays on hold until you release it."),
+    Verdict.RELEASE: _N("The policy releases it, unless you hold it."),
+    Verdict.REVIEW: _N("Your decision: this payment stays on hold until you release it."),
 }
 _IS_ONE_BY_ONE = (pl.col("check_outcome") == Outcome.NO_MATCH) & (pl.col("verdict") != Verdict.RELEASE)
 _AT_ONCE: Mapping[Decision, pl.Expr] = {
@@ -38,14 +39,12 @@ _AT_ONCE: Mapping[Decision, pl.Expr] = {
 """Decision -> the rows that it may be made for in bulk."""
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 _NEVER: Mapping[str, str] = {
-    Outcome.REJECTED: gettext_noop(
-        "Not checked, so it is held. Correct it in your file and upload the file again."
-    ),
-    Outcome.DEFERRED: gettext_noop("No answer yet, so it is held. Resume the check first."),
-    Outcome.UNANSWERED: gettext_noop("No answer yet, so it is held. Resume the check first."),
+    Outcome.REJECTED: _N("Not checked, so it is held. Correct it in your file and upload the file again."),
+    Outcome.DEFERRED: _N("No answer yet, so it is held. Resume the check first."),
+    Outcome.UNANSWERED: _N("No answer yet, so it is held. Resume the check first."),
 }
 
-_BY_HAND = gettext_noop("Not checked, so it is held. Correct it here and have it checked.")
+_BY_HAND = _N("Not checked, so it is held. Correct it here and have it checked.")
 
 
 class ListedRow(NamedTuple):

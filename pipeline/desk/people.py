@@ -70,12 +70,9 @@ class Person(NamedTuple):
 
 
 def refuse_shaper(person: Person, shaped: Collection[Shaped]) -> None:
-    """Refuse approval by a person who shaped the file, naming the first of their acts in the order of `Act`.
+    """Refuse approval by a person who shaped the file, by the first of their acts in `Act` (Forbidden).
 
     At a desk for one user, files are self-approved, and the evidence says so.
-
-    Raises:
-        Forbidden: another person has to approve it.
     """
     if not person.is_identified:
         return

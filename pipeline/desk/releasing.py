@@ -83,12 +83,7 @@ def require_reason(wanted: Decided) -> None:
 def decide(
     current: FileStatus, review: Review, wanted: Decided, person: Person, now: datetime
 ) -> RowsDecided:
-    """Record a decision that passed `require_possible`.
-
-    Raises:
-        DeskRefusal: the reason is missing.
-        Conflict: the file accepts no decisions now, or another decision was made meanwhile.
-    """
+    """Record a decision that passed `require_possible` (DeskRefusal: no reason; Conflict: not now)."""
     require(current, person, Deed.DECIDED)
     if current.state is State.RELEASED and not wanted.may_void:
         raise Conflict(Sentence("desk.decision_would_void"))
@@ -116,11 +111,7 @@ def decide(
 
 
 def require_possible(review: Review, row: int, decision: Decision, written: str | None = None) -> None:
-    """Refuse decisions about a row that cannot be carried out.
-
-    Raises:
-        DeskRefusal: the policy allows no decision, or no correction is known.
-    """
+    """Refuse a decision that cannot be carried out (DeskRefusal: by policy, or no correction is known)."""
     line = review.line(row)
     if line is None:
         raise DeskRefusal(Sentence("desk.no_such_row"))
@@ -134,15 +125,7 @@ def require_possible(review: Review, row: int, decision: Decision, written: str 
 
 
 def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> PaymentFile | None:
-    """Make the files in the approver's name; return the release file, or None.
-
-    The evidence says who shaped the file.
-
-    Raises:
-        Forbidden: this person shaped it.
-        Conflict: the file cannot be approved now.
-        PrecheckError: the files could not be made.
-    """
+    """Make the files in the approver's name; return the release file, if any (Forbidden: they shaped it)."""
     require(current, person, Deed.APPROVED)
     refuse_shaper(person, wanted.shaped)
     if corrected_file(current.folder) is not None or is_corrected(wanted.latest):
@@ -193,11 +176,7 @@ def is_corrected(latest: Mapping[int, RowsDecided], since: str = "") -> bool:
 
 
 def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> None:
-    """Make the corrected file in this person's name; it must be checked before it is paid.
-
-    Raises:
-        PrecheckError: the file could not be made.
-    """
+    """Make the corrected file in this person's name; it must be checked before it is paid."""
     job = FixJob(
         current.folder.run,
         decisions=_decisions(current, wanted),
@@ -250,11 +229,7 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
     CORRECTIONS: (_N("Known corrections, applied or not"), True, True),
     REPORT_HTML: (_N("Report to read and print"), True, False),
     REPORT_XLSX: (_N("Report, as a workbook"), True, False),
-    ATTENTION: (
-        _N("Payments that did not match or could not be checked, as a table"),
-        True,
-        False,
-    ),
+    ATTENTION: (_N("Payments that did not match or could not be checked, as a table"), True, False),
     OTHER_NAMES: (_N("Names that differ at the bank"), True, False),
     "outcomes.*": (_N("Every payment with its outcome"), True, False),
     PAIN002: (_N("Report for bank software"), True, False),
@@ -301,13 +276,9 @@ def _recorded(current: FileStatus) -> dict[str, str]:
 
 
 def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
-    """Open a file for download, unless it was changed after it was made or approved.
+    """Open a file for download, unless it was changed after it was made or approved (Conflict).
 
     The open file itself is hashed, so that it cannot be exchanged in the meantime.
-
-    Raises:
-        Conflict: it was changed.
-        OSError: it cannot be read.
     """
     file = open_plain(current.folder.run / name)
     identity = file_digest(file, "sha256").hexdigest()

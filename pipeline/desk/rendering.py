@@ -2,7 +2,7 @@
 
 from functools import cache
 from http import HTTPStatus
-from typing import Any
+from typing import IO, Any
 
 from aiohttp import web
 from jinja2 import Environment
@@ -11,9 +11,8 @@ from jinja2.utils import pass_context
 from markupsafe import Markup
 
 from pipeline.desk import languages
-from pipeline.desk.languages import gettext, gettext_noop
+from pipeline.desk.languages import gettext, gettext_noop, in_page_words, localized, recorded
 from pipeline.desk.people import Person
-from pipeline.desk.words import in_page_words, localized, recorded
 from pipeline.headers.readings import spoken
 from pipeline.reports.groups import money_texts, shown
 from pipeline.reports.page import breakable, templates
@@ -21,92 +20,79 @@ from pipeline.reports.wording import visible, warning_text
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered
 from schemas.desk import Deed
 
-IS_DEMO = web.AppKey("is_demo", bool)
-"""True if all answers at this desk are simulated."""
-PERSON = web.RequestKey("person", Person)
-"""The user, once the guards have identified them."""
-PATH = web.RequestKey("path", str)
-"""The requested path, without the secret part of the address."""
+_N = gettext_noop
+IS_DEMO = web.AppKey("is_demo", bool)  # True if all answers at this desk are simulated
+PERSON = web.RequestKey("person", Person)  # the user, once the guards have identified them
+PATH = web.RequestKey("path", str)  # the requested path, without the secret part of the address
 
 NEXT_STEPS = {
-    401: gettext_noop(
-        "Close this page. On the computer that runs the desk, open it again with the link it prints."
-    ),
-    403: gettext_noop("Go back, or ask someone with that role."),
-    404: gettext_noop("Go to the list of files."),
-    409: gettext_noop("Reload the page to see the current state."),
-    500: gettext_noop("Go to the list of files, and try again."),
-    413: gettext_noop("Split the file, or ask your administrator to allow larger files."),
+    401: _N("Close this page. On the computer that runs the desk, open it again with the link it prints."),
+    403: _N("Go back, or ask someone with that role."),
+    404: _N("Go to the list of files."),
+    409: _N("Reload the page to see the current state."),
+    500: _N("Go to the list of files, and try again."),
+    413: _N("Split the file, or ask your administrator to allow larger files."),
 }
 """What users can do about a refusal that has no advice of its own."""
-_PUT_RIGHT = gettext_noop("Go back and correct it.")
+_PUT_RIGHT = _N("Go back and correct it.")
 _TITLES = {
-    401: gettext_noop("Not signed in"),
-    403: gettext_noop("Not allowed"),
-    404: gettext_noop("Not found"),
+    401: _N("Not signed in"),
+    403: _N("Not allowed"),
+    404: _N("Not found"),
 }
 DEEDS = {
-    Deed.OPENED: gettext_noop("opened"),
-    Deed.CLOSED: gettext_noop("closed"),
-    Deed.UPLOADED: gettext_noop("uploaded"),
-    Deed.READ_AS: gettext_noop("read as"),
-    Deed.PLANNED: gettext_noop("planned"),
-    Deed.STARTED: gettext_noop("started"),
-    Deed.STOPPED: gettext_noop("stopped"),
-    Deed.STARTED_OVER: gettext_noop("started over"),
-    Deed.DECIDED: gettext_noop("decided"),
-    Deed.HANDED_OVER: gettext_noop("handed over"),
-    Deed.SENT_BACK: gettext_noop("sent back"),
-    Deed.NOT_NOTIFIED: gettext_noop("notification failed"),
-    Deed.APPROVED: gettext_noop("approved"),
-    Deed.CORRECTED: gettext_noop("corrected"),
-    Deed.COMPARED: gettext_noop("compared with the bank's report"),
-    Deed.GIVEN: gettext_noop("gave it to the bank"),
-    Deed.COMMENTED: gettext_noop("commented"),
-    Deed.SAW_ACCOUNTS: gettext_noop("saw whole account numbers"),
-    Deed.DOWNLOADED: gettext_noop("downloaded"),
-    Deed.VERIFIED: gettext_noop("verified"),
-    Deed.PURGED: gettext_noop("deleted the names"),
-    Deed.REFUSED: gettext_noop("refused"),
+    Deed.OPENED: _N("opened"),
+    Deed.CLOSED: _N("closed"),
+    Deed.UPLOADED: _N("uploaded"),
+    Deed.READ_AS: _N("read as"),
+    Deed.PLANNED: _N("planned"),
+    Deed.STARTED: _N("started"),
+    Deed.STOPPED: _N("stopped"),
+    Deed.STARTED_OVER: _N("started over"),
+    Deed.DECIDED: _N("decided"),
+    Deed.HANDED_OVER: _N("handed over"),
+    Deed.SENT_BACK: _N("sent back"),
+    Deed.NOT_NOTIFIED: _N("notification failed"),
+    Deed.APPROVED: _N("approved"),
+    Deed.CORRECTED: _N("corrected"),
+    Deed.COMPARED: _N("compared with the bank's report"),
+    Deed.GIVEN: _N("gave it to the bank"),
+    Deed.COMMENTED: _N("commented"),
+    Deed.SAW_ACCOUNTS: _N("saw whole account numbers"),
+    Deed.DOWNLOADED: _N("downloaded"),
+    Deed.VERIFIED: _N("verified"),
+    Deed.PURGED: _N("deleted the names"),
+    Deed.REFUSED: _N("refused"),
 }
 """The phrase for each action, for example on the audit page."""
 FACTS = {
-    "byte_count": gettext_noop("bytes"),
-    "row": gettext_noop("row"),
-    "row_count": gettext_noop("rows"),
-    "decision": gettext_noop("decision"),
-    "released_count": gettext_noop("rows released"),
-    "money": gettext_noop("money"),
-    "mapped_count": gettext_noop("columns chosen by hand"),
-    "carried_count": gettext_noop("holds carried over"),
-    "format": gettext_noop("format"),
-    "encoding": gettext_noop("encoding"),
-    "sheet": gettext_noop("sheet"),
-    "differing_count": gettext_noop("differences"),
-    "unfinished_upload_count": gettext_noop("uploads left unfinished when the desk was killed"),
-    "from_workbook": gettext_noop("from a workbook"),
-    "file": gettext_noop("file"),
-    "profile": gettext_noop("profile"),
-    "reason": gettext_noop("reason"),
-    "page": gettext_noop("page"),
-    "rule": gettext_noop("rule"),
-    "repeated_count": gettext_noop("times before"),
+    "byte_count": _N("bytes"),
+    "row": _N("row"),
+    "row_count": _N("rows"),
+    "decision": _N("decision"),
+    "released_count": _N("rows released"),
+    "money": _N("money"),
+    "mapped_count": _N("columns chosen by hand"),
+    "carried_count": _N("holds carried over"),
+    "format": _N("format"),
+    "encoding": _N("encoding"),
+    "sheet": _N("sheet"),
+    "differing_count": _N("differences"),
+    "unfinished_upload_count": _N("uploads left unfinished when the desk was killed"),
+    "from_workbook": _N("from a workbook"),
+    "file": _N("file"),
+    "profile": _N("profile"),
+    "reason": _N("reason"),
+    "page": _N("page"),
+    "rule": _N("rule"),
+    "repeated_count": _N("times before"),
 }
 """Words for the recorded facts of an action."""
-ASKED = (
-    *(
-        gettext_noop("account"),
-        gettext_noop("responder bic"),
-        gettext_noop("remittance"),
-        gettext_noop("row"),
-    ),
-)
+ASKED = (_N("account"), _N("responder bic"), _N("remittance"), _N("row"))
 """Fields that questions have but payments lack."""
-ENDINGS = (
-    *(gettext_noop("answered"), gettext_noop("refused"), gettext_noop("failed"), gettext_noop("in doubt")),
-)
+ENDINGS = (_N("answered"), _N("refused"), _N("failed"), _N("in doubt"))
 """Words for the result of a request."""
-_NOT_DONE = gettext_noop("Not done")
+_NOT_DONE = _N("Not done")
 
 
 def html(request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:  # noqa: ANN401 (what templates take)
@@ -118,6 +104,14 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
         .render(person=person, path=request.get(PATH, ""), is_demo=request.app.get(IS_DEMO), **values)
     )
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
+
+
+def attachment(
+    name: str, body: bytes | IO[bytes], content_type: str = "application/octet-stream"
+) -> web.Response:
+    """Return a file to download."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return web.Response(body=body, content_type=content_type, headers=headers)
 
 
 def refused(request: web.Request, message: Sentence | str, status: int, next_step: str = "") -> web.Response:

@@ -7,27 +7,22 @@ from datetime import datetime, timedelta
 
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.jobs import can_resume
+from pipeline.desk.languages import BY_ITSELF
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.review import forget_all
 from pipeline.desk.states import FileStatus, State, status_of, step_of
-from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
-from pipeline.runs.earlier import moved_from
 from pipeline.runs.folder import has_begun
 from pipeline.runs.request import Clock
+from pipeline.runs.starting import moved_from
 from pipeline.wording import Sentence
 from schemas.desk import Deed
 from schemas.strict import timestamp
 
 
 def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
-    """Delete the names that banks returned, and every payment file; the evidence stays.
-
-    Raises:
-        Conflict: the file is being checked, or its names were deleted before.
-        PrecheckError: a file cannot be deleted.
-    """
+    """Delete returned names and payment files, not the evidence (Conflict: being checked, or done before)."""
     if step_of(current.state, Deed.PURGED) is None:
         raise Conflict(Sentence("desk.nothing_to_delete"))
     job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
@@ -61,10 +56,7 @@ def resume_capped(
 
 
 def forget_old(
-    folders: list[FileFolder],
-    keep_days: int,
-    now: datetime,
-    record: Callable[[str, Deed, str], object],
+    folders: list[FileFolder], keep_days: int, now: datetime, record: Callable[[str, Deed, str], object]
 ) -> int:
     """Delete files not used for `keep_days` days, and record each; return how many."""
     before, count = timestamp(now - timedelta(days=keep_days)), 0

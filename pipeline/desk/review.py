@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
@@ -13,6 +14,7 @@ from pipeline.config.profiles import choose_again
 from pipeline.desk.families import released_near
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import ChainedJournal
+from pipeline.desk.refusals import Conflict
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments, Warned
 from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, warned_in
@@ -65,22 +67,18 @@ class Review(NamedTuple):
     whether a person must review it: the policy does not release it, the name does not match, or there is a
     warning about the payee.
     """
-    groups: tuple[ActionGroup, ...]
-    """Groups of rows to review."""
+    groups: tuple[ActionGroup, ...]  # groups of rows to review
     policy: Mapping[str, Verdict]
-    judged: pl.DataFrame
-    """The columns that a preview needs, for every row."""
+    judged: pl.DataFrame  # the columns that a preview needs, for every row
     decisions: ChainedJournal[RowsDecided]
-    known_answers: dict[int, str]
-    """Cache of `answers_of`."""
+    known_answers: dict[int, str]  # cache of `answers_of`
     counted: list[tuple[Sequence[RowsDecided], Mapping[int, RowsDecided]]]
     """Cached result of `last_decisions`: all decisions, and those that count."""
     repeated: Mapping[int, Repeated]
     """Rows whose payment another file released and about which the run has no warning."""
     searched: pl.Series
     """The cells of each row that a search considers, one per line: one column is searched faster than six."""
-    currencies: tuple[str | None, ...]
-    """The currencies of the rows."""
+    currencies: tuple[str | None, ...]  # the currencies of the rows
     remembered: dict[str, tuple[object, Any]]
     """The last `preview` and `undecided` with their arguments: the next page often needs the same."""
 
@@ -175,13 +173,9 @@ class Review(NamedTuple):
 
 
 def opened(folder: FileFolder) -> Review:
-    """Open the run of a file.
-
-    Raises:
-        PrecheckError: the run has not ended, its files were changed, or its profile does not exist.
-    """
+    """Open the run of a file (PrecheckError: not ended, changed, purged, or without its profile)."""
     run = ended_run(folder.run)
-    policy = choose_again(run.manifest.profile.name, None).policy
+    policy = choose_again(run.manifest.profile.name, None).settings.policy
     if (deleted := run.forgotten(run.outcome_file.name)) is not None:
         raise InputError(Sentence("runs.forgotten", file=run.outcome_file.name, deleted=deleted))
     near = released_near(folder)
@@ -314,3 +308,46 @@ def frame_of(latest: Mapping[int, RowsDecided]) -> Decisions:
     """The decisions that count, as a `Decisions` frame."""
     columns = {name: [getattr(last, name) for last in latest.values()] for name in DECISIONS if name != "row"}
     return Decisions(pl.DataFrame({"row": list(latest), **columns}, schema=DECISIONS).sort("row"))
+
+
+_DIGITS = 12
+
+
+class Shown(NamedTuple):
+    """Hashes of what a page showed."""
+
+    run: str
+    outcomes: str
+    policy: str
+    decisions: str
+    totals: str
+
+    def __str__(self) -> str:
+        """The hashes as the value of a form field."""
+        return "-".join(self)
+
+
+OF_A_ROW = ("run", "outcomes", "policy")
+"""The hashes in the form of one row, which leaves out the decisions and the totals."""
+
+
+def shown_of(
+    review: Review,
+    latest: dict[int, RowsDecided],
+    decisions: str,
+    released_in: Mapping[int, str] = MappingProxyType({}),
+) -> Shown:
+    """Hash what a page shows: the run, the decisions that count, and the payments that they release."""
+    preview = review.preview(latest, released_in)
+    totals = (preview.release, preview.hold, preview.refused.to_list())
+    policy = sorted(review.policy.items())
+    parts = (review.summary.run_id, review.outcomes_sha256, policy, decisions, totals)
+    return Shown(*(sha256(repr(part).encode()).hexdigest()[:_DIGITS] for part in parts))
+
+
+def refuse_changed(was: object, now: Shown, parts: tuple[str, ...] = Shown._fields) -> None:
+    """Refuse a form whose page is out of date (Conflict: names what has changed)."""
+    earlier = dict(zip(Shown._fields, str(was).split("-"), strict=False))
+    if changed := [part for part in parts if earlier.get(part) != getattr(now, part)]:
+        what = [Sentence(f"desk.shown_{part}") for part in changed]
+        raise Conflict(Sentence("desk.changed_since_shown", what=what))

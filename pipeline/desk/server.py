@@ -13,13 +13,13 @@ from aiohttp import web
 
 from pipeline.desk import checks, demo
 from pipeline.desk.context import CONTEXT, Context
-from pipeline.desk.guards import ACCESS, RECORDS, guard
-from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
+from pipeline.desk.guards import guard
+from pipeline.desk.languages import BY_ITSELF
+from pipeline.desk.pages import audit, checking, entering, releasing, reviewing, searching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
 from pipeline.desk.rendering import IS_DEMO
 from pipeline.desk.retention import forget_old, resume_capped
-from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.wording import Sentence
 from schemas.desk import Deed
@@ -39,9 +39,9 @@ _STATIC = {
 def application(context: Context) -> web.Application:
     """Build the aiohttp application of one desk."""
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
-    app[CONTEXT], app[ACCESS], app[RECORDS] = context, context.access, context.record_refusal
+    app[CONTEXT] = context
     app[IS_DEMO] = context.home.path.name.startswith(demo.PREFIX)
-    pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
+    pages = (entering, file_pages, checking, reviewing, searching, releasing, audit)
     every = chain.from_iterable(page.routes for page in pages)
     for route in (*every, web.get("/static/{name}", _static)):
         assert isinstance(route, web.RouteDef)
@@ -60,11 +60,7 @@ async def _static(request: web.Request) -> web.Response:
 
 
 def loopback(port: int) -> socket.socket:
-    """Open a socket on the loopback address; port 0 means any free port.
-
-    Raises:
-        OutputError: the port is taken.
-    """
+    """Open a socket on the loopback address; port 0 means any free port (OutputError: the port is taken)."""
     opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -79,11 +75,7 @@ def loopback(port: int) -> socket.socket:
 
 
 def unix_socket(path: Path) -> socket.socket:
-    """Open a Unix socket for the proxy; only its owner and its group may connect.
-
-    Raises:
-        ConfigurationError: its path is too long or in use.
-    """
+    """Open a Unix socket for its owner and group: the proxy (ConfigurationError: path too long or in use)."""
     opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if path.is_socket():

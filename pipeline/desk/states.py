@@ -66,12 +66,9 @@ class FileStatus(NamedTuple):
     folder: FileFolder
     file: DeskFile
     state: State
-    progress: CheckProgress | None
-    """Progress of the last check; None if there was none."""
-    summary: Summary | None
-    """Summary of the run without its long lists; None before the run has one."""
-    decisions: str
-    """The hash of the last decision."""
+    progress: CheckProgress | None  # progress of the last check; None if there was none
+    summary: Summary | None  # summary of the run without its long lists; None before the run has one
+    decisions: str  # the hash of the last decision
 
     @property
     def id(self) -> str:
@@ -114,8 +111,8 @@ class Step(NamedTuple):
 
 
 _UPLOADER, _REVIEWER, _APPROVER = (Role.UPLOADER,), (Role.REVIEWER,), (Role.APPROVER,)
-_HALFWAY = (State.STOPPED, State.CAPPED)
-"""States that allow answers to only some of the payments."""
+_HALFWAY = (State.STOPPED, State.CAPPED)  # states that allow answers to only some of the payments
+_ANSWERED = (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN)
 STEPS = (
     Step(Deed.READ_AS, _UPLOADER, (State.NEW, State.PLANNED), State.PLANNED),
     Step(Deed.PLANNED, _UPLOADER, (State.PLANNED,), State.PLANNED, _REVIEWER),
@@ -128,20 +125,16 @@ STEPS = (
     Step(Deed.SENT_BACK, _APPROVER, (State.REVIEW, State.WAITING), State.REVIEW),
     Step(Deed.APPROVED, _APPROVER, (*_HALFWAY, State.REVIEW, State.WAITING), State.RELEASED),
     Step(Deed.GIVEN, (Role.UPLOADER, Role.APPROVER), (State.RELEASED,), State.GIVEN),
-    Step(Deed.CORRECTED, (Role.UPLOADER, Role.REVIEWER),
-         (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), None),
-    Step(Deed.COMPARED, (Role.UPLOADER, Role.REVIEWER),
-         (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), None),
-    Step(Deed.COMMENTED, (Role.UPLOADER, Role.REVIEWER, Role.APPROVER),
-         (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN, State.PURGED), None),
+    Step(Deed.CORRECTED, (Role.UPLOADER, Role.REVIEWER), _ANSWERED, None),
+    Step(Deed.COMPARED, (Role.UPLOADER, Role.REVIEWER), _ANSWERED, None),
+    Step(Deed.COMMENTED, (Role.UPLOADER, Role.REVIEWER, Role.APPROVER), (*_ANSWERED, State.PURGED), None),
     Step(Deed.PURGED, (Role.UPLOADER, Role.APPROVER), (State.NEW, State.PLANNED), State.PURGED),
-    Step(Deed.PURGED, _APPROVER,
-         (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), State.PURGED),
+    Step(Deed.PURGED, _APPROVER, _ANSWERED, State.PURGED),
 )  # fmt: skip
 """All permitted actions; every other one is refused.
 
 When a check ends, the state changes from running to review, stopped or capped. Two more rules are enforced
-elsewhere: people who shaped a file do not approve it, and no payment is released twice (`families.BARS`).
+elsewhere: people who shaped a file do not approve it, and no payment is released twice (`families`).
 """
 _OTHERWISE: Mapping[Deed, Sentence] = MappingProxyType({
     Deed.READ_AS: Sentence("desk.reading_is_fixed"),
@@ -180,12 +173,7 @@ def may(current: FileStatus, person: Person, deed: Deed) -> bool:
 
 
 def require(current: FileStatus, person: Person, deed: Deed) -> None:
-    """Refuse an action that the table does not permit.
-
-    Raises:
-        Forbidden: the action needs another role.
-        Conflict: the action is not possible in this state.
-    """
+    """Refuse an action that needs another role (Forbidden) or is impossible in this state (Conflict)."""
     person.require(*_actors(current, deed))
     if step_of(current.state, deed) is None:
         raise Conflict(_why_not(current, deed))

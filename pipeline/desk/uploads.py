@@ -5,7 +5,6 @@ import os
 import shutil
 import unicodedata
 from collections.abc import Callable
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from pipeline.desk.context import Context
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.people import folded
 from pipeline.desk.refusals import DeskRefusal, TooLarge
-from pipeline.errors import DiskError, InputError
+from pipeline.errors import DiskError
 from pipeline.files.private import opened
 from pipeline.runs.manifest import identity_of
 from pipeline.wording import Sentence, language
@@ -113,7 +112,6 @@ async def take_reports(context: Context, request: web.Request, folder: FileFolde
 async def _write_reports(
     parts: MultipartReader | None, folder: Path, bytes_max: int, too_large: TooLarge
 ) -> int:
-    """Write the reports among the remaining parts of an upload; return how many."""
     count = 0
     while parts is not None and (part := await parts.next()) is not None:
         if not isinstance(part, BodyPartReader) or part.name != "report" or not part.filename:
@@ -183,10 +181,5 @@ def safe_name(claimed: str | None) -> str:
 
 def bytes_of(home: DeskHome, by: str) -> int:
     """Return the size in bytes of one person's uploads at the desk, without unreadable folders."""
-    count = 0
-    for folder in home.folders():
-        with suppress(InputError):
-            file = folder.read()
-            if file.purged_at is None and folded(file.uploaded_by) == folded(by):
-                count += file.byte_count
-    return count
+    kept = (file for file in home.files().values() if file.purged_at is None)
+    return sum(file.byte_count for file in kept if folded(file.uploaded_by) == folded(by))

@@ -1,6 +1,5 @@
 """Export decisions into a workbook, and import decisions from one."""
 
-import shutil
 import tempfile
 from collections.abc import Mapping
 from datetime import datetime
@@ -32,13 +31,9 @@ def exported(review: Review, latest: Mapping[int, RowsDecided], outcome_name: st
     shown = rows.join(decided, on="row", how="left", maintain_order="left")
     if any(last.decision is Decision.FIX for last in latest.values()):
         shown = shown.join(_corrected(review, latest), on="row", how="left", maintain_order="left")
-    folder = Path(tempfile.mkdtemp(prefix="precheck-desk-"))  # readable by its owner only
-    try:
-        listed = ListedRows(shown, (), review.policy, warned_in(review.summary))
-        path = write_workbook(review.summary, listed, folder, outcome_name=outcome_name)
-        return path.read_bytes()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    listed = ListedRows(shown, (), review.policy, warned_in(review.summary))
+    with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # readable by its owner only
+        return write_workbook(review.summary, listed, Path(folder), outcome_name=outcome_name).read_bytes()
 
 
 def _corrected(review: Review, latest: Mapping[int, RowsDecided]) -> pl.DataFrame:

@@ -1,9 +1,11 @@
-"""Ask the questions of a run, for a file or a data set, alone or together with other processes."""
+"""Ask the questions of a run, for a file or a data set, alone or together, and count what is left."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from math import ceil
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
@@ -14,23 +16,114 @@ from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.executors.event_loop import in_event_loop, new_context, or_stopped, watched
 from pipeline.executors.kept_open import KeptOpen, Opening
-from pipeline.executors.results import AskingResult, Caps
-from pipeline.frames import ANSWERS, Answer, Answers, Checks, slim
+from pipeline.frames import ANSWERS, Answer, Answers, AnswerState, Bases, Checks, OwnCode, slim
 from pipeline.runs.request import CheckJob, Phase, Surface
-from pipeline.sections.servers import Server
+from pipeline.sections import Server
 from pipeline.stages.ask import ask
 from pipeline.stages.ask.remaining import (
+    RUNS_MAX,
     RemainingQuestions,
     answers_so_far,
     count_given_up,
     remaining_questions,
     within_limit,
 )
-from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
+from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext, AskingTally
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.protocols import Ledger
+from pipeline.wording import Moment, Sentence
 from schemas.outcomes import ApiName, Environment
+from schemas.strict import timestamp
+from schemas.summary import ApiCalls
+
+Caps = dict[ApiName, tuple[int, datetime]]
+"""API -> its daily cap, and when it resets."""
+_IS_UNDECIDED = pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED])
+
+
+@dataclass(frozen=True, slots=True)
+class AskingResult:
+    """The result of asking a run's questions, except the answers."""
+
+    caps: Caps
+    tally: AskingTally
+    given_up_count: int  # questions that no later run will ask unless the user requests it
+    ended_by: PrecheckError | None  # the error that ended the run early
+
+
+class QuestionsLeft(NamedTuple):
+    """Counts of questions without a final answer."""
+
+    open_count: int
+    given_up_count: int  # unanswered questions that no later run will ask unless the user requests it
+    capped: Mapping[ApiName, int]  # unanswered questions that the daily cap left, by API
+
+    @property
+    def is_given_up(self) -> bool:
+        """True if questions are left, but no later run would ask any of them."""
+        return 0 < self.given_up_count == self.open_count
+
+
+def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> QuestionsLeft:
+    """Count the questions of a file that are left to a later run."""
+    undecided = answers.filter(_IS_UNDECIDED)
+    if not asked.caps:
+        return QuestionsLeft(undecided.height, asked.given_up_count, {})
+    capped = undecided["check"].filter(undecided["code"] == OwnCode.DAILY_CAP)
+    of_api = Bases(bases.filter(pl.col("check").is_in(capped.implode())))
+    return QuestionsLeft(undecided.height, asked.given_up_count, question_counts(of_api))
+
+
+def question_counts(checks: pl.DataFrame) -> dict[ApiName, int]:
+    """Count the questions by API."""
+    counts = checks.group_by("api", maintain_order=True).len()
+    return {ApiName(api): count for api, count in counts.iter_rows()}
+
+
+def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list[ApiCalls]:
+    """Count the questions by API and result."""
+    return [
+        ApiCalls(
+            api=api,
+            question_count=question_count,
+            answered_before_count=tally.answered_before[api],
+            reused_count=tally.reused[api],
+            elsewhere_count=tally.elsewhere[api],
+            request_count=tally.requests[api],
+            repeat_count=tally.repeats[api],
+            pause_count=tally.pauses[api],
+            in_flight_least=tally.slowest.get(api),
+        )
+        for api, question_count in question_counts.items()
+    ]
+
+
+def next_step(left: QuestionsLeft, asked: AskingResult) -> Sentence:
+    """Say how, and when, to continue with the questions that are left."""
+    left_count = left.open_count - left.given_up_count
+    given_up = Sentence("executors.given_up", run_count=RUNS_MAX, count=left.given_up_count)
+    if left_count == 0:
+        return given_up
+    left_over = _left(left_count, left.capped, asked)
+    if not left.given_up_count:
+        return left_over
+    return Sentence("executors.left_and_given_up", left=left_over, given_up=given_up)
+
+
+def _left(count: int, capped: Mapping[ApiName, int], asked: AskingResult) -> Sentence:
+    caps, closed, ended_by = asked.caps, asked.tally.closed, asked.ended_by
+    if ended_by is not None:
+        return Sentence("executors.left_as_ended", count=count, why=ended_by.messages)
+    if closed:
+        return Sentence("executors.left_as_closed", count=count, why=list(closed.values()))
+    if not capped:
+        return Sentence("executors.left", count=count)
+    # If two APIs have a cap, the one that needs more days decides.
+    days, cap, resets_at = max((ceil(count / caps[api][0]), *caps[api]) for api, count in capped.items())
+    time = Moment(timestamp(resets_at))
+    return Sentence("executors.left_by_cap", left_count=count, cap=cap, time=time, count=days)
+
 
 Piece = Callable[[], Awaitable[pl.DataFrame]]
 """Reads a piece of the open questions: `Checks`, with `attempts` and `is_suspect`."""
@@ -74,8 +167,7 @@ class FileQuestions:
 
     def __init__(self, checks: Checks) -> None:
         """Start without any answers."""
-        counts = checks.group_by("api", maintain_order=True).len()
-        self.counts = Counter({ApiName(api): count for api, count in counts.iter_rows()})
+        self.counts = Counter(question_counts(checks))
         self._checks = checks
         self._kept: list[pl.DataFrame] = []
         self._coming = AnswerBuffer()
@@ -147,11 +239,7 @@ class Way(Protocol):
         """Prepare for the first question (IncompleteError: asking is impossible now)."""
 
     async def ask(self, asking: Asking) -> None:
-        """Ask open questions until none is left or a stop is requested.
-
-        Raises:
-            PrecheckError: see `stages.ask.ask`; it ends the asking.
-        """
+        """Ask until no question is left or a stop is requested (PrecheckError: see `stages.ask.ask`)."""
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
         """Store the answers, one per question, and count the abandoned questions."""
@@ -231,19 +319,16 @@ class Alone:
         return AskingResult(self._caps or {}, asking.world.tally, given_up_count, ended_by)
 
 
-class LeftToAsk(NamedTuple):
-    """The open questions of a run."""
+async def left_to_ask(asking: Asking, ledger: Ledger) -> tuple[Sequence[Piece], Collection[ApiName]]:
+    """Store open questions and existing answers.
 
-    pieces: Sequence[Piece]  # at least one, in the order of asking
-    has_answered: Collection[ApiName]  # APIs that have already answered a question of this run
-
-
-async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
-    """Store open questions and existing answers; questions that were asked before come last."""
+    Returns pieces, at least one, in the order of asking: questions that were asked before come last; and the
+    APIs that have already answered a question of this run.
+    """
     questions, limit = asking.questions, asking.job.limit
     if not any(ledger.counts) and limit is None:
         asking.world.tally.check_count = questions.counts.total()
-        return LeftToAsk([*map(questions.unasked, range(questions.part_count))], frozenset())
+        return [*map(questions.unasked, range(questions.part_count))], ()
     has_answered, new, again = set[ApiName](), [], []
     async for part, left in asking.left(ledger):
         has_answered |= set(left.has_answered)
@@ -255,7 +340,7 @@ async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
     in_order = [*new, *(piece for _, piece in sorted(again, key=itemgetter(0)))]
     if limit is not None:
         in_order = [piece async for piece in _within_limit(limit, in_order, asking)]
-    return LeftToAsk([piece for _, piece in in_order], has_answered)
+    return [piece for _, piece in in_order], has_answered
 
 
 def never_asked(checks: pl.DataFrame) -> pl.DataFrame:

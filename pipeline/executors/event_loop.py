@@ -49,18 +49,9 @@ def in_event_loop(main: Callable[[], Awaitable[T]]) -> T:
 async def watched(
     asking: Callable[[], Awaitable[object]], world: AskingContext, surface: Surface
 ) -> PrecheckError | None:
-    """Ask, report progress, and obey stop requests.
+    """Ask, report progress, and obey stop requests; return the error that ended the run early, or None.
 
-    Args:
-        asking: asks until no question is left or `world.stop` is set.
-        world: the context of the run.
-        surface: receives the progress.
-
-    Returns:
-        The error that ended the run early, or None.
-
-    Raises:
-        DiskError: the ledger cannot be written.
+    `asking` asks until no question is left or `world.stop` is set (DiskError: the ledger cannot be written).
     """
     asyncio.get_running_loop().set_exception_handler(_note)
     try:
@@ -71,16 +62,15 @@ async def watched(
                 await asking()
                 group.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
-        return _end(first_of(failures))
+        failure = first_of(failures)
+        if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
+            raise failure from None
+        return failure  # it ends the run, which still leaves an outcome file
     return None
 
 
 def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> PrecheckError | None:
-    """Return the error that ended a run early; a stop request takes precedence.
-
-    Raises:
-        StoppedError: the run must stop at once; the ledger has the answers.
-    """
+    """Return the error that ended a run early; a stop request comes first (StoppedError: stop at once)."""
     if (stopped := stop.first) is None:
         return ended_by
     error = StoppedError(Sentence("executors.stopped", name=name, why=stopped.sentence), stopped.exit_code)
@@ -107,23 +97,13 @@ def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-def _end(failure: BaseException) -> PrecheckError:
-    """Return an error that ends the run but still leaves an outcome file; re-raise all others."""
-    if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
-        raise failure from None
-    return failure
-
-
 async def watch_for_stop(
     stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope
 ) -> None:
     """Watch for stop requests: the first lets only requests in flight finish, the second ends the run.
 
-    Args:
-        stop: receives the requests.
-        world: the context of the run.
-        watch: called with the number of requests in flight while it stops.
-        scope: the scope around the run; this function returns once it has cancelled it for good.
+    `watch` is called with the number of requests in flight. This returns once it has cancelled `scope` for
+    good.
     """
     while not stop.is_urgent:
         if stop.first is not None and not world.stop.is_set():

@@ -74,11 +74,7 @@ class ReceivedReport(NamedTuple):
 
 
 def read_report(path: Path, message: Message) -> ReceivedReport:
-    """Read a report on a payment file; it may be compressed, or a ZIP file of several reports.
-
-    Raises:
-        InputError: the file cannot be read, is not a verification report, or is not about this payment file.
-    """
+    """Read a report, perhaps packed (InputError: unreadable, no verification, or about another file)."""
     where = path.name
     try:
         with open_plain(path) as file:
@@ -107,7 +103,10 @@ def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
     content = pain002.reports_of(parts)
     if content.levels["notes"].explode().eq(pain002.SIMULATED).any():
         raise InputError(Sentence("executors.simulated_report", where=where))
-    _refuse_payment_status(content, where)
+    statuses = pl.concat([content.transactions["status"], content.levels["status"]]).str.strip_chars()
+    if not statuses.is_in(OF_VERIFICATION).any():
+        found = statuses.drop_nulls().unique(maintain_order=True).head(5).to_list()
+        raise InputError(Sentence("executors.payment_status_report", where=where, statuses=found))
     own_id = message.levels["id"][0]
     heads = content.levels.filter(pl.col("batch") == 0)
     named = heads.filter(pl.col("id").eq_missing(own_id) & pl.col("id").is_not_null())
@@ -157,14 +156,6 @@ def _between(earlier: str | None, later: str | None) -> tuple[timedelta, bool]:
     return other - one, has_zones
 
 
-def _refuse_payment_status(content: StatusReports, where: str) -> None:
-    """Refuse a report that says nothing about a verification."""
-    statuses = pl.concat([content.transactions["status"], content.levels["status"]]).str.strip_chars()
-    if not statuses.is_in(OF_VERIFICATION).any():
-        found = statuses.drop_nulls().unique(maintain_order=True).head(5).to_list()
-        raise InputError(Sentence("executors.payment_status_report", where=where, statuses=found))
-
-
 class ReportedAnswers(NamedTuple):
     """What the bank's reports say about the payments to check."""
 
@@ -200,14 +191,6 @@ def reported_answers(
     return ReportedAnswers(_answers(mine), tuple(notes), batches)
 
 
-def outcomes_again(
-    message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
-) -> Outcomes:
-    """Derive the outcomes from reports again, to compare them with the recorded ones."""
-    _, resolved = decided_by_reports(message, findings, planned, reports)
-    return resolved.outcomes
-
-
 def reported_outcomes(
     message: Message, payments: Payments, reports: Sequence[ReceivedReport]
 ) -> tuple[Outcomes, tuple[Sentence, ...]]:
@@ -231,11 +214,7 @@ def reported_outcomes(
 
 
 def kept_reports(run: EndedRun, message: Message) -> list[ReceivedReport]:
-    """Read the reports in a run's folder again, from their copies.
-
-    Raises:
-        InputError: a copy was changed or deleted.
-    """
+    """Read the reports in a run's folder again, from their copies (InputError: changed or deleted)."""
     try:
         return [
             report_of(run.content(used.name), message, where=used.given_as)
@@ -525,14 +504,15 @@ def _others() -> pl.Expr:
 
 def _as_stated() -> pl.Expr:
     """True if a level states at least one figure, and all its numbers and sums agree with the file."""
+
+    def agrees(stated: pl.Expr, kind: pl.DataType, own: str) -> pl.Expr:
+        read = stated.str.strip_chars().cast(kind, strict=False)
+        return stated.is_null() | (read == pl.col(own)).fill_null(value=False)
+
     numbers = [pl.col("count"), _of_match("count")]
     sums = [pl.col("sum"), _of_match("sum")]
-    as_numbers = [(each.str.strip_chars().cast(pl.Int64, strict=False), each) for each in numbers]
-    as_sums = [(each.str.strip_chars().cast(_MONEY, strict=False), each) for each in sums]
-    is_count = [
-        each.is_null() | (read == pl.col("row_count")).fill_null(value=False) for read, each in as_numbers
-    ]
-    is_sum = [each.is_null() | (read == pl.col("row_sum")).fill_null(value=False) for read, each in as_sums]
+    is_count = [agrees(each, pl.Int64(), "row_count") for each in numbers]
+    is_sum = [agrees(each, _MONEY, "row_sum") for each in sums]
     return pl.any_horizontal(each.is_not_null() for each in numbers) & pl.all_horizontal(*is_count, *is_sum)
 
 

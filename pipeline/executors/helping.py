@@ -16,12 +16,11 @@ import structlog
 from pipeline.config import Profile
 from pipeline.errors import IncompleteError, PrecheckError, first_of
 from pipeline.executors.event_loop import in_event_loop, new_context, watched
-from pipeline.executors.joining import SharedAccess
-from pipeline.executors.shared import RoundAsker, SharedPart, pause
+from pipeline.executors.shared import RoundAsker, SharedAccess, SharedPart, pause
 from pipeline.runs.request import Notice, Surface
 from pipeline.runs.work_folder import read_questions, remove_work, work_of, works_in
 from pipeline.stages.ask.values import AskingContext
-from pipeline.stores.shared import SharedRun, SharedStore
+from pipeline.stores.protocols import SharedRun, SharedStore
 from pipeline.stores.values import RoundState
 from pipeline.wording import Sentence
 from schemas.outcomes import Environment
@@ -58,11 +57,7 @@ class HelpGiven(NamedTuple):
 
 
 def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> HelpGiven:
-    """Ask the questions of every run that it can claim, until none is left or a stop is requested.
-
-    Raises:
-        OutputError: the work folder cannot be read.
-    """
+    """Ask what it can claim of all runs, until nothing is left or it stops (OutputError: no work folder)."""
     world = new_context(surface)
     helper = _Helper(SharedAccess(store, wanted.profile), wanted, world, surface)
     with helper.runs:

@@ -8,7 +8,6 @@ from concurrent import futures
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import anyio
@@ -19,8 +18,8 @@ from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, opened
 from pipeline.errors import PrecheckError
 from pipeline.executors.event_loop import BACKEND
-from pipeline.sections.servers import Server
-from pipeline.stores.shared import SharedStore
+from pipeline.sections import Server
+from pipeline.stores.protocols import SharedStore
 from schemas.outcomes import ApiName
 
 if TYPE_CHECKING:
@@ -47,9 +46,7 @@ class KeptOpen:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def profile(self, chosen: Chosen) -> Profile:

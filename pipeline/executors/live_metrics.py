@@ -67,25 +67,21 @@ class LiveMetrics(Collector):
         self._labels = dict(labels)
         self._now: list[RunInProgress] = []
         self._pauses: Counts[ApiName] = Counts()  # pauses in earlier runs
-        self._requests = self._counter("requests", "Completed requests, retries included.")
-        self._repeats = self._counter("repeats", "Retries among them.")
-        self._answers = self._counter("answers", "Completed questions, by outcome.", "outcome")
-        self._in_flight = Gauge(
-            *self._named("in_flight", "Requests in flight."), ["api", *self._labels], registry=self.registry
-        )
-        self._slots = self._histogram(
-            "slot_wait", "Waits of a question until its request may leave.", SLOT_BUCKETS_S
-        )
-        self._replies = self._histogram(
-            "reply", "Waits for a reply, by HTTP status or kind of failure.", REPLY_BUCKETS_S, "reply"
-        )
-        self._commits = self._histogram(
-            "ledger", "Waits for a durable write of an intent or a reply.", LEDGER_BUCKETS_S, "write"
-        )
+        own = ["api", *labels]
+        requests = _named("requests", "Completed requests, retries included.")
+        self._requests = Counter(*requests, own, registry=self.registry)
+        self._repeats = Counter(*_named("repeats", "Retries among them."), own, registry=self.registry)
+        answers = _named("answers", "Completed questions, by outcome.")
+        self._answers = Counter(*answers, [*own, "outcome"], registry=self.registry)
+        self._in_flight = Gauge(*_named("in_flight", "Requests in flight."), own, registry=self.registry)
+        slots = _named("slot_wait_seconds", "Waits of a question until its request may leave.")
+        self._slots = Histogram(*slots, own, buckets=SLOT_BUCKETS_S, registry=self.registry)
+        replies = _named("reply_seconds", "Waits for a reply, by HTTP status or kind of failure.")
+        self._replies = Histogram(*replies, [*own, "reply"], buckets=REPLY_BUCKETS_S, registry=self.registry)
+        commits = _named("ledger_seconds", "Waits for a durable write of an intent or a reply.")
+        self._commits = Histogram(*commits, [*own, "write"], buckets=LEDGER_BUCKETS_S, registry=self.registry)
         self._of_api = cache(self._bound)
-        info = Gauge(
-            *self._named("info", "Version of the tool."), ["version", *self._labels], registry=self.registry
-        )
+        info = Gauge(*_named("info", "Version of the tool."), ["version", *labels], registry=self.registry)
         info.labels(version=version("payee-precheck"), **self._labels).set(1)
         self.registry.register(self)
 
@@ -134,7 +130,7 @@ class LiveMetrics(Collector):
                 windows[api] += channel.concurrency.window
                 closed[api] += api in run.tally.closures
         names = ["api", *self._labels]
-        total = CounterMetricFamily(*self._named("pauses", "Pauses that the server asked for."), labels=names)
+        total = CounterMetricFamily(*_named("pauses", "Pauses that the server asked for."), labels=names)
         for api, count in pauses.items():
             total.add_metric([api.value, *self._labels.values()], count)
         yield total
@@ -143,7 +139,7 @@ class LiveMetrics(Collector):
             ("places", "Requests that this process may have in flight now.", windows),
             ("closed", "1 if this run sends nothing more to the API.", closed),
         ):
-            gauge = GaugeMetricFamily(*self._named(name, meaning), labels=names)
+            gauge = GaugeMetricFamily(*_named(name, meaning), labels=names)
             for api, number in numbers.items():
                 gauge.add_metric([api.value, *self._labels.values()], number)
             yield gauge
@@ -161,17 +157,9 @@ class LiveMetrics(Collector):
             self._commits.labels(write="reply", **labels),
         )
 
-    def _counter(self, name: str, meaning: str, *more: str) -> Counter:
-        return Counter(*self._named(name, meaning), ["api", *self._labels, *more], registry=self.registry)
 
-    def _histogram(self, name: str, meaning: str, buckets_s: tuple[float, ...], *more: str) -> Histogram:
-        name, meaning = self._named(f"{name}_seconds", meaning)
-        labels = ["api", *self._labels, *more]
-        return Histogram(name, meaning, labels, buckets=buckets_s, registry=self.registry)
-
-    @staticmethod
-    def _named(name: str, meaning: str) -> tuple[str, str]:
-        return f"precheck_live_{name}", meaning
+def _named(name: str, meaning: str) -> tuple[str, str]:
+    return f"precheck_live_{name}", meaning
 
 
 class _ApiMetrics(NamedTuple):

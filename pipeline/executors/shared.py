@@ -5,24 +5,104 @@ begins one with all unanswered questions. When all chunks are done, the round en
 its participants; questions that are still unanswered are left for the next round.
 """
 
-from collections.abc import Collection, Sequence
+import os
+import time
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import version
 from math import inf
+from socket import gethostname
+from typing import NamedTuple
+from uuid import UUID, uuid4
 
 import anyio
 import polars as pl
+from pydantic import SecretStr
 
-from pipeline.executors.asking import caps_of
-from pipeline.executors.joining import SharedAccess
-from pipeline.executors.results import Caps
+from pipeline.config import Profile
+from pipeline.connections import account_of, open_channels, scope_for
+from pipeline.executors.asking import Caps, caps_of
+from pipeline.executors.kept_open import KeptOpen, Opening
 from pipeline.frames import ANSWERS, Answer
-from pipeline.runs.request import Phase, RunObserver
+from pipeline.runs.request import Clock, Phase, RunObserver
 from pipeline.stages.ask import ask
-from pipeline.stages.ask.values import AskingContext
+from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.stages.ask.worker import LOOK_INTERVAL_S
-from pipeline.stores.shared import SharedRun
-from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState
+from pipeline.stores.kinds import kind_of
+from pipeline.stores.leased_shares import LeaseTerms
+from pipeline.stores.protocols import (
+    AccountCap,
+    AskingProcess,
+    QuestionParts,
+    SharedRun,
+    SharedStore,
+    StoreClocks,
+    StoredRun,
+)
+from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState, RunIdentity
 from schemas.outcomes import ApiName
+
+
+class SharedAccess(NamedTuple):
+    """A shared ledger, and access to servers within the limits shared by all its processes."""
+
+    store: SharedStore
+    profile: Profile
+    kept: KeptOpen | None = None  # resources that stay open for the next file
+
+    def shared_run(self, run: StoredRun, questions: QuestionParts) -> SharedRun:
+        """Open a run for this process, counting its requests towards the caps; the caller closes it."""
+        return self.store.shared_run(run, questions, caps=self._caps)
+
+    @asynccontextmanager
+    async def channels(
+        self, apis: Collection[ApiName], world: AskingContext, watch: RunObserver, *, wait_max_s: float = inf
+    ) -> AsyncIterator[Mapping[ApiName, ApiChannel]]:
+        """Open channels to these APIs, each with a share; errors: `LeasedShares.lease`, `open_channels`."""
+        shares = self.store.shares(LeaseTerms(world.now, world.clock, watch.wait, wait_max_s))
+        quotas = {ApiName(api): self.store.cap(cap) for api, cap in self._caps.items()}
+        opening: Opening = open_channels(self.profile, apis, now=world.now, shares=shares, quotas=quotas)
+        if self.kept is not None:
+            servers = [server for server in self.profile.servers if server.name in apis]
+            opening = self.kept.channels(servers, opening, world.tally)
+        async with opening as channels:
+            yield channels
+
+    def require_same_limits(self, apis: Collection[ApiName], clock: Clock) -> None:
+        """See `SharedStore.require_same_limits`."""
+        accounts = [account_of(server) for server in self.profile.servers if server.name in apis]
+        self.store.require_same_limits(accounts, now=clock())
+
+    async def spent_cap(self, api: ApiName) -> tuple[int, datetime] | None:
+        """Return an API's daily cap, and when it resets, if it is used up; otherwise None."""
+        if (cap := self._caps.get(api)) is None:
+            return None
+        quota = self.store.cap(cap)
+        return (cap.cap, await quota.resets_at()) if await quota.is_spent() else None
+
+    @property
+    def _caps(self) -> dict[str, AccountCap]:
+        return {
+            server.name.value: AccountCap(scope_for(server), server.cap, server.cap_window)
+            for server in self.profile.servers
+            if server.cap is not None
+        }
+
+
+def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextManager[SharedStore]:
+    """Open a shared ledger for this process (ConfigurationError, IncompleteError: see `opened_store`)."""
+    process = AskingProcess(uuid4(), gethostname(), os.getpid(), version("payee-precheck"))
+    return kind_of(url).opened_store(url, secret, process, StoreClocks(clock, time.monotonic))
+
+
+def join(
+    store: SharedStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
+) -> StoredRun:
+    """Join the run of a file, like `SharedStore.join`; `questions` are each part's `Checks` by number."""
+    return store.join(identity, store.plan_of(questions), new_id=uuid4(), run_id=run_id)
+
 
 CHUNK_SIZE = 100
 
@@ -34,6 +114,7 @@ class SharedPart:
 
     def __init__(self, source: SharedRun, limit: int | None = None) -> None:
         self._source = source
+        self.holds, self.may_send, self.give_back = source.holds, source.may_send, source.give_back
         self._left = inf if limit is None else limit
         self._cut: set[ChunkLease] = set()
         self.claim_count = 0
@@ -63,18 +144,6 @@ class SharedPart:
         if hold not in self._cut:
             await self._source.done(hold)
 
-    def holds(self, hold: ChunkLease) -> bool:
-        """True if this process still holds the chunk, as far as it knows."""
-        return self._source.holds(hold)
-
-    def may_send(self, hold: ChunkLease) -> bool:
-        """True if the chunk's lease has not ended, as far as this process knows."""
-        return self._source.may_send(hold)
-
-    async def give_back(self, api: ApiName | None = None) -> None:
-        """Return unfinished chunks to other processes."""
-        await self._source.give_back(api)
-
 
 @dataclass(slots=True)
 class RoundAsker:
@@ -93,11 +162,7 @@ class RoundAsker:
     is_used_up: bool = False  # True if it has taken as many questions as it may
 
     async def ask(self, round_number: int) -> None:
-        """Take part in an open round until it ends, or until this process can do no more.
-
-        Raises:
-            PrecheckError: see `ask`; also if the ledger's database is unavailable for too long.
-        """
+        """Take part in an open round until it ends, or this process can do no more; errors as in `ask`."""
         self.round_number = round_number
         part = SharedPart(self.run, self.limit)
         while not (self.world.stop.is_set() or self.world.tally.closures or self.is_used_up):

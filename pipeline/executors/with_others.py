@@ -1,29 +1,111 @@
 """Ask a run together with other processes, through a shared ledger.
 
-The shared ledger has all answers, and the ledger in a file's folder gets a copy.
+The shared ledger has all answers, and the ledger in a file's folder gets a copy: requests of this process at
+once, so that none are lost even if the database is; those of others when a run begins and when it ends.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
 
+import anyio
+import anyio.to_thread
 import polars as pl
 
 from pipeline.errors import IncompleteError, PrecheckError
-from pipeline.executors.asking import Asking, RunQuestions, all_given_up
-from pipeline.executors.folder_copy import FolderCopy
-from pipeline.executors.joining import SharedAccess
+from pipeline.executors.asking import Asking, AskingResult, RunQuestions, all_given_up, question_counts
 from pipeline.executors.kept_open import KeptOpen
-from pipeline.executors.results import AskingResult
-from pipeline.executors.shared import CHUNK_SIZE, RoundAsker, round_to_ask
-from pipeline.frames import ANSWERS, AnswerState, Checks, OwnCode
+from pipeline.executors.shared import CHUNK_SIZE, RoundAsker, SharedAccess, round_to_ask
+from pipeline.frames import ANSWERS, AnswerState, Check, Checks, OwnCode
 from pipeline.stages.ask.remaining import answers_so_far
 from pipeline.stages.ask.values import AskingTally, Closure
-from pipeline.stores.shared import SharedRun, StoredRun
-from pipeline.stores.values import PlannedChunk
+from pipeline.stores.protocols import SharedRun, StoredRun
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import PlannedChunk, RecordedRequest
 from schemas.outcomes import ApiName
+
+_OWN_AT_ONCE = 1_000
+_ALL_AT_ONCE = 5_000
+
+
+class FolderCopy:
+    """The copy in one folder's ledger."""
+
+    def __init__(self, ledger: SqliteLedger) -> None:
+        """Start with an empty batch; the folder's ledger has its own keys for questions."""
+        self.ledger = ledger
+        self._waiting: list[tuple[Check, RecordedRequest]] = []
+        self._is_writing = False
+
+    async def add(self, check: Check, request: RecordedRequest) -> None:
+        """Copy a request of this process, as part of a batch (DiskError: the ledger cannot be written)."""
+        self._waiting.append((check, request))
+        if len(self._waiting) < _OWN_AT_ONCE or self._is_writing:
+            return
+        self._is_writing = True
+        try:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self.flush)
+        finally:
+            self._is_writing = False
+
+    def flush(self) -> None:
+        """Copy the unfinished batch (DiskError: the ledger of the folder cannot be written)."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self.ledger.copy([self._own(check, request) for check, request in waiting])
+
+    def take_over(self, lines: Iterable[RecordedRequest], checks: pl.DataFrame, shared: SharedRun) -> None:
+        """Copy all lines of the shared run that are missing here.
+
+        Args:
+            lines: the shared ledger's lines, by all processes.
+            checks: `Checks` of the run.
+            shared: computes the keys that the lines use for questions.
+
+        Raises:
+            DiskError: the ledger of the folder cannot be written, or a line is corrupt.
+            IncompleteError: the database is unavailable; all earlier lines are copied.
+        """
+        self.flush()
+        indexes = {shared.question_key(check): index for index, check in enumerate(_rows(checks))}
+        known = {answer.question for answer in self.ledger.answers() if answer.state is AnswerState.REUSED}
+        for some in _batches(lines):
+            requests, reused = [], []
+            for line, check in zip(
+                some, _rows(checks[[indexes[line.question] for line in some]]), strict=True
+            ):
+                own = self._own(check, line)
+                if own.reused is None:
+                    requests.append(own)
+                elif own.question not in known:
+                    reused.append(own.reused)
+            self.ledger.copy(requests)
+            self.ledger.reuse(reused)
+
+    def _own(self, check: Check, request: RecordedRequest) -> RecordedRequest:
+        """Return a request with the folder ledger's key for its question."""
+        question = self.ledger.question_key(check)
+        answer, reused = request.answer, request.reused
+        return request._replace(
+            question=question,
+            answer=None if answer is None else answer._replace(question=question),
+            reused=None if reused is None else reused._replace(question=question),
+        )
+
+
+def _rows(checks: pl.DataFrame) -> Iterator[Check]:
+    return (Check(number, ApiName(api), *fields) for number, api, *fields in checks.iter_rows())
+
+
+def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]]:
+    iterator = iter(lines)
+    while some := list(islice(iterator, _ALL_AT_ONCE)):
+        yield some
+
 
 LAST_WAIT_MAX_S = 5.0
 """How long the end of a run waits for a database that was unavailable before."""
@@ -102,8 +184,7 @@ class WithOthers:
             checks = questions.checks(part)
             answers = _with_reasons(await answers_so_far(checks, self.copy.ledger), checks, asker)
             answered = answers.filter(pl.col("state").is_in(ANSWERED))
-            by_api = answered.join(checks.select("check", "api"), on="check").group_by("api").len()
-            answered_counts.update({ApiName(api): count for api, count in by_api.iter_rows()})
+            answered_counts.update(question_counts(answered.join(checks.select("check", "api"), on="check")))
             questions.keep(part, "so_far", answers)
         _count_elsewhere(answered_counts, asking.world.tally)
         return AskingResult(asker.caps, asking.world.tally, given_up_count, ended_by)
@@ -124,17 +205,16 @@ def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[in
 
 
 async def _end_round(asker: RoundAsker) -> None:
-    """End the round together with its unasked questions that no other process has; record the causes."""
-    if asker.round_number is not None:
-        await asker.run.end_round(asker.round_number, is_over=True)
-        await _find_spent_caps(asker)
+    """End the round together with its unasked questions that no other process has; record the causes.
 
-
-async def _find_spent_caps(asker: RoundAsker) -> None:
-    """Record caps that other processes have used up: this process may not have reached them."""
-    closures = asker.world.tally.closures
+    This process may not have reached caps that other processes have used up.
+    """
+    if asker.round_number is None:
+        return
+    await asker.run.end_round(asker.round_number, is_over=True)
     if asker.world.stop.is_set() or asker.is_used_up:
         return
+    closures = asker.world.tally.closures
     for api in asker.apis:
         if api not in closures and (spent := await asker.access.spent_cap(api)) is not None:
             closures[api] = Closure(AnswerState.DEFERRED, OwnCode.DAILY_CAP)

@@ -13,6 +13,7 @@ from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, refuse_differing, rule_of
 from pipeline.headers.meaning import (
     BARE_ACCOUNT,
+    UNKNOWN,
     HeaderMeaning,
     Side,
     What,
@@ -20,6 +21,7 @@ from pipeline.headers.meaning import (
     is_column_of,
     meaning,
 )
+from pipeline.headers.names import NAME_WITHOUT_DIGITS
 from pipeline.headers.spelling import fold, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
@@ -182,7 +184,9 @@ def _pays_several(cells: ColumnCells) -> bool:
 
 
 def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMeaning:
-    """Read a column headed as account numbers as IBANs, if it holds only IBANs."""
+    """Read a column headed as account numbers as IBANs, if it holds only IBANs, and no names as accounts."""
+    if meant.what == "iban" and cells.are(header, NAME_WITHOUT_DIGITS):
+        return UNKNOWN
     if meant.what == What.COUNTER and cells.varies([header]) and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
     if meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION):

@@ -29,7 +29,7 @@ _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
 _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dacă αν".split())  # noqa: SIM905, RUF001
 """First words of a condition in the header of a mostly empty column: `Payee (if not the pupil)`."""
 _OR = frozenset("/ or oder ou of o lub nebo eller sau või ili ali vagy".split())  # noqa: SIM905
-_NAME_WITHOUT_DIGITS = r"^\p{Lu}[^0-9 ]+(?: [^0-9 ]+)+$"
+NAME_WITHOUT_DIGITS = r"^\p{Lu}[^0-9 ]+(?: [^0-9 ]+)+$"
 _ONE_WORD = r"^[^\s]+$"
 _SMALL = r"^[\p{Ll}\p{N}._-]*\p{Ll}[\p{Ll}\p{N}._-]*$"
 _CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
@@ -96,7 +96,7 @@ def found(cells: ColumnCells) -> NameColumns:
     whole += [  # `Titular IBAN` above names
         Candidate((header,), Rank.HOLDER, meant[header])
         for header in of("iban")
-        if cells.are(header, _NAME_WITHOUT_DIGITS)
+        if cells.are(header, NAME_WITHOUT_DIGITS)
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
     of_parents = [header for header in parts if meant[header].subject in (Cue.PARENT, Cue.RELATIVE)]

@@ -42,7 +42,10 @@ def fold(header: str) -> str:
 _SPELLINGS = str.maketrans("øłđðåħıς", "olddahiσ", "") | str.maketrans({"æ": "ae", "œ": "oe", "ß": "ss"})  # noqa: RUF001
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
-_GENDERS = re.compile(r"(?<=\w)_id(?=/)|(?<=\w)[*:](?:innen|in|r)\b|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)")
+_NO_WORDS = re.compile(
+    r"(?<=\w)(?:__[cr]$|_id(?=/)|[*:](?:innen|in|r)\b)|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)"
+)
+"""Endings of Salesforce's own fields, and of words for people of every gender."""
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
 _NUMBERING = re.compile(r"^\s*[A-Za-z][.)]\s")
 _PHRASE_WORDS_MAX = 5
@@ -79,7 +82,7 @@ def _undamaged(text: str) -> str:
 def tokens_of(text: str) -> list[str]:
     """Return the words and numbers of a text, normalised for comparison."""
     # Apostrophes join words: `payee's` and `d'ordre` are looked up in both spellings.
-    words = _GENDERS.sub("", _undamaged(text))
+    words = _NO_WORDS.sub("", _undamaged(text))
     return [_plain(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]
 
 
@@ -162,9 +165,10 @@ def words_of(header: str) -> Words | None:
             found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
         ]
     # A digit in brackets does not count: it is a length, or part of a legend. A side or a bank in
-    # brackets does not count, as in `Name (from the bank statement)`, unless they hold only a side.
-    is_side = all(found is Cue.OURS for found in inside)
-    aside = () if is_side else (Cue.OURS, Cue.BANK)
+    # brackets does not count, as in `Name (from the bank statement)`, unless they hold only a side, or a kind
+    # of bank, as in `Name (Bank or Building Society)`.
+    is_only = set(inside) <= {Cue.OURS} or inside.count(Cue.BANK) > 1
+    aside = () if is_only else (Cue.OURS, Cue.BANK)
     kept = [found for found in inside if not isinstance(found, int) and found not in aside]
     return _counted([*outside, *kept])
 

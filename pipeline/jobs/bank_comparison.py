@@ -21,11 +21,10 @@ from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, reports
 from pipeline.rules.warnings import warning_counts
 from pipeline.runs.ended import EndedRun, keep_changes
-from pipeline.runs.folder import write_summary
+from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import evidence, keep_workbook, refresh_manifest
-from pipeline.runs.proof import opened_to_read, signer_again
+from pipeline.runs.proof import opened_to_read, sign, signer_again
 from pipeline.runs.request import Notice, Surface
-from pipeline.runs.signing import sign
 from pipeline.stages.compare import compare_with_bank, warnings_of
 from pipeline.wording import Moment, Sentence, speaking
 from schemas.changes import BankComparison, Change
@@ -124,7 +123,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
                 policy=policy_today(summary.profile),
             )
         _keep(run)
-        written = [write_summary(folder, summary), keep_changes(changes, folder), *documents]
+        written = [keep_document(folder / SUMMARY, summary), keep_changes(changes, folder), *documents]
         made = refresh_manifest(
             folder,
             run.manifest,

@@ -37,13 +37,11 @@ from pipeline.jobs.prepare import (
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.reports.changes import changes_of, gravest
 from pipeline.rules.enumeration import unknown_in_sequence
-from pipeline.runs.ended import changes_in
-from pipeline.runs.folder import has_begun
-from pipeline.runs.input_file import require_pain001
+from pipeline.runs.ended import changes_in, require_pain001
+from pipeline.runs.folder import has_begun, settled
 from pipeline.runs.manifest import language_of_reports, replaced_manifest
 from pipeline.runs.proof import is_past_signing, open_ledger, refuse_changed_copy
 from pipeline.runs.request import CheckJob, Notice, Phase, RunObserver, Surface
-from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import (
     finished_before,
     is_same_reading,
@@ -60,9 +58,8 @@ from schemas.strict import timestamp
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
-    from pipeline.executors.asking import FileQuestions, RunQuestions
+    from pipeline.executors.asking import AskingResult, FileQuestions, QuestionsLeft, RunQuestions
     from pipeline.executors.kept_open import KeptOpen
-    from pipeline.executors.results import AskingResult, QuestionsLeft
     from pipeline.jobs.writing import DecidedRun, OpenRun
 
 
@@ -342,7 +339,7 @@ class WholeFile:
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
         """See `RunInput.left`."""
-        from pipeline.executors.results import questions_left
+        from pipeline.executors.asking import questions_left
 
         checks, prepared, answers = self._checks, self._prepared, self._questions.answers()
         in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, answers)

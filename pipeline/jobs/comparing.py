@@ -48,13 +48,12 @@ from pipeline.rules.payees import (
 )
 from pipeline.runs.ended import EndedRun, outcomes_in
 from pipeline.runs.folder import matching_folders
-from pipeline.runs.manifest import read_manifest
-from pipeline.runs.part_files import write_frame
-from pipeline.runs.profile_used import routes_of
+from pipeline.runs.manifest import read_manifest, routes_of
 from pipeline.runs.proof import opened_to_read
+from pipeline.runs.work_folder import write_frame
 from pipeline.stages.compare import ContradictedKeys, EarlierPayees, Names, compare
 from pipeline.stages.validate import validate
-from pipeline.stores.keyed_hash import payee_hashes
+from pipeline.stores.ledger_keys import payee_hashes
 from pipeline.wording import Sentence
 from schemas.changes import Comparison, EarlierRun
 from schemas.folder import PAYEES

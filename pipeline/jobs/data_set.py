@@ -37,9 +37,9 @@ from pipeline.rules.modulus import same_tables
 from pipeline.runs.data_set import DataPart, DataSet, known_in, open_data_set, write_record
 from pipeline.runs.ended import EndedRun, changes_in
 from pipeline.runs.manifest import read_manifest
-from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import CheckJob, DataSetJob, RunObserver, Surface
 from pipeline.runs.starting import finished_before
+from pipeline.runs.work_folder import read_frame
 from pipeline.stages.compare import warnings_of
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
@@ -49,8 +49,8 @@ from schemas.localized import LocalizedText
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
+    from pipeline.executors.asking import AskingResult, QuestionsLeft
     from pipeline.executors.datasets.questions import SetQuestions
-    from pipeline.executors.results import AskingResult, QuestionsLeft
     from pipeline.jobs.data_set_outcomes import Answered
     from pipeline.jobs.writing import DecidedRun, OpenRun
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
+from pipeline.executors.asking import AskingResult, QuestionsLeft, calls_of
 from pipeline.executors.datasets.engines import Engine, watched
 from pipeline.executors.datasets.steps import (
     REPORTED,
@@ -19,7 +20,6 @@ from pipeline.executors.datasets.steps import (
     decide_part,
     divide_answers,
 )
-from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
@@ -35,15 +35,15 @@ from pipeline.rules.totals import added_outcomes, control_totals
 from pipeline.runs.data_set import DataPart, DataSet
 from pipeline.runs.ended import keep_changes
 from pipeline.runs.families import made_of
-from pipeline.runs.folder import write_summary
+from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, keep_workbook
-from pipeline.runs.part_files import read_as_written, read_document, read_frame, write_frame
 from pipeline.runs.request import RunObserver, SetStep, Surface
+from pipeline.runs.work_folder import read_as_written, read_document, read_frame, write_frame
 from pipeline.stages.summarise import listed_banks, of_run
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
 from schemas.data_set import PartDecided, PartRead
-from schemas.folder import OUTCOMES, WARNED
+from schemas.folder import OUTCOMES, SUMMARY, WARNED
 from schemas.outcomes import ApiName, Outcome, WarningCode
 from schemas.summary import (
     ROWS_LISTED_MAX,
@@ -205,12 +205,13 @@ def set_results(
     keep_workbook(out, surface)
     with speaking(run.language):
         changes, documents = data_set_reports(
-            out, summary, kept, said_reasons(reasons), warned, policy=run.chosen.policy
+            out, summary, kept, said_reasons(reasons), warned, policy=run.chosen.settings.policy
         )
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
     written = WrittenOutcomes(out / OUTCOMES, sha256)
     work = [files.root, *filter(None, [data.divided])] if summary.complete else []
-    written_too = [write_summary(out, summary), out / WARNED, keep_reasons(reasons, out), *documents]
+    keep_document(out / SUMMARY, summary)
+    written_too = [out / SUMMARY, out / WARNED, keep_reasons(reasons, out), *documents]
     if compared is not None:
         matched = pl.concat([read_as_written(files.frame("matched", number)) for number in decided])["row"]
         is_match = pl.repeat(value=False, n=sum(planned.rows.counts), eager=True)  # row by row

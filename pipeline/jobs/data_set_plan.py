@@ -41,8 +41,8 @@ from pipeline.jobs.comparing import (
 from pipeline.jobs.prepare import VERSION, assumed_types, country_of
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames
 from pipeline.runs.data_set import DataPart, DataSet, places_in
-from pipeline.runs.part_files import PartFiles, write_frame
 from pipeline.runs.request import DataSetJob, RunObserver, SetStep
+from pipeline.runs.work_folder import PartFiles, write_frame
 from pipeline.stages.validate import Routes
 from pipeline.wording import PLACE, Sentence
 from schemas.cop import AccountType

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.config import ConfigurationFile, Profile, usual
+from pipeline.config import ConfigurationFile, Profile
+from pipeline.config.file import usual
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import leases_path, proxy_to, tokens_of, try_connection
 from pipeline.errors import ConfigurationError, PrecheckError, TlsError
 from pipeline.jobs.ledger import LedgerJob, inspect_ledger
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
-from pipeline.sections.servers import MutualTls, Oauth, Server
+from pipeline.sections import MutualTls, Oauth, Server
 from pipeline.transport.tls import inspect_certificate
 from pipeline.wording import Sentence
 

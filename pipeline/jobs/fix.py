@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.config import BUILT_IN
+from pipeline.config.file import BUILT_IN
 from pipeline.files.atomic import delete
 from pipeline.frames import DECISIONS, Corrections
 from pipeline.headers.parties import payee_ids
@@ -43,10 +43,9 @@ from pipeline.review.payment_files import (
     write_payments,
 )
 from pipeline.rules.row_positions import position_texts
-from pipeline.runs.approvals import record_approval
-from pipeline.runs.finished import FinishedRun, finished_run
-from pipeline.runs.proof import signer_again
-from pipeline.runs.signing import sign
+from pipeline.runs.ended import FinishedRun, finished_run
+from pipeline.runs.folder import record_approval
+from pipeline.runs.proof import sign, signer_again
 from pipeline.wording import Sentence
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
 from schemas.localized import LocalizedText

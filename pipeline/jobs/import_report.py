@@ -11,9 +11,10 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.config import IMPORTED, ConfigurationFile
+from pipeline.config.file import IMPORTED, ConfigurationFile
 from pipeline.config.profiles import choose, of_bank, signed_with, without_servers
 from pipeline.errors import InputError, UsageError
+from pipeline.executors.asking import AskingResult, QuestionsLeft
 from pipeline.executors.from_report import (
     ReceivedReport,
     ReportedAnswers,
@@ -21,7 +22,6 @@ from pipeline.executors.from_report import (
     kept_reports,
     read_report,
 )
-from pipeline.executors.results import AskingResult, QuestionsLeft
 from pipeline.files.atomic import write_atomically
 from pipeline.files.compressed import Compression, sniff
 from pipeline.formats import pain001
@@ -31,9 +31,8 @@ from pipeline.jobs.bank_comparison import Comparing, compare_reports, compares, 
 from pipeline.jobs.check import RunResult, begin
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.writing import OpenRun, ReportedRun, leave, write_results
-from pipeline.runs.approvals import decider
 from pipeline.runs.ended import EndedRun
-from pipeline.runs.folder import has_begun, read_summary
+from pipeline.runs.folder import decider, has_begun, read_summary
 from pipeline.runs.manifest import replaced_manifest
 from pipeline.runs.proof import open_ledger, refuse_changed_copy
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface

@@ -13,9 +13,9 @@ from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose, ledger_key, ledger_url
 from pipeline.errors import ConfigurationError
 from pipeline.runs.evidence import Finding
-from pipeline.sections.values import secret
-from pipeline.stores.kinds import cared_for
-from pipeline.stores.shared import StoreCare, StoreClocks
+from pipeline.sections import secret
+from pipeline.stores.kinds import kind_of
+from pipeline.stores.protocols import StoreCare, StoreClocks
 from pipeline.stores.sharing import NOTHING, Division
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
@@ -107,7 +107,7 @@ def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
     if url is None or key is None:
         raise ConfigurationError(Sentence("jobs.profile_names_no", chosen=chosen.name))
     clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # the user is waiting for the result
-    with cared_for(url, clocks, role=job.role) as care:
+    with kind_of(url).cared_for(url, clocks, role=job.role) as care:
         yield NamedLedger(url, key), care
 
 

@@ -6,11 +6,10 @@ from subprocess import DEVNULL, PIPE
 
 import anyio
 
-from pipeline.config.file import ConfigurationFile
-from pipeline.config.notify import NotifySection
+from pipeline.config.file import ConfigurationFile, NotifySection
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.files import child_process as children
-from pipeline.sections.values import secret
+from pipeline.sections import secret
 from pipeline.transport.tls import Keys, client_context
 from pipeline.wording import Sentence
 from schemas.notification import Notification, NotifiedFile

@@ -87,7 +87,7 @@ def assumed_types(count: int, default: AccountType) -> tuple[Sentence, ...]:
 
 
 def _bank_warnings(source: PaymentSource, chosen: Chosen, time: RunTime) -> tuple[BankWarning, ...]:
-    if source.format != pain001.NAME or source.message is None or chosen.bank_rules == "off":
+    if source.format != pain001.NAME or source.message is None or chosen.settings.bank_rules == "off":
         return ()
     return tuple(bank_warnings(source.message, time.now.date()))
 
@@ -130,13 +130,13 @@ def read_ahead(job: CheckJob, file: ConfigurationFile) -> PaymentSource | None:
 
 def country_of(job: CheckJob, chosen: Chosen) -> str | None:
     """Return the country of accounts that are not IBANs, from the job or its profile."""
-    return job.country or chosen.default_country
+    return job.country or chosen.settings.default_country
 
 
 def _default_country(job: CheckJob, file: ConfigurationFile) -> str | None:
     """Return the profile's country; an invalid profile is reported only after the file is read."""
     with suppress(PrecheckError):
-        return choose(job.profile, file).default_country
+        return choose(job.profile, file).settings.default_country
     return None
 
 
@@ -157,7 +157,8 @@ def identity_of(input_sha256: str, chosen: Chosen) -> RunIdentity:
 
 def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:
     """Return the earlier runs to compare with, as the job or its profile requests."""
-    return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of, chosen.signer)
+    newest_of = None if job.compare_with else chosen.settings.compare_with
+    return ComparisonRequest(job.compare_with, newest_of, chosen.signer)
 
 
 def notify_of_wasted_calls(warnings: pl.DataFrame, positions: RowPositions | None, surface: Surface) -> None:

@@ -11,17 +11,14 @@ from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.files.atomic import delete, partial_name
 from pipeline.files.disk_errors import writing
 from pipeline.files.signatures import is_signed
-from pipeline.runs.approvals import decider
 from pipeline.runs.data_set import read_record
-from pipeline.runs.earlier import moved_from
-from pipeline.runs.folder import files_with_names, ledger_of, matching_folders
+from pipeline.runs.folder import decider, files_with_names, ledger_of, matching_folders, read_store_record
 from pipeline.runs.manifest import read_manifest, record_purge, replaced_manifest, unrecorded
-from pipeline.runs.proof import opened_to_read, proof_of_purge, signer_again
-from pipeline.runs.shared_folder import read_store_record
-from pipeline.runs.signing import sign
+from pipeline.runs.proof import opened_to_read, proof_of_purge, sign, signer_again
+from pipeline.runs.starting import moved_from
 from pipeline.runs.work_folder import holds_only_ours, remove_work, work_of
-from pipeline.stores.kinds import cared_for
-from pipeline.stores.shared import StoreClocks
+from pipeline.stores.kinds import kind_of
+from pipeline.stores.protocols import StoreClocks
 from pipeline.stores.sqlite.purge import purge as purge_ledger
 from pipeline.wording import Sentence
 from schemas.folder import OUTCOMES, PAYEES, files_of_review
@@ -157,7 +154,7 @@ def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
     if (record := read_store_record(folder)) is None:
         return
     at_once = StoreClocks(lambda: now, lambda: 0.0, wait_max_s=0.0)
-    with cared_for(record.ledger, at_once) as care:
+    with kind_of(record.ledger).cared_for(record.ledger, at_once) as care:
         care.purge_names(record.run, answers_before=answers_before)
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from pipeline.config import Profile, read, usual
+from pipeline.config import Profile
+from pipeline.config.file import read, usual
 from pipeline.connections import quota_path, scope_for
 from pipeline.errors import ConfigurationError
-from pipeline.runs.profile_used import masked_client
+from pipeline.runs.manifest import masked_client
 from pipeline.stores.sqlite.quota import QuotaUse, usage
 from pipeline.wording import Sentence
 

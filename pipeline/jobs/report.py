@@ -12,11 +12,16 @@ from pipeline.errors import InputError, UsageError
 from pipeline.files.signatures import Signer
 from pipeline.jobs.verify import VerifyJob, require_verified
 from pipeline.reports.documents import bank_report, data_set_reports, part_report, reports
-from pipeline.runs.ended import EndedRun, ended_run, reasons_in
-from pipeline.runs.input_file import pain001_of
+from pipeline.runs.ended import EndedRun, ended_run, pain001_of, reasons_in
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
-from pipeline.runs.proof import is_sealed_by, named_signer, opened_to_read, signer_again
-from pipeline.runs.signing import sign, was_signed_here
+from pipeline.runs.proof import (
+    is_sealed_by,
+    named_signer,
+    opened_to_read,
+    sign,
+    signer_again,
+    was_signed_here,
+)
 from pipeline.wording import Sentence, speaking
 from schemas.manifest import Adoption
 from schemas.strict import timestamp

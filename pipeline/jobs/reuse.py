@@ -23,7 +23,7 @@ from pipeline.runs.folder import ledger_of
 from pipeline.runs.proof import opened_to_read
 from pipeline.runs.request import ReusePermission
 from pipeline.stages.forecast import SparedChecks
-from pipeline.stores.shared import SharedRun
+from pipeline.stores.protocols import SharedRun
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity

@@ -16,18 +16,18 @@ import polars as pl
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, choose, ledger_key, ledger_url, opened
 from pipeline.errors import ConfigurationError, IncompleteError
-from pipeline.executors.asking import Alone, RunQuestions, Way, ask_all
+from pipeline.executors.asking import Alone, AskingResult, QuestionsLeft, RunQuestions, Way, ask_all
 from pipeline.executors.kept_open import KeptOpen
-from pipeline.executors.results import AskingResult, QuestionsLeft
 from pipeline.files.plain import real_path
-from pipeline.runs.earlier import moved_from
+from pipeline.runs.folder import keep_document, read_store_record
 from pipeline.runs.request import CheckJob, Notice, Surface
-from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
+from pipeline.runs.starting import moved_from
 from pipeline.runs.work_folder import remove_work, require_private, write_work
-from pipeline.stores.shared import SharedStore
+from pipeline.stores.protocols import SharedStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
+from schemas.folder import STORE
 from schemas.outcomes import Environment
 from schemas.shared import SharedRunRecord, WorkRecord
 
@@ -48,8 +48,7 @@ class AskingPlan(NamedTuple):
         """Return how to ask: as a single process, or together with others as in `ask`."""
         if joined is None:
             return Alone(ledger, is_ours=self.chosen.config is None, kept=self.kept)
-        from pipeline.executors.folder_copy import FolderCopy
-        from pipeline.executors.with_others import WithOthers
+        from pipeline.executors.with_others import FolderCopy, WithOthers
 
         return WithOthers(joined, FolderCopy(ledger), asks)
 
@@ -71,11 +70,11 @@ def joined_run(
     url = ledger_url(plan.chosen)
     if url is None:
         if job.fresh:
-            forget_store_record(job.out)
+            (job.out / STORE).unlink(missing_ok=True)
         del plan  # free the largest frame now
         yield None
         return
-    from pipeline.executors.joining import SharedAccess, join, open_store
+    from pipeline.executors.shared import SharedAccess, join, open_store
     from pipeline.executors.with_others import JoinedRun
 
     secret, questions = ledger_key(plan.chosen), plan.questions
@@ -96,7 +95,7 @@ def joined_run(
         run = join(store, identity, map(by_number, parts), None if record is None else record.run)
         root = real_path(job.work) if job.work is not None else None if record is None else record.work
         work = None if root is None else str(root)
-        write_store_record(job.out, SharedRunRecord(ledger=url, run=run.id, work=work))
+        keep_document(job.out / STORE, SharedRunRecord(ledger=url, run=run.id, work=work))
         if job.work is not None:
             write_work(job.work, _work(identity, questions, run.id, url), map(by_number, parts))
         with access.shared_run(run, lru_cache(maxsize=2)(by_number)) as shared:
@@ -140,7 +139,7 @@ def _finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
     joined.access.store.mark_finished(joined.run)
     record = read_store_record(job.out)
     assert record is not None
-    write_store_record(job.out, record.model_copy(update={"finished": True}))
+    keep_document(job.out / STORE, record.model_copy(update={"finished": True}))
     if job.work is not None:
         remove_work(job.work, joined.run.id)
 
@@ -190,7 +189,7 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
         )
     require_private(job.work)
     from pipeline.executors.helping import HelpWanted, help_with_runs
-    from pipeline.executors.joining import open_store
+    from pipeline.executors.shared import open_store
 
     secret = ledger_key(chosen)
     assert secret is not None, "a profile with a shared ledger has a key"

@@ -37,7 +37,7 @@ from pipeline.rules.rules import MODULUS_RULES
 from pipeline.rules.totals import currency_shown
 from pipeline.runs.ended import EndedRun, ended_run
 from pipeline.runs.families import identity, released_before
-from pipeline.runs.profile_used import routes_of
+from pipeline.runs.manifest import routes_of
 from pipeline.runs.proof import opened_to_read
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan

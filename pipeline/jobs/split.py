@@ -39,12 +39,11 @@ from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import currency_shown
 from pipeline.rules.warnings import warning_counts
-from pipeline.runs.approvals import approvals_of, record_approval
+from pipeline.runs.ended import FinishedRun, finished_run
 from pipeline.runs.families import splitting
-from pipeline.runs.finished import FinishedRun, finished_run
+from pipeline.runs.folder import approvals_of, record_approval
 from pipeline.runs.manifest import evidence
-from pipeline.runs.proof import signer_again
-from pipeline.runs.signing import sign
+from pipeline.runs.proof import sign, signer_again
 from pipeline.wording import Moment, Sentence
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.localized import LocalizedText
@@ -79,7 +78,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         if not job.hold_undecided:
             _refuse_undecided(run)
         # The policy of the profile as it is now.
-        policy = choose_again(run.summary.profile, job.config).policy
+        policy = choose_again(run.summary.profile, job.config).settings.policy
         signer = signer_again(job.folder, run.manifest, job.sign_with, job.config)
         approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)

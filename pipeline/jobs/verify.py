@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import SecretStr
 
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
-from pipeline.executors.from_report import kept_reports, outcomes_again
+from pipeline.executors.from_report import decided_by_reports, kept_reports
 from pipeline.files.plain import real_path
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import MessageEntry, entry_before, format_as_read
@@ -28,8 +28,7 @@ from pipeline.reports.wording import ROWS_NAMED_MAX
 from pipeline.review.payment_files import in_one, payments_in, payments_writer
 from pipeline.review.placements import split
 from pipeline.rules.totals import added
-from pipeline.runs.approvals import approvals_of
-from pipeline.runs.ended import EndedRun, RunPart, ended_run
+from pipeline.runs.ended import EndedRun, FinishedRun, RunPart, ended_run, input_path
 from pipeline.runs.evidence import (
     DIFFERS,
     DIGITS_SHOWN,
@@ -44,14 +43,9 @@ from pipeline.runs.evidence import (
     rows_agree,
     summary_agrees,
 )
-from pipeline.runs.finished import FinishedRun
-from pipeline.runs.folder import read_summary
-from pipeline.runs.input_file import input_path
-from pipeline.runs.manifest import identity_of, looks_payable, purged, unrecorded
-from pipeline.runs.profile_used import routes_of
-from pipeline.runs.proof import opened_to_read
-from pipeline.runs.remedies import made_anew
-from pipeline.runs.signing import is_outdated, is_signed_by
+from pipeline.runs.folder import approvals_of, made_anew, read_summary
+from pipeline.runs.manifest import identity_of, looks_payable, purged, routes_of, unrecorded
+from pipeline.runs.proof import is_outdated, is_signed_by, opened_to_read
 from pipeline.stages.plan import Plan, plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.validate import validate
@@ -321,8 +315,8 @@ def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
         return [*found, Finding(what, Sentence("evidence.comparison_differs"), DIFFERS)]
     valid = validate(source.payments, routes_of(manifest.profile), manifest.input.positions)
     findings, planned = Findings(valid.rejects, valid.warnings), plan(valid.accepted)
-    again = outcomes_again(source.message, findings, planned, kept_reports(run, source.message))
-    return [*found, *outcomes_agree(manifest, looked_at.rows(part).outcomes, again)]
+    _, again = decided_by_reports(source.message, findings, planned, kept_reports(run, source.message))
+    return [*found, *outcomes_agree(manifest, looked_at.rows(part).outcomes, again.outcomes)]
 
 
 def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:

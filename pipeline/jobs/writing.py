@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
 from pipeline.errors import PrecheckError
-from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
+from pipeline.executors.asking import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.formats.message import message_fields
@@ -23,11 +23,10 @@ from pipeline.reports.documents import Rows, bank_report, reports
 from pipeline.reports.wording import said_reasons
 from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.families import made_of
-from pipeline.runs.folder import write_summary
-from pipeline.runs.manifest import LedgerSummary, keep_workbook, write_manifest
-from pipeline.runs.profile_used import RunSettings
+from pipeline.runs.folder import keep_document
+from pipeline.runs.manifest import LedgerSummary, RunSettings, keep_workbook, write_manifest
+from pipeline.runs.proof import sign
 from pipeline.runs.request import CheckJob, Clock, Surface
-from pipeline.runs.signing import sign
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.read import PaymentSource
@@ -37,7 +36,7 @@ from pipeline.stages.write import WrittenOutcomes, write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence, speaking
 from schemas.changes import Change
-from schemas.folder import REASONS
+from schemas.folder import REASONS, SUMMARY
 from schemas.manifest import Manifest
 from schemas.outcomes import Environment
 from schemas.strict import timestamp
@@ -165,8 +164,9 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
         changes = bank.joined(changes)
     rows = Rows(source.payments, outcomes, source.original, changes, said_reasons(reasons))
     with speaking(run.language):
-        documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
-    files = [write_summary(job.out, summary), keep_reasons(reasons, job.out), *documents]
+        policy, outcome_name = run.chosen.settings.policy, written.path.name
+        documents = reports(job.out, summary, rows, outcome_name=outcome_name, policy=policy)
+    files = [keep_document(job.out / SUMMARY, summary), keep_reasons(reasons, job.out), *documents]
     files += [job.out / report.name for report in run.bank_reports]
     if compared is not None:  # the next run compares with this one
         files.append(keep(compared, lambda _: outcomes, run.ledger.payee_key, job.out))

@@ -13,7 +13,7 @@ from pipeline.apis.own_codes import OF_REPORTS, TOO_LARGE, WRONG_FORM
 from pipeline.frames import Reasons
 from pipeline.wording import Sentence, SurfaceKind, Value, language, rendered
 from pipeline.wording.rows import positions_named, rows_named
-from pipeline.wording.values import Number
+from pipeline.wording.sentences import Number
 from schemas.outcomes import ABOUT_THE_PAYEE, Action
 from schemas.prices import Price
 from schemas.row_positions import RowPositions

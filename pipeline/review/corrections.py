@@ -97,7 +97,7 @@ def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) 
 def unknown_corrections(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
     """Return impossible `Corrections` for rows that a person wants corrected but that have none."""
     due = outcomes.filter(pl.col("row").is_in(rows.implode()))
-    return _corrections(due, field=pl.lit(None), kind=None, header=None, to=None, obstacle=_NOTHING_KNOWN)
+    return _corrections(due, field=None, obstacle=_NOTHING_KNOWN)
 
 
 def correct(original: Original, corrections: Corrections) -> pl.DataFrame:
@@ -160,9 +160,8 @@ def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
 
 
 def _unknown(rows: pl.DataFrame, action: Action, *, field: str) -> pl.DataFrame:
-    """Return corrections whose text only the payee knows."""
     due = rows.filter(pl.col("check_action") == action)
-    return _corrections(due, field=field, kind=None, header=None, to=None, obstacle=_PAYEE_KNOWS)
+    return _corrections(due, field=field, obstacle=_PAYEE_KNOWS)
 
 
 def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
@@ -174,9 +173,6 @@ def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
     return _corrections(
         due.with_columns(cell=cell),
         field=pl.col("field"),
-        kind=None,
-        header=None,
-        to=None,
         obstacle=pl.col("check_code").replace_strict(_NOT_THE_ROW, default=_ONLY_A_PERSON),
         **{"from": pl.col("cell")},
     )
@@ -187,13 +183,12 @@ def _only(headers: Sequence[str]) -> str | None:
 
 
 def _corrections(due: pl.DataFrame, **values: pl.Expr | str | None) -> pl.DataFrame:
-    """Return `Corrections` for these rows; a value given as text is the same for all rows."""
+    """Return `Corrections` for these rows; a value given as text is the same for all, others are null."""
     if isinstance(values["field"], str):
         values["from"] = pl.col(values["field"])
-    values.setdefault("from", None)
-    columns = [
-        (value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.String)).alias(name)
-        for name, value in values.items()
-    ]
-    found = due.select("row", pl.col("check_reason").alias("why"), *columns)
-    return found.select(pl.col(column).cast(kind) for column, kind in CORRECTIONS.items())
+    columns = {
+        name: value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.String)
+        for name, value in {**dict.fromkeys(CORRECTIONS), **values}.items()
+    }
+    columns |= {"row": pl.col("row"), "why": pl.col("check_reason")}
+    return due.select(columns[column].cast(kind).alias(column) for column, kind in CORRECTIONS.items())

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats.excel import decisions as workbook
 from pipeline.frames import DECISIONS, Decisions
-from pipeline.runs.approvals import decider
+from pipeline.runs.ended import FinishedRun
 from pipeline.runs.families import released_before
-from pipeline.runs.finished import FinishedRun
+from pipeline.runs.folder import decider
 from pipeline.wording import Sentence
 from schemas.review import Approval, Decision, Shaped
 
@@ -35,8 +35,7 @@ class Approver(NamedTuple):
     """The user who approves decisions and has payment files made."""
 
     by: str
-    time: str
-    """UTC, ISO 8601 with Z."""
+    time: str  # UTC, ISO 8601 with Z
     is_identified: bool = False
     """True if approver and deciders all had to identify themselves under these names; otherwise the
     approver may have been a decider.
@@ -51,19 +50,15 @@ class Approver(NamedTuple):
 class ReviewJob:
     """Decisions about the payments of a run, and how to write its files."""
 
-    folder: Path
-    """The folder of the run."""
-    decisions: Path | RunDecisions | None = None
-    """A workbook with decisions, or recorded decisions."""
+    folder: Path  # the folder of the run
+    decisions: Path | RunDecisions | None = None  # a workbook with decisions, or recorded decisions
     input_file: Path | None = None
     """The current path of a payment file whose bytes are edited; None to search for it."""
     by: str | None = None
     """The approver of the files, who also counts as the author of decisions in a workbook."""
-    is_identified: bool = False
-    """See `Approver.is_identified`."""
+    is_identified: bool = False  # see `Approver.is_identified`
     allow_simulated: bool = False
-    sign_with: Path | None = None
-    """The private key that signs; None means the profile's, if any."""
+    sign_with: Path | None = None  # the private key that signs; None means the profile's, if any
     released_in: Mapping[int, str] | None = None
     """Row -> the file that released the payment before; None to look in the runs of its family."""
 
@@ -86,13 +81,9 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
 
 
 def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: Approver) -> Decisions:
-    """Return the `Decisions` about this run; empty if none are given.
+    """Return the `Decisions` about this run; empty if none are given (InputError: about other answers).
 
     Decisions in a workbook count as the approver's own; others name the person who decided.
-
-    Raises:
-        InputError: the decisions are about other answers.
-        InputError, UsageError: see `formats.excel.decisions.read`.
     """
     if given is None:
         return Decisions(pl.DataFrame(schema=DECISIONS))
@@ -121,16 +112,7 @@ def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
 def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what: str) -> Approval:
     """Return the record of an approval of `what` without decisions; it names who submitted the file."""
     by, time = (given.by, given.time) if isinstance(given, RunDecisions) else (approver.by, approver.time)
-    return Approval(
-        by=by,
-        time=time,
-        what=what,
-        why=NO_REASON,
-        rows=[],
-        approved_by=approver.by,
-        approved_at=approver.time,
-        self_approved=approver.is_own([by]),
-    )
+    return _approval(approver, what, by, time, None)
 
 
 def approvals_for(
@@ -138,19 +120,21 @@ def approvals_for(
 ) -> list[Approval]:
     """Return one approval per person, time, reason and claim; each row names its decision and its effect."""
     return [
-        Approval(
-            by=by,
-            time=time,
-            what=what,
-            why=str(why or NO_REASON),
-            rows=rows["row"].to_list(),
-            decision=decision,
-            approved_by=approver.by,
-            approved_at=approver.time,
-            self_approved=approver.is_own([by]),
-            claimed_by=claimed_by,
-        )
-        for (by, time, why, claimed_by), rows in decisions.group_by(
+        _approval(approver, what, *said, rows=rows["row"].to_list(), decision=decision, claimed_by=claimed_by)
+        for (*said, claimed_by), rows in decisions.group_by(
             "by", "time", "reason", "claimed_by", maintain_order=True
         )
     ]
+
+
+def _approval(approver: Approver, what: str, by: str, time: str, why: str | None, **more: Any) -> Approval:  # noqa: ANN401 (fields)
+    return Approval(
+        by=by,
+        time=time,
+        what=what,
+        why=why or NO_REASON,
+        approved_by=approver.by,
+        approved_at=approver.time,
+        self_approved=approver.is_own([by]),
+        **{"rows": [], **more},
+    )

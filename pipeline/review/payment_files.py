@@ -7,23 +7,25 @@ from datetime import datetime
 from fnmatch import fnmatch
 from hashlib import file_digest
 from pathlib import Path, PurePath
-from typing import IO
+from typing import IO, NamedTuple
 
 import polars as pl
 
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.files.atomic import delete, write_atomically, write_folder_atomically
 from pipeline.files.compressed import Compression, pack
-from pipeline.formats import MessageEntry, entry_before, excel, pain001
-from pipeline.frames import Payments
+from pipeline.formats import FormatEntry, MessageEntry, entry_before, excel, pain001
+from pipeline.formats.edits import Edit, edited, require_undone
+from pipeline.formats.message import Role
+from pipeline.frames import CORRECTIONS, Corrections, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.sheets import visible_texts
-from pipeline.review.writers import MessageWriter, PaymentsWriter, TableWriter
+from pipeline.review.corrections import correct
 from pipeline.rules.totals import added, control_totals, totals, with_money
-from pipeline.runs.ended import RunPart
-from pipeline.runs.finished import FinishedRun
-from pipeline.runs.input_file import read_again
+from pipeline.runs.ended import FinishedRun, MessageFile, RunPart, read_again
 from pipeline.runs.manifest import identity_of_parts, refresh_manifest
+from pipeline.stages.read import ReadingArguments, read_written
+from pipeline.stages.read.messages import read_message
 from pipeline.wording import Sentence
 from schemas.folder import PARTS
 from schemas.localized import LocalizedText
@@ -32,13 +34,150 @@ from schemas.review import Approval, ControlTotal, PaymentFile
 from schemas.summary import InputFile
 
 
-def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:
-    """Return the writer for a run's payments in their file's format, searching for the file if needed.
+class TableWriter(NamedTuple):
+    """Writes the rows of a table."""
 
-    Raises:
-        UsageError: the file is needed but missing, or given but not needed.
-        InputError: it is a different file, or was changed.
-    """
+    run: FinishedRun
+    entry: FormatEntry  # the table's format
+
+    def fitted(self, corrections: Corrections) -> Corrections:
+        """Return the corrections unchanged: cells can contain any text."""
+        return corrections
+
+    def refuse_obstacle(self) -> None:
+        """Refuse if the input's format cannot be reproduced exactly."""
+        source = self.run.summary.input
+        kept_as = self.run.source.format
+        obstacle = self.entry.format.obstacle(self.run.part.dialect, kept_as=kept_as, name=source.name)
+        if obstacle is not None:
+            raise InputError(
+                Sentence("review.obstacle", folder=self.run.folder, why=obstacle.reason),
+                advice=obstacle.advice,
+            )
+
+    def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
+        """Write all rows, with corrections from `fitted` in their cells."""
+        here = Corrections(corrections.with_columns(pl.col("row") - (self.run.part.first_row - 1)))
+        return self._written(correct(self.run.source.original, here), file, name)
+
+    def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:  # noqa: ARG002 - no table says what it is for
+        """Write some of the rows."""
+        return self._written(self.run.source.original.filter(keep), file, name)
+
+    def _written(self, table: pl.DataFrame, file: IO[bytes], name: str) -> Payments:
+        self.refuse_obstacle()
+        source, part = self.run.summary.input, self.run.part
+        width, dialect = table.width - part.extra_column_count, part.dialect
+        while table.width > width and table[:, -1].null_count() == table.height:
+            table = table[:, :-1]
+        if table.width > width:  # the excess cells of rows have no header
+            dialect = dialect._replace(header_cells=dialect.header_cells or (*table.columns[:width],))
+        data = self.entry.payments.rewrite(table, file, dialect, where=name)
+        arguments = ReadingArguments(source.mapping, part.encoding, decided=source.decision)
+        again = read_written(data, self.entry.payments, arguments, where=name)
+        if not again.original.equals(table):
+            raise AssertionError("the written payment file holds other cells than it was given")
+        return again.payments
+
+
+_DECIDE = "decide on the row in the workbook."
+_NO_PLACE = f"{{}} has no place for it; {_DECIDE}"
+_STANDS_THERE = f"As far as the file has room for it, this name stands there already; {_DECIDE}"
+
+
+class _Text(NamedTuple):
+    """A text for a field of a payment, or why it does not fit."""
+
+    to: str | None
+    obstacle: str | None
+
+
+class MessageWriter(NamedTuple):
+    """Writes the payments of a message."""
+
+    file: MessageFile
+    rows_before: int = 0  # in earlier parts of a data set
+
+    def fitted(self, corrections: Corrections) -> Corrections:
+        """Return names as the format writes them; it has no other fields to correct."""
+        whole = self.file.entry.format.obstacle(self.file.message)
+        texts = [
+            self._fitted(row - self.rows_before, field, _Text(to, obstacle), whole)
+            for row, field, to, obstacle in corrections.select("row", "field", "to", "obstacle").iter_rows()
+        ]
+        schema = {column: CORRECTIONS[column] for column in _Text._fields}
+        return Corrections(corrections.with_columns(pl.DataFrame(texts, schema=schema, orient="row")))
+
+    def _fitted(self, row: int, field: str | None, text: _Text, whole: Sentence | None) -> _Text:
+        if text.obstacle is not None:
+            return text
+        if field != "name":
+            return text._replace(obstacle=_NO_PLACE.format(self.file.entry.format.TITLE))
+        assert text.to is not None
+        if whole is not None:
+            return text._replace(obstacle=f"{whole}.")
+        obstacle = self.file.entry.format.name_obstacle(self.file.message, row, text.to)
+        if obstacle is not None:
+            return text._replace(obstacle=f"{str(obstacle)[0].upper()}{str(obstacle)[1:]}.")
+        name = self.file.entry.format.fitted(text.to)
+        stands_there = name == self.file.message.payments["name"][row - 1]
+        return _Text(name, _STANDS_THERE if stands_there else None)
+
+    def refuse_obstacle(self) -> None:
+        """Refuse to make a copy that no bank should get."""
+        obstacle = self.file.entry.format.obstacle(self.file.message)
+        if obstacle is not None and obstacle == self.file.message.difference:
+            obstacle = Sentence("review.copy_would_hide", difference=obstacle.having(file=self.file.name))
+        self._refuse(obstacle)
+
+    def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
+        """Write all payments, with new names."""
+        self.refuse_obstacle()
+        message = self.file.message
+        rows, names = corrections["row"] - self.rows_before, corrections["to"]
+        edits = self.file.entry.format.renamed(self.file.data, message, dict(zip(rows, names, strict=True)))
+        column = message.payments["name"].clone().scatter(rows - 1, names)
+        return self._written(edits, message.payments.with_columns(column), message.defects, file, name)
+
+    def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:
+        """Write some of the payments, with their own counts and sums; `role` says what the file is for."""
+        self.refuse_obstacle()
+        message = self.file.message
+        self._refuse(self.file.entry.format.split_obstacle(message))
+        try:
+            edits = self.file.entry.format.kept(self.file.data, message, keep, role)
+        except OutputError as error:
+            raise OutputError(Sentence("review.of_file", file=self.file.name, why=error.reason)) from error
+        return self._written(edits, message.payments.filter(keep), message.defects.filter(keep), file, name)
+
+    def _refuse(self, obstacle: Sentence | None) -> None:
+        if obstacle is not None:
+            raise InputError(obstacle.having(file=self.file.name))
+
+    def _written(
+        self, edits: Sequence[Edit], payments: pl.DataFrame, defects: pl.Series, file: IO[bytes], name: str
+    ) -> Payments:
+        """Write the file with edits, and check that it contains exactly these payments."""
+        for piece in edited(self.file.data, edits):
+            file.write(piece)
+        file.seek(0)
+        data = file.read()
+        require_undone(data, self.file.data, edits)
+        again = read_message(data, self.file.entry, self.file.arguments, where=name)
+        assert again.message is not None
+        if not (again.message.payments.equals(payments) and again.message.defects.equals(defects)):
+            raise AssertionError("the written payment file holds other payments than it was given")
+        if again.message.difference is not None:
+            raise AssertionError(f"the written payment file: {again.message.difference}")
+        return again.payments
+
+
+PaymentsWriter = TableWriter | MessageWriter
+"""Writes the payments of one run in the format of their file, and reads the result back."""
+
+
+def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:
+    """Return the writer for the file's format (UsageError: the file is missing, or not needed)."""
     source = run.summary.input
     entry = entry_before(source)
     if isinstance(entry, MessageEntry):
@@ -99,10 +238,7 @@ def in_one(parts: Sequence[PaymentFile], path: Path) -> PaymentFile:
 
 
 def payments_in(
-    file: io.BytesIO | io.BufferedRandom,
-    run: FinishedRun,
-    path: Path,
-    write: Write,
+    file: io.BytesIO | io.BufferedRandom, run: FinishedRun, path: Path, write: Write
 ) -> PaymentFile:
     """Like `write_payments`, but into an open file; the path only provides the name."""
     with packed_like(run.part, file, name=path.name) as unpacked:
@@ -190,12 +326,7 @@ def take_into_evidence(  # noqa: PLR0913 (everything that is new)
 
 @contextmanager
 def packed_like(source: RunPart, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
-    """Yield a buffer for a payment file, written at the end of the block and compressed like the input.
-
-    Raises:
-        OSError: the file cannot be written.
-        AssertionError: the file contains something else.
-    """
+    """Yield a buffer for a payment file, compressed like the input and written at the end of the block."""
     if source.compression is None:
         yield file
         return
@@ -210,12 +341,7 @@ def row_counts(files: Iterable[PaymentFile]) -> dict[str, int]:
 
 
 def notes_on(source: InputFile, row_counts: Mapping[str, int]) -> list[LocalizedText]:
-    """Return a bank's possible objections to written files, and what they lack of the input.
-
-    Args:
-        source: the input.
-        row_counts: the number of payments in each written file, by its name.
-    """
+    """Return what a bank may object to in written files (name -> rows), and what they lack of the input."""
     if not isinstance(entry_before(source), MessageEntry):
         notes = [Sentence("review.one_sheet")] if source.format == excel.NAME else []
         if source.lines_above:

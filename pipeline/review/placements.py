@@ -104,12 +104,9 @@ class Preview(NamedTuple):
 
     release: ControlTotal
     hold: ControlTotal
-    refused: pl.Series
-    """Rows that a person decided to release but the policy holds."""
-    rows: pl.Series
-    """The rows to release."""
-    overridden: pl.Series
-    """Released rows that the policy would have held without a person's decision."""
+    refused: pl.Series  # rows that a person decided to release but the policy holds
+    rows: pl.Series  # the rows to release
+    overridden: pl.Series  # released rows that the policy would have held without a person's decision
 
 
 def judged(

@@ -45,20 +45,16 @@ class AccountSigns(NamedTuple):
 
     bank_country: pl.Series
     """Two-letter country of the bank, by its address, its clearing system or a clearing code."""
-    says_sort_code: pl.Series
-    """True if the code next to the number, or before it, is called a sort code."""
-    is_stated: pl.Series
-    """True if the user says that the account is a UK one."""
-    country: str | None = None
-    """Country of all accounts without an IBAN, as stated by the user."""
+    says_sort_code: pl.Series  # true if the code next to the number, or before it, is called a sort code
+    is_stated: pl.Series  # true if the user says that the account is a UK one
+    country: str | None = None  # country of all accounts without an IBAN, as stated by the user
 
     def of_rows(self, rows: pl.Series) -> "AccountSigns":
         """Return the signs of some accounts."""
-        return AccountSigns(
-            self.bank_country.gather(rows),
-            self.says_sort_code.gather(rows),
-            self.is_stated.gather(rows),
-            self.country,
+        return self._replace(
+            bank_country=self.bank_country.gather(rows),
+            says_sort_code=self.says_sort_code.gather(rows),
+            is_stated=self.is_stated.gather(rows),
         )
 
 
@@ -66,14 +62,11 @@ class Located(NamedTuple):
     """Payments with separate sort codes and account numbers, and why some accounts are not checked."""
 
     payments: pl.DataFrame
-    defects: pl.Series
-    """A key of `unasked.SENTENCES`; null if the account may be a UK one, or is an IBAN."""
-    is_open: bool
-    """True if there are accounts other than IBANs and no sign shows that any is a UK account."""
+    defects: pl.Series  # a key of `unasked.SENTENCES`; null if the account may be a UK one, or is an IBAN
+    is_open: bool  # true if there are accounts other than IBANs and no sign shows that any is a UK account
 
 
-_OPEN = "?"
-"""Stands for an unknown country."""
+_OPEN = "?"  # stands for an unknown country
 
 
 def located(payments: pl.DataFrame, signs: AccountSigns) -> Located:

@@ -17,8 +17,7 @@ MANY_DECIMALS = r"^-?[0-9]{1,18}\.[0-9]{4,}$"
 AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
 """One separator before exactly three digits: it may group thousands or begin decimals."""
 
-_PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
-"""The form of most amounts, which is never ambiguous."""
+_PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"  # the form of most amounts, which is never ambiguous
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
 _GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
@@ -27,8 +26,7 @@ _GAP = "[\\s'\u2019]"
 ZERO = r"^-?0+(\.0+)?$"
 OF_SEVERAL = "¤"
 """Replaces a word that several currencies share, such as kr."""
-_MARK = f"[£€${OF_SEVERAL}]|[A-Za-z]{{3}}"
-"""A sign or code for the currency next to an amount."""
+_MARK = f"[£€${OF_SEVERAL}]|[A-Za-z]{{3}}"  # a sign or code for the currency next to an amount
 _WORDS = {
     r"(?:euros?|eur\.)": "EUR",
     r"(?:zł|zl)\.?": "PLN",
@@ -59,12 +57,9 @@ _IN_BRACKETS = r"^\(\s*(.*[0-9].*)\)$"
 class Amounts(NamedTuple):
     """A column of amounts after reading."""
 
-    text: pl.Series
-    """The amount with a decimal point and no grouping; ambiguous texts are unchanged."""
-    money: pl.Series
-    """`frames.MONEY`: the exact amount; null if the text is not exactly one amount."""
-    mark: pl.Series
-    """The sign or code next to it: £, €, $ or a code; null without one."""
+    text: pl.Series  # the amount with a decimal point and no grouping; ambiguous texts are unchanged
+    money: pl.Series  # `frames.MONEY`: the exact amount; null if the text is not exactly one amount
+    mark: pl.Series  # the sign or code next to it: £, €, $ or a code; null without one
 
 
 def read_amounts(written: pl.Series) -> Amounts:

@@ -190,15 +190,9 @@ def _faults(rows: pl.DataFrame) -> pl.Series:
         .otherwise(mark == given)
     )
     is_other = (given.str.contains(CURRENCY) & ~fits).fill_null(value=False)
-    decimals = pl.when(code.is_in(WHOLE)).then(0).when(code.is_in(THREE_DECIMALS)).then(3).otherwise(2)
     money = pl.col("money")
-    is_too_fine = (
-        pl.when(decimals == 0)
-        .then(money.round(0) != money)
-        .when(decimals == 2)
-        .then(money.round(2) != money)
-        .otherwise(pl.lit(value=False))
-    )
+    is_finer_than_cents = ~code.is_in(THREE_DECIMALS) & (money.round(2) != money)
+    is_too_fine = pl.when(code.is_in(WHOLE)).then(money.round(0) != money).otherwise(is_finer_than_cents)
     fault = (
         pl.when(is_other).then(pl.lit(OTHER)).when(is_too_fine & code.is_not_null()).then(pl.lit(DECIMALS))
     )

@@ -7,6 +7,7 @@ Sources: ISO 13616 (IBAN; country structures from schwifty's copy of the SWIFT r
 (BIC), ISO 3166 (its countries, from pycountry), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
 """
 
+import re
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -26,8 +27,7 @@ HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"
 """All hyphens that people and programs use, as part of a character class."""
 _IBAN_LABEL = rf"^(?i:IBAN)[:./{HYPHENS}]*([A-Za-z]{{2}}[0-9])"
 _IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{HYPHENS}]"
-_KOSOVO = "XK"
-"""A code in use for a country that has none in ISO 3166."""
+_KOSOVO = "XK"  # a code in use for a country that has none in ISO 3166
 _WITHIN = {
     "FI": ["AX"],
     "FR": ["BL", "GF", "GP", "MF", "MQ", "NC", "PF", "PM", "RE", "TF", "WF", "YT"],
@@ -59,11 +59,10 @@ def compact_ibans(ibans: pl.Series) -> pl.Series:
 
 def compact_leis(leis: pl.Series) -> pl.Series:
     """Compact LEIs and remove the hyphens that people write."""
-    return compact(replaced(leis, where=leis.str.contains(f"[{HYPHENS}]"), by=_without_hyphens))
-
-
-def _without_hyphens(codes: pl.Series) -> pl.Series:
-    return codes.str.replace_all(f"[{HYPHENS}]", "")
+    hyphens = f"[{HYPHENS}]"
+    return compact(
+        replaced(leis, where=leis.str.contains(hyphens), by=lambda some: some.str.replace_all(hyphens, ""))
+    )
 
 
 def _compact_ibans(ibans: pl.Series) -> pl.Series:
@@ -205,10 +204,6 @@ def iban_structures() -> dict[str, tuple[int, str]]:
     return structures
 
 
-def _is_plain(letter: str) -> bool:
-    return letter.isascii() and letter.isalnum()
-
-
 def masked(account: str | None) -> str:
     """Mask an account except its end (and an IBAN's country); a short account is masked completely.
 
@@ -218,15 +213,14 @@ def masked(account: str | None) -> str:
     if not account:
         return ""
     is_plain = account.isascii() and account.isalnum()
-    letters = account if is_plain else "".join(filter(_is_plain, account))
+    letters = account if is_plain else re.sub("[^0-9A-Za-z]", "", account)
     if len(letters) < MASKED_FROM_CHARS:
         return f"** ({len(''.join(account.split())):,})"
     country = letters[:2].upper() if letters[:2].isalpha() else ""
     return f"{country}**{letters[-4:].upper()}"
 
 
-_HEAD_OFFICE = 8
-"""Characters of a BIC without its branch."""
+_HEAD_OFFICE = 8  # characters of a BIC without its branch
 
 
 def bic_column_is_none(written: pl.Series) -> bool:
@@ -242,11 +236,10 @@ def bic_column_is_none(written: pl.Series) -> bool:
     possible = codes.filter(bic_faults(codes).is_null()).unique()
     if codes.is_empty() or possible.len() > 1:
         return False
-    return possible.is_empty() or (codes.len() > 1 and _is_only_a_word(possible.item()))
-
-
-def _is_only_a_word(bic: str) -> bool:
-    is_word = bic.isalpha() and bic.endswith("XXX")
+    if possible.is_empty():
+        return True
+    bic = possible.item()
+    is_word = codes.len() > 1 and bic.isalpha() and bic.endswith("XXX")
     return is_word and bic[:_HEAD_OFFICE] not in _banks()
 
 

@@ -143,7 +143,6 @@ def _digits(column: str, names: Sequence[str]) -> list[pl.Expr]:
 
 
 def _exceptions_of(checks: Sequence[WeightedSum]) -> tuple[int | None, ...]:
-    """Return the exceptions of a range's checks, in order."""
     return tuple(check.exception for check in checks)
 
 
@@ -157,22 +156,10 @@ def _fits(check: WeightedSum) -> pl.Expr:
     return _remainder(check) == 0
 
 
-def _plus_27(check: WeightedSum) -> pl.Expr:
-    return (_total(check) + 27) % _DIVISORS[check.method] == 0
-
-
 def _other_weights(check: WeightedSum) -> pl.Expr:
     usual = _fits(check._replace(weights=(0, 0, 1, 2, 5, 3, 6, 4, 8, 7, 10, 9, 3, 1)))
     with_nine = _fits(check._replace(weights=(0, 0, 0, 0, 0, 0, 0, 0, 8, 7, 10, 9, 3, 1)))
     return pl.when(_A == 0).then(_fits(check)).when(_G == 9).then(with_nine).otherwise(usual)
-
-
-def _not_needed(check: WeightedSum) -> pl.Expr:
-    return (_C == 6) | (_C == 9) | _fits(check)
-
-
-def _remainder_is_gh(check: WeightedSum) -> pl.Expr:
-    return _remainder(check) == 10 * _G + _H
 
 
 def _check_digit(check: WeightedSum) -> pl.Expr:
@@ -205,10 +192,10 @@ def _seven_digits(check: WeightedSum) -> pl.Expr:
 
 _BY_EXCEPTION: Mapping[int | None, Callable[[WeightedSum], pl.Expr]] = {
     None: _fits,
-    1: _plus_27,
+    1: lambda check: (_total(check) + 27) % _DIVISORS[check.method] == 0,
     2: _other_weights,
-    3: _not_needed,
-    4: _remainder_is_gh,
+    3: lambda check: _C.is_in([6, 9]) | _fits(check),
+    4: lambda check: _remainder(check) == 10 * _G + _H,
     5: _check_digit,
     6: _foreign_currency,
     7: partial(_unweighted, where=_G == 9),

@@ -28,13 +28,6 @@ VALID_MAX_DAYS = 365
 _LATEST = Sentence("rules.take_latest_table")
 
 
-class TableLine(NamedTuple):
-    """A line of a table that is not blank."""
-
-    where: str
-    fields: list[str]
-
-
 class Method(StrEnum):
     """How weighted digits are added up."""
 
@@ -116,7 +109,7 @@ def read_substitutions(path: Path) -> tuple[dict[int, int], str]:
     return _substitutions(_lines(path, data)), sha256(data).hexdigest()
 
 
-def _ranges(lines: Iterable[TableLine]) -> tuple[Range, ...]:
+def _ranges(lines: Iterable[tuple[str, list[str]]]) -> tuple[Range, ...]:
     found: dict[tuple[int, int], list[tuple[str, WeightedSum]]] = {}
     for where, fields in lines:
         if len(fields) not in {17, 18}:
@@ -159,7 +152,7 @@ def _known_together(lines: list[tuple[str, WeightedSum]]) -> tuple[WeightedSum, 
     return checks
 
 
-def _substitutions(lines: Iterable[TableLine]) -> dict[int, int]:
+def _substitutions(lines: Iterable[tuple[str, list[str]]]) -> dict[int, int]:
     found: dict[int, int] = {}
     for where, fields in lines:
         if len(fields) != 2:
@@ -181,14 +174,12 @@ def _bytes_of(path: Path) -> bytes:
     return data
 
 
-def _lines(path: Path, data: bytes) -> list[TableLine]:
+def _lines(path: Path, data: bytes) -> list[tuple[str, list[str]]]:
     if not data.isascii() or b"\0" in data:
         raise _wrong(str(path), Sentence("rules.not_plain_text"))
-    lines = (
-        TableLine(f"{path} line {number}", line.split())
-        for number, line in enumerate(data.decode().splitlines(), 1)
-    )
-    if not (filled := [line for line in lines if line.fields]):
+    lines = enumerate(map(str.split, data.decode().splitlines()), 1)
+    filled = [(f"{path} line {number}", fields) for number, fields in lines if fields]
+    if not filled:
         raise _wrong(str(path), Sentence("rules.no_line"))
     return filled
 

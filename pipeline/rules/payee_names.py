@@ -17,8 +17,7 @@ UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
 """What was removed from a name before sending it; both can apply to one name."""
 
 _DIRECTIONAL = r"\x{200E}\x{200F}\x{61C}"
-_HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
-"""A soft hyphen and a byte order mark, which never have a meaning."""
+_HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"  # a soft hyphen and a byte order mark, which never have a meaning
 _AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
 _MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
 _COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}]|[\s{_DIRECTIONAL}]$|^$"
@@ -92,21 +91,17 @@ def clean_names(written: pl.Series) -> CleanNames:
     # As many bytes as characters of the stripped text: ASCII only, without surrounding white space.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
     is_odd = ~is_tidy | written.str.starts_with("=")
-    is_covered = noted(written, where=is_odd, by=_are_covered, kind=pl.Boolean)
-    bare = replaced(written, where=is_covered, by=_bare)
+    is_covered = noted(written, where=is_odd, by=lambda some: some.str.contains(_COVERED), kind=pl.Boolean)
+    bare = replaced(
+        written,
+        where=is_covered,
+        by=lambda some: _without_marks(_unwrapped(_without_marks(some))).replace("", None),
+    )
     text = replaced(bare, where=is_odd, by=lambda some: some.str.normalize("NFC"))
     is_none = are_no_names(text)
     return CleanNames(
         text.set(is_none, None) if is_none.any() else text, noted(written, where=is_covered, by=_done)
     )
-
-
-def _are_covered(names: pl.Series) -> pl.Series:
-    return names.str.contains(_COVERED)
-
-
-def _bare(names: pl.Series) -> pl.Series:
-    return _without_marks(_unwrapped(_without_marks(names))).replace("", None)
 
 
 def _without_marks(names: pl.Series) -> pl.Series:

@@ -15,8 +15,7 @@ Hashed = Mapping[str, Callable[[str], bytes]]
 
 HASHED = (pl.when(pl.col("payee_id").is_not_null()).then(pl.col("payee_id").hash()), pl.col("name").hash())
 """Hashed IDs and names of payees for `nobodys_ids`, the same within one process."""
-_PAIRS_MAX = 4_000_000
-"""Pairs of IDs and names in memory at a time."""
+_PAIRS_MAX = 4_000_000  # pairs of IDs and names in memory at a time
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 _WORD = re.compile(r"\w+")
 _WORD_SHOWN_FROM_CHARS = 4

@@ -34,7 +34,8 @@ def without_placeholders(cells: pl.Series) -> pl.Series:
     some = cells.filter(~cells.str.contains(_IS_SOMETHING)).unique()
     if some.is_empty():
         return cells
-    nothing = some.filter(some.str.contains(_NOTHING) | _are_words(some))
+    are_words = some.str.to_uppercase().str.pad_end(11, "X").is_in(_NO_BICS).fill_null(value=False)
+    nothing = some.filter(some.str.contains(_NOTHING) | are_words)
     return cells if nothing.is_empty() else cells.set(cells.is_in(nothing.implode()), None)
 
 
@@ -47,7 +48,3 @@ def without_words(bics: pl.Series) -> pl.Series:
     """Replace words that only look like BICs by null, in BICs of eleven characters from `bic11`."""
     is_word = bics.is_in(_NO_BICS).fill_null(value=False)
     return bics.set(is_word, None) if is_word.any() else bics
-
-
-def _are_words(cells: pl.Series) -> pl.Series:
-    return cells.str.to_uppercase().str.pad_end(11, "X").is_in(_NO_BICS).fill_null(value=False)

@@ -54,16 +54,16 @@ def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
 def bank_identifiers(payments: pl.DataFrame) -> pl.Series:
     """Return the bank of each payment: country and bank code of the IBAN, or a UK account's sort code."""
     codes = payments.select(bank=pl.coalesce("sort_code", "account_number")).to_series()
-    codes = replaced(codes, where=~codes.str.contains(r"^[0-9]{6}$"), by=_sort_codes)
+    codes = replaced(
+        codes,
+        where=~codes.str.contains(r"^[0-9]{6}$"),
+        by=lambda some: some.str.replace_all(r"[\s-]", "").str.extract(r"^([0-9]{6})(?:[0-9]{8})?$"),
+    )
     has_iban = payments["iban"].is_not_null()
     if not has_iban.any():
         return codes
     own = _banks_of(compact(payments["iban"].filter(has_iban)))
     return codes.clone().scatter(has_iban.arg_true(), own.zip_with(own.is_not_null(), codes.filter(has_iban)))
-
-
-def _sort_codes(codes: pl.Series) -> pl.Series:
-    return codes.str.replace_all(r"[\s-]", "").str.extract(r"^([0-9]{6})(?:[0-9]{8})?$")
 
 
 def _banks_of(ibans: pl.Series) -> pl.Series:
@@ -76,12 +76,10 @@ def _banks_of(ibans: pl.Series) -> pl.Series:
         for part in (0, 1)
     )
     banks = pl.select(pl.lit(country) + pl.lit(ibans).str.slice(pl.lit(start), pl.lit(length))).to_series()
-    is_uk = ibans.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$") if "GB" in spans else None
-    return (
-        banks
-        if is_uk is None
-        else replaced(banks, where=is_uk, by=lambda _: ibans.filter(is_uk).str.slice(8, 6))
-    )
+    if "GB" not in spans:
+        return banks
+    is_uk = ibans.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$")
+    return replaced(banks, where=is_uk, by=lambda _: ibans.filter(is_uk).str.slice(8, 6))
 
 
 @cache

@@ -46,8 +46,7 @@ _DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
 _REPLACEMENT = "\ufffd"
 _PRIVATE_USE = r"\p{Co}"
 _ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
-_WORD = r"^[^0-9]*$"
-"""Text instead of an account."""
+_WORD = r"^[^0-9]*$"  # text instead of an account
 _ERROR_SENTENCE = Sentence("rule.cell_error")
 
 

@@ -154,7 +154,6 @@ _PAYMENT = (
 )
 """Columns that are equal if a payment was entered twice."""
 
-
 _EARLIER = re.compile(r"\bpayment as row (\d+)")
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
 from pipeline.files.dividing import divide_parquet
 from pipeline.files.plain import plain_bytes, real_path
 from pipeline.formats import PART_NAMES, entry_named, parquet
+from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, parts_in
-from pipeline.runs.part_files import PartFiles
+from pipeline.runs.work_folder import PartFiles
 from pipeline.wording import Sentence
 from schemas.data_set import DataSetRecord, PartKept
 from schemas.folder import DATA_SET
@@ -71,22 +71,16 @@ def open_data_set(path: Path, work: Path) -> DataSet:
     files = _files_in(path)
     found: dict[str, Path] = {}
     for file in files:
-        known = next((some.format for some in _ENTRIES if _suffix(file) in some.format.SUFFIXES), None)
+        suffix = Path(file.name.lower().removesuffix(_PACKED)).suffix
+        known = next((some.format for some in _ENTRIES if suffix in some.format.SUFFIXES), None)
         if known is None:
             raise InputError(Sentence("runs.foreign_part", foreign=file, formats=list(PART_NAMES)))
         found.setdefault(known.NAME, file)
     (format_name, first), *others = found.items()
     for other_name, second in others:
-        raise InputError(
-            Sentence(
-                "runs.parts_of_two_formats",
-                path=path,
-                first=first.name,
-                first_format=format_name,
-                second=second.name,
-                second_format=other_name,
-            )
-        )
+        one = {"first": first.name, "first_format": format_name}
+        other = {"second": second.name, "second_format": other_name}
+        raise InputError(Sentence("runs.parts_of_two_formats", path=path, **one, **other))
     names = _outcome_names(files)
     parts = tuple(
         DataPart(number, file.absolute(), file.name, name, *_identity(file))
@@ -155,8 +149,7 @@ def write_record(
     record = DataSetRecord(input_sha256=input_sha256, parts=parts, work=str(files.root))
     if before is not None and before.work != record.work:
         PartFiles(Path(before.work)).remove()
-    with write_atomically(folder / DATA_SET) as file:
-        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+    keep_document(folder / DATA_SET, record)
 
 
 def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> RowPositions:
@@ -180,11 +173,6 @@ def _files_in(path: Path) -> list[Path]:
     if not found:
         raise InputError(Sentence("runs.no_files_give", path=path))
     return found
-
-
-def _suffix(file: Path) -> str:
-    name = file.name.lower().removesuffix(_PACKED)
-    return Path(name).suffix
 
 
 def _outcome_names(files: Iterable[Path]) -> list[str]:

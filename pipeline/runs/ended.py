@@ -1,9 +1,10 @@
-"""A run that has ended: the files in its folder, as listed in its manifest."""
+"""A run that has ended: the files in its folder, as listed in its manifest, and its payment file."""
 
 import io
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -15,6 +16,8 @@ from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import plain_bytes
+from pipeline.formats import MessageEntry, format_as_read, pain001
+from pipeline.formats.message import Message
 from pipeline.formats.table import Dialect, dialect_of
 from pipeline.frames import (
     CHANGES,
@@ -31,16 +34,25 @@ from pipeline.frames import (
 from pipeline.reports.choices import warned_in
 from pipeline.reports.documents import Rows
 from pipeline.reports.wording import SaidReasons, said_reasons
-from pipeline.runs.folder import read_summary, recorded_bytes, require_idle
+from pipeline.runs.folder import (
+    RUN_AGAIN,
+    made_anew,
+    outcome_files,
+    read_summary,
+    recorded_bytes,
+    require_idle,
+)
 from pipeline.runs.manifest import identity_of, purged, read_manifest
-from pipeline.runs.remedies import made_anew
-from pipeline.stages.read import PaymentSource, read
+from pipeline.runs.proof import opened_to_read
+from pipeline.stages.read import PaymentSource, ReadingArguments, read
+from pipeline.stages.read.messages import read_message
+from pipeline.stages.read.opening import opened
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence
 from schemas.folder import CHANGES as CHANGES_NAME
+from schemas.folder import MANIFEST, SUMMARY
 from schemas.folder import OUTCOMES as OUTCOMES_NAME
 from schemas.folder import REASONS as REASONS_NAME
-from schemas.folder import SUMMARY
 from schemas.folder import WARNED as WARNED_NAME
 from schemas.manifest import Manifest
 from schemas.summary import InputFile, PartTotal, Summary
@@ -149,12 +161,7 @@ class EndedRun:
         return next((file.sha256 for file in self.manifest.files if file.name == name), "")
 
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
-        """Return the key of encrypted names in the ledger, if the run's profile still has it.
-
-        Raises:
-            ConfigurationError: the configuration that the user named does not have the key; the usual one
-                need not.
-        """
+        """Return the key of encrypted names, if the profile has it (ConfigurationError: `config` has not)."""
         if not record.is_encrypted:
             return None
         try:
@@ -244,11 +251,7 @@ def keep_changes(changes: Changes, folder: Path) -> Path:
 
 
 def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
-    """Return the sentences of a run's reasons; empty if they were purged, or an earlier version ran.
-
-    Raises:
-        InputError: the sentences cannot be read.
-    """
+    """Return the sentences of a run's reasons (InputError: unreadable); none if purged or too old."""
     found = _frame_in(folder / REASONS_NAME, content, REASONS)
     return {} if found is None else said_reasons(Reasons(found))
 
@@ -260,3 +263,155 @@ def _frame_in(path: Path, content: Content | None, schema: Schema) -> pl.DataFra
         return None
     except (OSError, pl.exceptions.PolarsError):
         raise InputError(Sentence("runs.cannot_read", path=path, remedy=made_anew(path))) from None
+
+
+class FinishedRun(NamedTuple):
+    """A finished run, read again: a whole file, or one part of a data set at a time."""
+
+    folder: Path
+    summary: Summary
+    source: PaymentSource
+    """An outcome file as a payment file: the file's own columns, and its payments."""
+    outcomes: Outcomes
+    manifest: Manifest
+    """The verified manifest."""
+    part: RunPart
+    """The outcome file."""
+
+    def require_unchanged(self) -> None:
+        """Refuse the folder if its manifest is no longer the verified one (InputError)."""
+        if read_manifest(self.folder) != self.manifest:
+            raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / MANIFEST))
+
+    def each(self) -> Iterator["FinishedRun"]:
+        """Yield this run with each of its outcome files in turn; same errors as `EndedRun.source`."""
+        run = EndedRun(self.folder, self.manifest)
+        for part in run.parts():
+            if part == self.part:
+                yield self
+            else:
+                source = run.source(part)
+                yield self._replace(source=source, outcomes=outcomes_in(source, part.path), part=part)
+
+    @property
+    def is_data_set(self) -> bool:
+        """True if the run may have several outcome files."""
+        return bool(self.summary.parts)
+
+    @property
+    def headers(self) -> dict[str, Sequence[str]]:
+        """Map each field to the headers of its columns, in file order."""
+        headers: dict[str, list[str]] = {}
+        for reading in self.source.columns:
+            if reading.field is not None:
+                headers.setdefault(reading.field, []).append(reading.header)
+        return dict(headers)
+
+    def warned(self) -> Warned:
+        """See `EndedRun.warned`."""
+        return EndedRun(self.folder, self.manifest).warned(self.summary)
+
+
+@contextmanager
+def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
+    """Open the folder of a run exclusively for this process during the block.
+
+    Raises:
+        UsageError: the folder contains no run, or a run without an outcome file.
+        InputError: a file in it is missing, or was changed after the run.
+        LockedError: a run, or another command that uses its files, works in the folder.
+        OutputError, DiskError: see `opened_to_read`.
+    """
+    with opened_to_read(folder, now=now, alone=True) as record:
+        finish = record.last_finish
+        if finish is None:
+            raise UsageError(Sentence("runs.not_ended", folder=folder))
+        run = EndedRun(folder, read_manifest(folder))
+        summary, part = run.summary(), run.parts()[0]
+        if not summary.parts:
+            part = part._replace(path=_outcome_file(folder))
+        source = run.source(part, changed=True)
+        if source.sha256 != part.sha256 or run.manifest.outcome_file.sha256 != finish.outcome_sha256:
+            raise InputError(Sentence("runs.not_run_wrote", path=part.path, remedy=RUN_AGAIN))
+        yield FinishedRun(folder, summary, source, outcomes_in(source, part.path), run.manifest, part)
+
+
+def _outcome_file(folder: Path) -> Path:
+    there = [path for path in outcome_files(folder).values() if path.exists()]
+    if len(there) != 1:
+        raise InputError(Sentence("runs.outcome_files_where", folder=folder, there_count=len(there)))
+    return there[0]
+
+
+class MessageFile(NamedTuple):
+    """The payment file of a run, read again, if it is a message."""
+
+    name: str
+    data: bytes  # decompressed
+    entry: MessageEntry
+    message: Message
+    arguments: ReadingArguments  # how it was read
+
+
+def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile:
+    """Read a run's message file again, in its format; arguments and errors as in `input_path`."""
+    path = input_path(folder, file, given)
+    arguments = ReadingArguments(
+        {}, None if file.encoding == "utf-8" else file.encoding, format_choice=format_as_read(file)
+    )
+    data, entry, packed = opened(path, arguments)
+    assert isinstance(entry, MessageEntry)
+    assert isinstance(data, bytes)
+    source = read_message(data, entry, arguments, where=path.name)
+    if file.sha256 != (source.sha256 if packed is None else packed[1].sha256):
+        raise _another(path)
+    assert source.message is not None
+    return MessageFile(path.name, data, entry, source.message, arguments)
+
+
+def require_pain001(format_name: str, *, name: str) -> None:
+    """Refuse an option that needs a pain.001, for any other file (UsageError)."""
+    if format_name != pain001.NAME:
+        raise UsageError(Sentence("jobs.answers_pain_none", name=name))
+
+
+def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
+    """Return a run's payment file; as `input_path`, and a UsageError if it is not a pain.001."""
+    if summary.parts:
+        raise UsageError(Sentence("runs.folder_data_set", folder=folder))
+    require_pain001(summary.input.format, name=summary.input.name)
+    return read_again(folder, summary.input, given).message
+
+
+def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
+    """Return the current path of a run's payment file.
+
+    Without `given`, search for its name and hash beside the run's folder, in the working folder, and in
+    folders beside the run's, where `precheck fix` puts corrected files.
+
+    Raises:
+        UsageError: the file is missing.
+        InputError: the file found is a different one, or was changed.
+    """
+    beside = folder.absolute().parent
+    searched = (beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}")))
+    there = [path for path in (searched if given is None else (given,)) if path.is_file()]
+    if not there:
+        raise UsageError(
+            Sentence("runs.input_not_there", path=given or searched[0]), advice=Sentence("advice.name_input")
+        )
+    for path in there:
+        if _is_as_checked(path, file):
+            return path
+    raise _another(there[0])
+
+
+def _is_as_checked(path: Path, file: InputFile) -> bool:
+    try:
+        return identity_of(path)[0] == file.sha256
+    except OSError as error:
+        raise InputError(Sentence("runs.cannot_read_check_path", path=path, why=error)) from error
+
+
+def _another(path: Path) -> InputError:
+    return InputError(Sentence("runs.not_file_checked", path=path), advice=Sentence("advice.name_input"))

@@ -14,8 +14,8 @@ from pipeline.formats.table import as_text
 from pipeline.frames import ASSIGNMENTS, CHECKS, AnswerState, Check
 from pipeline.rules.totals import added_outcomes, control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
+from pipeline.runs.folder import RUN_AGAIN, made_anew
 from pipeline.runs.manifest import identity_of
-from pipeline.runs.remedies import RUN_AGAIN, made_anew
 from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
 from pipeline.wording import Moment, Sentence
 from pipeline.wording.rows import rows_named

@@ -1,31 +1,77 @@
-"""The folder of one run: the paths of its files. To open its ledger, see `runs.proof`."""
+"""The folder of one run: its files, how to restore them, decisions, and the record of a shared ledger.
+
+To open its own ledger, see `runs.proof`. Files that people changed are never deleted.
+"""
 
 import hashlib
-from collections.abc import Collection
+import shlex
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from pipeline.errors import InputError
+from pipeline.config.profiles import Chosen, ledger_url
+from pipeline.errors import InputError, OtherRunError, OutputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import require_folder, shared
 from pipeline.files.plain import plain_bytes
 from pipeline.formats import NAMES, format_named
-from pipeline.runs.remedies import RUN_AGAIN, made_anew
+from pipeline.stores.protocols import RunLedger
 from pipeline.stores.sqlite.ledger_file import sqlite_errors
 from pipeline.wording import Sentence
 from schemas.folder import (
+    APPROVALS,
     ATTENTION,
     CHANGES,
+    CORRECTED,
+    CORRECTIONS,
+    HOLD,
+    HOLD_REASONS,
     LEDGER,
+    OTHER_NAMES,
+    PAIN002,
+    PAIN002_SIMULATED,
     REASONS,
+    RELEASE,
+    REPORTS,
+    STORE,
     SUMMARY,
     copy_before,
     files_with_returned_names,
     outcome_name,
 )
+from schemas.review import Approval, Approvals
+from schemas.shared import SharedRunRecord
 from schemas.strict import parse
 from schemas.summary import Summary
+
+_RUN_AGAIN = Sentence("runs.write_again")
+_COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("report",): (*REPORTS, OTHER_NAMES),
+    ("report", "--pain002"): (PAIN002, PAIN002_SIMULATED),
+    ("fix",): (CORRECTIONS, f"{CORRECTED}.*"),
+    ("split",): (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),
+}
+"""A command with its options -> the files that it writes."""
+
+
+def _after_moving(step: Sentence) -> Sentence:
+    return Sentence("runs.keep_first", step=step)
+
+
+RUN_AGAIN = _after_moving(_RUN_AGAIN)
+"""For changed outcome files and summaries, whose answers are in the ledger."""
+
+
+def made_anew(path: Path) -> Sentence:
+    """Explain how to restore a file of a run, as the end of a sentence."""
+    step = _RUN_AGAIN
+    for (command, *options), patterns in _COMMANDS.items():
+        if any(fnmatch(path.name, pattern) for pattern in patterns):
+            words = shlex.join(["precheck", command, str(path.parent), *options])
+            step = Sentence("runs.write_again_by", command=words)
+    return _after_moving(step) if path.exists() else step
 
 
 def ledger_of(folder: Path) -> Path:
@@ -85,11 +131,7 @@ def recorded_bytes(path: Path, sha256: str | None) -> bytes:
 
 
 def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection[str] = ()) -> Summary:
-    """Read a run's summary, which must have this hash, if given, leaving the lists in `emptied` empty.
-
-    Raises:
-        InputError: the file is missing, not a summary, or was changed.
-    """
+    """Read a summary, with the lists in `emptied` empty (InputError: missing, invalid, or another hash)."""
     path = folder / SUMMARY
     try:
         return parse(Summary, recorded_bytes(path, sha256), emptied=emptied)
@@ -101,14 +143,91 @@ def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection
         raise InputError(Sentence("runs.not_run_wrote", path=path, remedy=RUN_AGAIN)) from error
 
 
-def write_summary(folder: Path, summary: Summary) -> Path:
-    """Write the summary of a run; same errors as `write_atomically`."""
-    path = folder / SUMMARY
+def keep_document(path: Path, document: BaseModel) -> Path:
+    """Write a document of a run; same errors as `write_atomically`."""
     with write_atomically(path) as file:
-        file.write(as_written(summary))
+        file.write(as_written(document))
     return path
 
 
 def as_written(document: BaseModel) -> bytes:
     """Return a document of the run as the bytes to store."""
     return document.model_dump_json(indent=2).encode() + b"\n"
+
+
+def record_approval(folder: Path, *approvals: Approval) -> None:
+    """Append decisions, if there are any, to those on record. The caller must have locked the folder.
+
+    Raises:
+        InputError: the recorded decisions cannot be read; no decision is added.
+        OutputError, DiskError: see `write_atomically`.
+    """
+    if approvals:
+        keep_document(folder / APPROVALS, Approvals([*approvals_of(folder), *approvals]))
+
+
+def approvals_of(folder: Path) -> list[Approval]:
+    """Read the recorded decisions, oldest first (InputError: they cannot be read)."""
+    path = folder / APPROVALS
+    try:
+        return parse(Approvals, plain_bytes(path)).root
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise InputError(
+            Sentence("runs.not_list_decisions", path=path), advice=Sentence("runs.bring_back_from")
+        ) from error
+
+
+def decider(name: str | None) -> str:
+    """Return the name of the deciding user, for the record; None means that there is no login name either.
+
+    Raises:
+        UsageError: the name is missing, or contains control or invisible characters, which could disguise it
+            or control a terminal.
+    """
+    if name is None or not name.strip():
+        raise UsageError(Sentence("runs.this_user_no"), advice=Sentence("advice.name_decider"))
+    if not name.strip().isprintable():
+        raise UsageError(
+            Sentence("runs.control_invisible_characters", name=ascii(name.strip())),
+            advice=Sentence("runs.leave_them_out"),
+        )
+    return name.strip()
+
+
+def read_store_record(folder: Path) -> SharedRunRecord | None:
+    """Read which shared run a folder belongs to (OutputError: unreadable); None if it has its own ledger."""
+    path = folder / STORE
+    try:
+        return parse(SharedRunRecord, plain_bytes(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise OutputError(
+            Sentence("runs.not_run_wrote_2", path=path),
+            advice=(Sentence("runs.bring_back_from"), Sentence("advice.other_folder")),
+        ) from error
+
+
+def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
+    """True if the folder's ledger has everything about a finished run.
+
+    Raises:
+        OtherRunError: the folder's run used a shared ledger but the profile has none, or the reverse: its
+            questions would be asked again.
+        OutputError: the record in the folder cannot be read.
+    """
+    record, is_shared_now = read_store_record(folder), ledger_url(chosen) is not None
+    if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
+        raise OtherRunError(
+            Sentence("runs.begun_unshared", folder=folder)
+            if record is None
+            else Sentence("runs.begun_shared", folder=folder, ledger=record.ledger),
+            advice=(
+                Sentence("runs.name_same_profile"),
+                Sentence("advice.other_folder"),
+                Sentence("advice.start_over"),
+            ),
+        )
+    return record is None or record.finished

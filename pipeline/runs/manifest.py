@@ -15,16 +15,15 @@ from unicodedata import category, normalize
 
 from pydantic import ValidationError
 
+from pipeline.config import Profile
 from pipeline.errors import DiskError, InputError, UsageError
-from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import LOCK
 from pipeline.files.plain import open_plain, plain_bytes
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
-from pipeline.runs.approvals import approvals_of
-from pipeline.runs.folder import as_written, has_begun
-from pipeline.runs.profile_used import RunSettings, profile_used
+from pipeline.runs.folder import approvals_of, as_written, has_begun, keep_document
 from pipeline.runs.request import Notice, Surface
+from pipeline.stages.validate import Routes
 from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.sqlite.ledger_file import ledger_files
 from pipeline.stores.values import FinishRecord, LedgerCounts
@@ -47,9 +46,12 @@ from schemas.manifest import (
     FileEvidence,
     LedgerEvidence,
     Manifest,
+    ProfileUsed,
     Purge,
+    ServerUsed,
     SplitMade,
 )
+from schemas.outcomes import ApiName
 from schemas.review import Approval
 from schemas.strict import parse, timestamp
 from schemas.summary import ReportUsed, Summary
@@ -57,6 +59,66 @@ from schemas.summary import ReportUsed, Summary
 if TYPE_CHECKING:
     from pipeline.runs.request import CheckJob
     from pipeline.stores.protocols import RunLedger
+
+
+_CLIENT_SHOWN_LENGTH = 4
+
+
+class RunSettings(NamedTuple):
+    """The settings of a run."""
+
+    profile_name: str
+    profile: Profile
+    fingerprint: str
+    mapping: Mapping[str, str]  # canonical field -> header, chosen by the user
+    language: str  # language of page and workbook
+
+
+def profile_used(settings: RunSettings) -> ProfileUsed:
+    """Return a run's settings for its manifest, without credentials."""
+    profile = settings.profile
+    return ProfileUsed(
+        name=settings.profile_name,
+        sha256=settings.fingerprint,
+        default_account_type=profile.default_account_type,
+        gb_iban_to=profile.gb_iban_to,
+        ask_by=profile.ask_by,
+        vop_countries=None if profile.vop_countries == "any" else profile.vop_countries,
+        vop_names=profile.vop_names,
+        servers=[
+            ServerUsed(
+                api=server.name,
+                client=masked_client(server.client),
+                daily_cap=server.cap,
+                **server.model_dump(include=_KEPT),
+            )
+            for server in profile.servers
+        ],
+    )
+
+
+_KEPT = set(ServerUsed.model_fields) - {"api", "client", "daily_cap"}
+"""Keys of a section that the manifest records under the same name."""
+
+
+def routes_of(profile: ProfileUsed) -> Routes:
+    """Return the routes of payments under a run's settings; a run without servers read a bank's report."""
+    return Routes(
+        apis=tuple(server.api for server in profile.servers) or (ApiName.BANK_REPORT,),
+        gb_iban_to="vop" if profile.gb_iban_to == "vop" else "cop",
+        default_account_type=profile.default_account_type,
+        ask_by="identification" if profile.ask_by == "identification" else "name",
+        send_remittance=any(server.send_remittance for server in profile.servers),
+        bic_table={start: bic for server in profile.servers for start, bic in server.bic_table.items()},
+        vop_countries=None if profile.vop_countries is None else tuple(profile.vop_countries),
+        vop_names="latin" if profile.vop_names == "latin" else "any",
+    )
+
+
+def masked_client(client: str) -> str:
+    """Return as much of a client's id as is needed to tell clients apart."""
+    return "****" + (client[-_CLIENT_SHOWN_LENGTH:] if len(client) > 2 * _CLIENT_SHOWN_LENGTH else "")
+
 
 _PAYABLE = ("release", "corrected", "outcomes", "payment", "paiement", "zahlung")
 _HIDDEN = (".", "_")
@@ -128,9 +190,7 @@ def write_manifest(  # noqa: PLR0913 (everything to be written)
             input_sha256=recorded.input_sha256 if recorded.input_sha256 != summary.input.sha256 else None,
             question_count=recorded.finish.question_count,
             unanswered_count=recorded.finish.unanswered_count,
-            answer_count=recorded.counts.answer_count,
-            reused_count=recorded.counts.reused_count,
-            attempt_count=recorded.counts.attempt_count,
+            **recorded.counts._asdict(),
             created_at=recorded.created_at,
             finish_count=recorded.finish_count,
             digests=dict(recorded.digests),
@@ -217,11 +277,8 @@ def keep_changed_workbook(folder: Path) -> str | None:
     Raises:
         DiskError: the workbook cannot be read or renamed.
     """
-    path = folder / REPORT_XLSX
-    try:
-        written = [file for file in read_manifest(folder).files if file.name == REPORT_XLSX]
-    except (UsageError, InputError):
-        return None
+    path, manifest = folder / REPORT_XLSX, replaced_manifest(folder)
+    written = [] if manifest is None else [file for file in manifest.files if file.name == REPORT_XLSX]
     if not written or not path.exists() or evidence(path) == written[0]:
         return None
     free = next(name for name in map(kept_workbook, count(1)) if not (folder / name).exists())
@@ -240,11 +297,7 @@ def keep_workbook(folder: Path, surface: Surface) -> None:
 
 
 def record_purge(folder: Path, manifest: Manifest, purge: Purge) -> Manifest:
-    """Record a purge in the manifest before files are deleted, so that no file seems to be lost.
-
-    Raises:
-        OutputError, DiskError: the manifest cannot be written.
-    """
+    """Record a purge before files are deleted, so that none seems lost; errors as in `write_atomically`."""
     renewed = manifest.model_copy(update={"purges": [*manifest.purges, purge], "written": purge.time})
     _write(folder, renewed)
     return renewed
@@ -309,11 +362,7 @@ def evidence(path: Path) -> FileEvidence:
 
 
 def identity_of(path: Path) -> tuple[str, int]:
-    """Return SHA-256 (hexadecimal) and size of a file, or of the parts in a folder.
-
-    Raises:
-        OSError: the file cannot be read, or a part is a folder.
-    """
+    """Return SHA-256 (hexadecimal) and size of a file, or of the parts in a folder (OSError: unreadable)."""
     if path.is_dir():
         found = [(file.name, *identity_of(file)) for file in parts_in(path)]
         return identity_of_parts((name, sha256) for name, sha256, _ in found), sum(size for *_, size in found)
@@ -335,8 +384,7 @@ def parts_in(folder: Path) -> list[Path]:
 def _write(folder: Path, manifest: Manifest) -> None:
     """Write the manifest and remove its signature, which `signatures.sign` makes again."""
     remove_signature(folder)
-    with write_atomically(folder / MANIFEST) as file:
-        file.write(as_written(manifest))
+    keep_document(folder / MANIFEST, manifest)
 
 
 def _fault(error: OSError | ValueError) -> Sentence:

@@ -1,25 +1,29 @@
-"""Open the ledger of a run's folder; every job does it here, so no unverified ledger is used or signed.
+"""Open the ledger of a run's folder, or sign it; only here, so no unverified ledger is used or signed.
 
 The manifest's digests prove the lines that existed when it was written; with a signing key, only if it is
 signed. Lines of a run that was killed later are proved by their seals under that key.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from sys import maxsize
 
+from platformdirs import user_state_path
+
 from pipeline.config.profiles import Chosen, choose, ledger_key, signed_with
-from pipeline.errors import ConfigurationError, InputError, OtherRunError, UsageError
-from pipeline.files.plain import real_path
-from pipeline.files.signatures import Signer, is_signed
-from pipeline.runs.approvals import approvals_of
-from pipeline.runs.earlier import earlier_run
-from pipeline.runs.folder import has_begun, ledger_of
+from pipeline.errors import ConfigurationError, InputError, OtherRunError, PrecheckError, UsageError
+from pipeline.files import signatures
+from pipeline.files.atomic import write_atomically
+from pipeline.files.plain import plain_bytes, real_path
+from pipeline.files.private import user_folder
+from pipeline.files.signatures import PublicKey, Signer, is_signed, manifest_bytes
+from pipeline.runs.folder import approvals_of, as_written, has_begun, ledger_of, made_anew
 from pipeline.runs.manifest import read_manifest, replaced_manifest
-from pipeline.runs.remedies import made_anew
 from pipeline.runs.request import Notice
-from pipeline.runs.signing import is_outdated, is_signed_by
+from pipeline.runs.starting import earlier_run
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.ledger_file import require_ledger
 from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader
@@ -27,6 +31,66 @@ from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
 from pipeline.wording import Sentence
 from schemas.folder import APPROVALS, CORRECTED, HOLD, MANIFEST, OUTCOMES, RELEASE, SIGNATURE
 from schemas.manifest import Manifest
+from schemas.strict import parse
+
+
+def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
+    """Sign the manifest that was just written to a run's folder; without a signer it stays unsigned.
+
+    The signature is for this manifest, even if the file has changed since (OutputError, DiskError).
+    """
+    if signer is None:
+        return
+    signatures.sign(folder, signer, as_written(manifest))
+    with suppress(OSError, PrecheckError):  # the folder may be signed even if the time cannot be recorded
+        for path in (_path_of(manifest), _path_of_place(folder, manifest)):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with write_atomically(path) as file:
+                file.write(manifest.written.encode())
+
+
+def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
+    """True if the folder contains a signature of this manifest by this key.
+
+    Raises:
+        DiskError: the signature or the manifest cannot be read.
+        InputError: the manifest was replaced in the meantime.
+    """
+    content = manifest_bytes(folder)
+    if not key.verifies(folder, content):
+        return False
+    if parse(Manifest, content) != manifest:
+        raise InputError(Sentence("runs.changed_meanwhile", path=folder / MANIFEST))
+    return True
+
+
+def is_outdated(folder: Path, manifest: Manifest) -> bool:
+    """True if this machine has signed a newer manifest of the run, or of its file in this folder.
+
+    It stores, beside the daily caps, the time of the last manifest that it signed, by run and by folder.
+    """
+    for path_of in (_path_of, partial(_path_of_place, folder)):
+        with suppress(OSError, ValueError, PrecheckError):
+            if plain_bytes(path_of(manifest)).decode() > manifest.written:
+                return True
+    return False
+
+
+def was_signed_here(folder: Path, manifest: Manifest) -> bool:
+    """True if this machine has signed any run of this file in this folder."""
+    with suppress(PrecheckError):
+        return _path_of_place(folder, manifest).exists()
+    return False
+
+
+def _path_of(manifest: Manifest) -> Path:
+    return user_folder(user_state_path) / "signed" / manifest.ledger.digests["run"]
+
+
+def _path_of_place(folder: Path, manifest: Manifest) -> Path:
+    place = f"{manifest.input.sha256} {real_path(folder)}".encode(errors="surrogateescape")
+    return user_folder(user_state_path) / "signed" / sha256(place).hexdigest()
+
 
 _MADE_OF_PAYMENTS = (CORRECTED, RELEASE, HOLD, OUTCOMES)
 
@@ -167,10 +231,8 @@ def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
     """False if a run was killed after writing its manifest but before signing it."""
     if chosen.signer is None or ledger.last_finish is None or is_signed(folder):
         return True
-    try:
-        return read_manifest(folder).written != ledger.last_finish.time
-    except (UsageError, InputError):
-        return True
+    manifest = replaced_manifest(folder)
+    return manifest is None or manifest.written != ledger.last_finish.time
 
 
 def proof_of_purge(signer: Signer | None) -> LedgerProof:
@@ -199,11 +261,7 @@ def signer_again(
 
 
 def named_signer(key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
-    """Return a signer with the named key or the one of the run's profile; None without either.
-
-    Raises:
-        ConfigurationError: see `signer_again`.
-    """
+    """Return a signer with the named key or the profile's, or None; errors as in `signer_again`."""
     try:
         chosen = choose(profile, config)
     except ConfigurationError:

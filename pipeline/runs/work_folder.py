@@ -1,4 +1,4 @@
-"""The work folder: questions of runs that workers can help with.
+"""The work folder: questions of runs that workers can help with, and intermediate files of a data set.
 
     WORK/RUN/questions-00000.parquet    `Checks`, one file per part, by number
     WORK/RUN/work.json                  the run; written last, after all questions
@@ -7,25 +7,132 @@ The files contain names and account numbers, so only their owner can read them, 
 run finishes.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 from uuid import UUID
 
 import polars as pl
+from pydantic import BaseModel
 
 from pipeline.errors import DiskError, InputError, OutputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import OTHER_WORK_FOLDER, with_own_errors, writing
 from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
-from pipeline.frames import CHECKS
-from pipeline.runs.part_files import Done, Kept
+from pipeline.frames import CHECKS, Schema
+from pipeline.runs.folder import keep_document
 from pipeline.wording import Sentence
 from schemas.shared import WorkRecord
-from schemas.strict import parse
+from schemas.strict import OwnDocument, parse
+
+_Document = TypeVar("_Document", bound=OwnDocument)
+
+
+Kept = Literal[
+    "original", "payments", "rejects", "warnings",  # a part's columns and findings
+    "questions", "assignments",  # of a bucket; rows are numbered as in the data set
+    "accepted",  # of each bucket and part
+    "warnings_across", "given",  # of each part and bucket
+    "changes",  # of each part that was compared with earlier runs
+    "attention", "shown", "sums", "changed",  # data of a decided part for the reports
+    "banks", "warned", "reasons", "matched",  # of a decided part; the rows of `matched` are the data set's
+]  # fmt: skip
+"""The frames in the work folder."""
+Done = Literal["read", "planned", "decided"]
+"""A finished step of a part or a bucket; its record is written last."""
+
+
+class PartFiles(NamedTuple):
+    """The work folder of one data set. Its files are written atomically, so repeating a task does no harm."""
+
+    root: Path
+
+    def frame(self, kept: Kept, first: int, second: int | None = None) -> Path:
+        """The path of a frame of a part, a bucket, or both."""
+        folder = self.root / kept if second is None else self.root / f"{kept}-{first:05}"
+        return folder / f"{first if second is None else second:05}.parquet"
+
+    def done(self, what: Done, number: int) -> Path:
+        """The path of the record that a step of a part or a bucket has finished."""
+        return self.root / what / f"{number:05}.json"
+
+    def left(self, bucket: int, name: str) -> Path:
+        """The path of a bucket's open questions: `Checks`, with `attempts` and `is_suspect`."""
+        return self.root / "left" / f"{name}-{bucket:05}.parquet"
+
+    def answers(self, bucket: int) -> Path:
+        """The folder of a bucket's `Answers`."""
+        return self.root / f"answers-{bucket:05}"
+
+    @property
+    def in_sequence(self) -> Path:
+        """The path of the list of unknown accounts with consecutive numbers."""
+        return self.root / "in_sequence.parquet"
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame atomically, readable by its owner only; same errors as `not_writable`."""
+    with _replacing(path) as partial:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file, with_own_errors(file) as through:
+            # Without statistics, which would take as long as the rest and only help searches.
+            frame.write_parquet(through, compression="lz4", statistics=False)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def write_document(document: BaseModel, path: Path) -> None:
+    """Write a document atomically, after the files that it describes."""
+    with _replacing(path) as partial:
+        partial.touch(mode=0o600)
+        partial.write_text(document.model_dump_json(), "utf-8")
+
+
+def read_document(kind: type[_Document], path: Path) -> _Document | None:
+    """Read a document; None if it is missing or incomplete."""
+    try:
+        return parse(kind, plain_bytes(path))
+    except (OSError, ValueError):
+        return None
+
+
+def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> pl.DataFrame:
+    """Read a frame; without rows if the file is missing. Same errors as `read_as_written`."""
+    wanted = {name: kind for name, kind in schema.items() if columns is None or name in columns}
+    if not path.exists():
+        return pl.DataFrame(schema=wanted)
+    frame = read_as_written(path, list(wanted))
+    return frame.cast(wanted)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+
+
+def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    """Read an existing frame with the columns that it has (DiskError: it cannot be read)."""
+    try:
+        return pl.read_parquet(plain_bytes(path), columns=columns)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DiskError(Sentence("runs.cannot_read_delete", path=path, parent=path.parent)) from error
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    with writing(path, otherwise=OTHER_WORK_FOLDER):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
 
 WORK = "work.json"
 _FOLDER_MODE = 0o700
@@ -53,11 +160,7 @@ def work_of(root: Path, run: UUID) -> Path:
 
 
 def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) -> Path:
-    """Write the `Checks` of a run, by part, for workers; existing files are kept.
-
-    Raises:
-        OutputError, DiskError: the folder is not writable.
-    """
+    """Write a run's `Checks`, by part, for workers; existing files stay (OutputError, DiskError)."""
     folder = work_of(root, record.run)
     if (folder / WORK).exists():
         return folder
@@ -68,18 +171,14 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
         assert part.schema == CHECKS
         with write_atomically(questions_file(folder, number)) as file, with_own_errors(file) as through:
             part.write_parquet(through)
-    with write_atomically(folder / WORK) as file:
-        file.write(record.model_dump_json(indent=2).encode() + b"\n")
+    keep_document(folder / WORK, record)
     return folder
 
 
 def require_private(root: Path) -> None:
-    """Refuse a work folder that every user can read, or that `refuse_open` refuses.
+    """Refuse (OutputError) a work folder that every user can read, or that `refuse_open` refuses.
 
     Its group may read it, as in container volumes.
-
-    Raises:
-        OutputError: other users can read or replace it.
     """
     try:
         mode = root.stat().st_mode

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter
 from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.matching import compare_identifications, identifications
 from pipeline.sandbox.network import cop_report, not_applicable, vop_response
-from pipeline.sandbox.registers import AccountStatus, RegisteredAccount
+from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, by_share
 from pipeline.sandbox.settings import REQUESTING_BIC, Question
 from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.cop import (
@@ -69,7 +69,6 @@ _HEADS = {
     "matched name": "story.name_at_the_bank",
 }
 
-
 MIX = ((880, Outcome.MATCH), (50, Outcome.CLOSE_MATCH), (40, Outcome.NO_MATCH), (30, Outcome.NOT_POSSIBLE))
 """Questions per thousand with each outcome; our choice."""
 _TYPE_WRONG = 20  # of a thousand UK accounts have the other account type
@@ -95,15 +94,13 @@ class IbanAccount:
     """A dummy account of Verification of Payee."""
 
     iban: str
-    bic: str
-    """BIC11 of its bank, which VoP Standard must name as the responder."""
+    bic: str  # BIC11 of its bank, which VoP Standard must name as the responder
     name: str
     close_name: str
     other_name: str
     identifications: dict[str, str] = field(default_factory=dict)
     """Identifications by kind: LEI, BIC, or a scheme's code such as TXID."""
-    is_checkable: bool = True
-    """False if every answer is NOAP."""
+    is_checkable: bool = True  # false if every answer is NOAP
 
 
 _FILE = tomllib.loads((files(__package__) / "accounts.toml").read_text("utf-8"))
@@ -167,7 +164,7 @@ class Rehearsal(DummyAccounts):
         if known.reason_code is not ReasonCode.AC01:
             return known, conduct
         drawn = _drawn(question.identification, question.name, question.account_type.value)
-        outcome = _drawn_outcome(drawn % 1000)
+        outcome = by_share(MIX, drawn % 1000)
         if outcome is Outcome.NOT_POSSIBLE:
             code = _NOT_POSSIBLE[drawn // 1000 % len(_NOT_POSSIBLE)]
             return VerificationReport(matched=False, reason_code=code), conduct
@@ -182,7 +179,7 @@ class Rehearsal(DummyAccounts):
         if known != not_applicable(question):
             return known, conduct
         party = question.party
-        outcome = _drawn_outcome(_drawn(question.party_account.iban, party.model_dump_json()) % 1000)
+        outcome = by_share(MIX, _drawn(question.party_account.iban, party.model_dump_json()) % 1000)
         if outcome is Outcome.NOT_POSSIBLE:
             return known, conduct
         if party.name is None:
@@ -192,14 +189,6 @@ class Rehearsal(DummyAccounts):
 
 def _drawn(*question: str) -> int:
     return int.from_bytes(hashlib.blake2b("\n".join(question).encode(), digest_size=8).digest(), "big")
-
-
-def _drawn_outcome(drawn: int) -> Outcome:
-    for share, outcome in MIX:
-        if drawn < share:
-            return outcome
-        drawn -= share
-    raise AssertionError(drawn)
 
 
 def _near(name: str) -> str:
@@ -228,14 +217,20 @@ def describe_accounts() -> list[DummyAnswer]:
     return [*_describe_uk_accounts(), *_describe_iban_accounts()]
 
 
-def question_examples(api: ApiName) -> Json:
-    """An example request for each outcome, named after the outcome."""
-    return {name: _example(name, _as_asked(api, known.question)) for name, known in _of_each_code(api)}
-
-
-def answer_examples(api: ApiName) -> Json:
-    """The answers to these requests, under the same names."""
-    return {name: _example(name, known.answer) for name, known in _of_each_code(api)}
+def examples_of(api: ApiName) -> Iterator[tuple[str, Json, Json]]:
+    """Yield an example of each outcome, by name and by identification: its name, request and answer."""
+    seen = set()
+    for known in describe_accounts():
+        if (known.api is ApiName.COP) is not (api is ApiName.COP):
+            continue
+        question = known.question
+        is_by_name = isinstance(question, NameVerificationRequest) or question.party.name is not None
+        of_type = f" {known.account_type.value}" if known.account_type else ""
+        name = f"{known.code}{of_type}{'' if is_by_name else ' by identification'}"
+        if name not in seen:
+            seen.add(name)
+            asked = _as_asked(api, question)
+            yield name, json.loads(asked.to_json()), json.loads(known.answer.to_json())
 
 
 def account_rows() -> list[tuple[str, ...]]:
@@ -319,35 +314,11 @@ def _organisation(kind: str, value: str) -> OrganisationId:
     return OrganisationId(others=[OtherId(identification=value, scheme_name_code=SchemeCode(kind))])
 
 
-def _of_each_code(api: ApiName) -> Iterator[tuple[str, DummyAnswer]]:
-    """The first dummy account for each code, by name and by identification."""
-    seen = set()
-    for known in describe_accounts():
-        if (known.api is ApiName.COP) is not (api is ApiName.COP):
-            continue
-        question = known.question
-        is_by_name = isinstance(question, NameVerificationRequest) or question.party.name is not None
-        of_type = f" {known.account_type.value}" if known.account_type else ""
-        name = f"{known.code}{of_type}{'' if is_by_name else ' by identification'}"
-        if name not in seen:
-            seen.add(name)
-            yield name, known
-
-
 def _as_asked(api: ApiName, question: Question) -> Question:
     if api is not ApiName.VOP_STANDARD or isinstance(question, NameVerificationRequest):
         return question
-    return StandardRequest(
-        party=question.party,
-        party_account=question.party_account,
-        party_agent=_agent(_BY_IBAN[question.party_account.iban].bic),
-        requesting_agent=_agent(REQUESTING_BIC),
+    responder, requester = (
+        Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
+        for bic in (_BY_IBAN[question.party_account.iban].bic, REQUESTING_BIC)
     )
-
-
-def _agent(bic: str) -> Agent:
-    return Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
-
-
-def _example(name: str, document: Question | Answer) -> Json:
-    return {"summary": name, "value": json.loads(document.to_json())}
+    return StandardRequest(**dict(question), party_agent=responder, requesting_agent=requester)

@@ -54,7 +54,7 @@ UNSUPPORTED_BRANCH = "99"
 answers the gateway with an HTTP error of that class.
 """
 
-_IBAN_BANKS: tuple[Bank, ...] = (
+IBAN_BANKS: tuple[Bank, ...] = (
     Bank("10010010", "DE", 12, bic="PBNKDEFFXXX"),
     Bank("37040044", "DE", 12, bic="COBADEFFXXX", is_lenient=True),
     Bank("30003", "FR", 10, bic="SOGEFRPPXXX"),
@@ -87,11 +87,10 @@ BBAN_PATTERNS = {
 }
 """National account numbers of the network's countries: B for the bank code, N a digit, A a letter."""
 
-_BY_BANK_CODE = {(bank.country, bank.code): bank for bank in _IBAN_BANKS}
-_BY_BIC8 = {bank.bic[:8]: bank for bank in _IBAN_BANKS}
+_BY_BANK_CODE = {(bank.country, bank.code): bank for bank in IBAN_BANKS}
+_BY_BIC8 = {bank.bic[:8]: bank for bank in IBAN_BANKS}
 
 UK_BANKS = tuple(bank for _, _, bank in _UK_RANGES)
-IBAN_BANKS = _IBAN_BANKS
 
 
 def bank_of_sort_code(sort_code: str) -> Bank | None:

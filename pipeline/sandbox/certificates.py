@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pipeline.files.private import write_private
-from pipeline.sandbox import participants
+from pipeline.sandbox.participants import QC_STATEMENTS, QUALIFIED_STATEMENTS
 from pipeline.sandbox.settings import ServerCertificate
 
 AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"
@@ -46,17 +46,12 @@ class CertificateFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.authority = folder / "ca.pem"
-        """The authority that a client must trust."""
-        self.servers = folder / "server_ec.pem", folder / "server_rsa.pem"
-        """Keys and certificates of the server: on an elliptic curve, and on RSA."""
-        self.client_authority = folder / "qwac_ca.pem"
-        """The authority whose client certificates the server accepts."""
-        self.client_authority_key = folder / "qwac_ca.key"
-        """Its key; tests use it to issue more certificates."""
+        self.authority = folder / "ca.pem"  # a client must trust it
+        self.servers = folder / "server_ec.pem", folder / "server_rsa.pem"  # with their keys
+        self.client_authority = folder / "qwac_ca.pem"  # the server accepts its client certificates
+        self.client_authority_key = folder / "qwac_ca.key"  # tests use it to issue more certificates
         self.client = folder / "client.pem"
-        self.client_key = folder / "client.key"
-        """Its key, encrypted."""
+        self.client_key = folder / "client.key"  # encrypted
         self.client_passphrase = folder / "client.passphrase"
 
     def bad_client(self, name: str) -> Path:
@@ -129,8 +124,7 @@ def issue_client_certificate(  # noqa: PLR0913 (one argument per defect)
     usages = [ExtendedKeyUsageOID.CLIENT_AUTH] if is_for_clients else []
     extensions = _leaf_extensions(issuer, [x509.DNSName("treasury.invalid")], usages)
     if is_qualified:
-        oid = x509.ObjectIdentifier(participants.QC_STATEMENTS)
-        extensions.append(x509.UnrecognizedExtension(oid, participants.qualified_statements()))
+        extensions.append(x509.UnrecognizedExtension(QC_STATEMENTS, QUALIFIED_STATEMENTS))
     return _signed(subject, key, issuer, not_before, not_after, extensions), key
 
 

@@ -26,8 +26,7 @@ class ClientHello:
     """The TLS versions and suites that a client offers, in its order of preference."""
 
     versions: tuple[str, ...]
-    suites: tuple[str, ...]
-    """Names as in the reference if listed there, else OpenSSL's names, else numbers."""
+    suites: tuple[str, ...]  # names as in the reference if listed there, else OpenSSL's names, else numbers
 
     @property
     def is_modern(self) -> bool:

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from pipeline.files.private import write_private
 from pipeline.sandbox.certificates import CertificateFiles
-from pipeline.sandbox.settings import CLIENT_IDS, REQUESTING_BIC, SCOPES, TOKEN_PATH
+from pipeline.sandbox.settings import CLIENT_IDS, REQUESTING_BIC, SCOPES, TOKEN_PATH, SandboxSettings
 from schemas.outcomes import Environment
 
 CONFIGURATION = "precheck.toml"
@@ -30,28 +29,23 @@ def secret_path(folder: Path, role: Environment) -> Path:
 
 
 def write_configuration(
-    files: CertificateFiles,
-    url: str,
-    *,
-    test_daily_cap: int,
-    rate_per_s_max: int | None = None,
-    wrong_urls: Mapping[str, str] = MappingProxyType({}),
-) -> Path:
-    """Write precheck.toml for a sandbox, into the folder of its certificates and secrets; return its path.
+    files: CertificateFiles, settings: SandboxSettings, url: str, wrong_urls: Mapping[str, str]
+) -> None:
+    """Write precheck.toml for a sandbox at a URL, into the folder of its certificates and secrets.
 
-    Paths in it are relative. If `rate_per_s_max` is None, the server has no rate limit. `wrong_urls` maps
-    each TLS fault to the base URL of its port.
+    Paths in it are relative. `wrong_urls` maps each TLS fault to the base URL of its port.
 
     Raises:
         OutputError: it cannot be written.
     """
-    rate = _RATE_PER_S if rate_per_s_max is None else min(_RATE_PER_S, _RATE_SHARE * rate_per_s_max)
+    rate_max = settings.rate_per_s_max
+    rate = _RATE_PER_S if rate_max is None else min(_RATE_PER_S, _RATE_SHARE * rate_max)
     sandbox, test, production = Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION
     profiles: dict[str, dict[str, Section]] = {
         "sandbox": _both_gateways(sandbox, url, files),
         "rehearse": _both_gateways(sandbox, url, files),
         "sandbox-standard": {"vop": _standard(sandbox, url, files)},
-        "test": {"cop": {**_gateway(test, url, files), "daily_cap": test_daily_cap}},
+        "test": {"cop": {**_gateway(test, url, files), "daily_cap": settings.daily_cap}},
         "production": _both_gateways(production, url, files),
         "production-standard": {"vop": _standard(production, url, files)},
     }
@@ -66,9 +60,7 @@ def write_configuration(
             # JSON strings and numbers are valid TOML, too.
             values = [f"{key} = {json.dumps(value)}" for key, value in section.items()]
             lines += [f"[{key}.{api}]", *values, ""]
-    path = files.folder / CONFIGURATION
-    write_private(path, "\n".join(lines).encode())
-    return path
+    write_private(files.folder / CONFIGURATION, "\n".join(lines).encode())
 
 
 def _both_gateways(role: Environment, url: str, files: CertificateFiles) -> dict[str, Section]:

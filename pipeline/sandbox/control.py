@@ -18,16 +18,15 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
 
 from pipeline.errors import ConfigurationError, UsageError
-from pipeline.sandbox.assembly import Conditions
 from pipeline.sandbox.faults.selection import parse, written
 from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.service import Conditions
 from pipeline.sandbox.verdict.reports import ConductVerdict, as_json, as_junit, as_text
 from pipeline.wording import Sentence
 
 SOCKET = "control.sock"
 _AHEAD_MAX_S = 10 * 365 * 86_400
 _FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
-
 
 _FAULTS = TypeAdapter(list[str])
 
@@ -56,19 +55,15 @@ class SandboxControl:
         self._journal = journal
         self._verdict = verdict
 
-    def application(self) -> web.Application:
-        """The application with the paths of the control address."""
-        application = web.Application()
-        application.add_routes(
-            [
-                web.get("/state", self._state),
-                web.put("/faults", self._change(self._set_faults)),
-                web.put("/limits", self._change(self._set_limits)),
-                web.put("/clock", self._change(self._set_clock)),
-                web.get("/verdict", self._tell_verdict),
-            ]
-        )
-        return application
+    def routes(self) -> list[web.RouteDef]:
+        """The paths of the control address."""
+        return [
+            web.get("/state", self._state),
+            web.put("/faults", self._change(self._set_faults)),
+            web.put("/limits", self._change(self._set_limits)),
+            web.put("/clock", self._change(self._set_clock)),
+            web.get("/verdict", self._tell_verdict),
+        ]
 
     async def _state(self, _request: web.Request) -> web.Response:
         conditions = self._conditions
@@ -122,7 +117,9 @@ async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Pat
         ConfigurationError: the socket cannot be created.
     """
     path = folder / SOCKET
-    runner = web.AppRunner(control.application(), access_log=None)
+    application = web.Application()
+    application.add_routes(control.routes())
+    runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     with socket.socket(socket.AF_UNIX) as listener:
         umask = os.umask(0o177)  # so that other users can never connect

@@ -7,7 +7,8 @@ import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from functools import cache, partial
+from typing import ClassVar
 
 from aiohttp import web
 from cryptography import x509
@@ -17,62 +18,54 @@ from pipeline.sandbox.accounts import DummyAccounts
 from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import TOKEN, Call, fingerprint
 from pipeline.sandbox.limits import DailyCap, RateLimit
-from pipeline.sandbox.network import Network
+from pipeline.sandbox.network import Network, Responder
 from pipeline.sandbox.openapi import describe
 from pipeline.sandbox.problems import Refusal, format_error, not_found
-from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.settings import Clock, NameCheckApi, Question, SandboxSettings
 from schemas.cop import NameVerificationRequest, NameVerificationResponse, VerificationResult
 from schemas.outcomes import ApiName, Environment
 from schemas.vop import StandardRequest
 
 
-class Endpoint(Protocol):
+class Endpoint:
     """Handles the requests to one path."""
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """The HTTP methods that are allowed."""
+    methods: ClassVar[tuple[str, ...]]  # the HTTP methods that are allowed
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """Record what the headers say about a call, and the headers to echo."""
+        """Record what the headers say about a call, and the headers to echo; by default nothing."""
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """Return the body of a 200 response; raise a ProblemError for any other status."""
+        raise NotImplementedError
 
 
-class DescriptionEndpoint:
+class DescriptionEndpoint(Endpoint):
     """Serves this server's OpenAPI document, for clients on the same machine."""
 
-    methods: tuple[str, ...] = ("GET",)
+    methods = ("GET",)
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._document: bytes | None = None
+        self._describe = cache(partial(describe, url))
 
-    def recognise(self, request: web.BaseRequest, call: Call) -> None:
-        """Nothing to record or echo."""
-
-    async def answer(self, request: web.BaseRequest, _call: Call) -> bytes:
+    async def answer(self, request: web.BaseRequest, call: Call) -> bytes:  # noqa: ARG002
         """Return the OpenAPI document."""
         if request.remote is None or not ipaddress.ip_address(request.remote).is_loopback:
             raise not_found()
-        if self._document is None:
-            self._document = describe(self._url)
-        return self._document
+        return self._describe()
 
 
-class TokenService:
+class TokenService(Endpoint):
     """The identity provider's token endpoint: GET with a body, as the reference documents it, or POST."""
 
-    methods: tuple[str, ...] = ("GET", "POST")
+    methods = ("GET", "POST")
 
     def __init__(self, identity: IdentityProvider, request_wait_s: float) -> None:
         self._identity = identity
         self._request_wait_s = request_wait_s
 
-    def recognise(self, _request: web.BaseRequest, call: Call) -> None:
-        """Nothing to record or echo."""
+    def recognise(self, request: web.BaseRequest, call: Call) -> None:  # noqa: ARG002
+        """Record that a token is requested."""
         call.api = TOKEN
 
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
@@ -88,8 +81,8 @@ class TokenService:
         return body
 
 
-@dataclass(frozen=True, slots=True)
-class CheckEndpoint:
+@dataclass(frozen=True)
+class CheckEndpoint(Endpoint):
     """One of the three APIs on one server."""
 
     api: NameCheckApi
@@ -101,7 +94,7 @@ class CheckEndpoint:
     responder: Responder  # delays and failures of responders
     clock: Clock
     settings: SandboxSettings
-    methods: tuple[str, ...] = ("POST",)
+    methods = ("POST",)
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
         """Record the correlation id, which is echoed in any case."""
@@ -129,7 +122,7 @@ class CheckEndpoint:
         body = await intake.read_body(request, self.settings.request_wait_s)
         call.question = fingerprint(body)
         question = intake.read_question(self.api.document, body)
-        call.question = fingerprint(intake.canonical(question))
+        call.question = fingerprint(question.to_json())  # as any equal question
         call.account = _account_of(question)
         if isinstance(question, StandardRequest) and question.requesting_agent is not None:
             bic = question.requesting_agent.financial_institution_id.bicfi

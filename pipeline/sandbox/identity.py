@@ -5,7 +5,8 @@ Source: API reference, "Authentication". Each role has its own client, and a tok
 
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -28,13 +29,10 @@ class _Token:
 class IdentityProvider:
     """Issues tokens, and identifies clients by them."""
 
-    def __init__(
-        self, client_secrets: Mapping[Environment, str], token_life_s: int, clock: Callable[[], float]
-    ) -> None:
-        """Take the client secret of each role; the clock returns monotonic seconds."""
+    def __init__(self, client_secrets: Mapping[Environment, str], token_life_s: int) -> None:
+        """Take the client secret of each role."""
         self._secrets = client_secrets
         self._token_life_s = token_life_s
-        self._clock = clock
         self._tokens: dict[str, _Token] = {}
 
     def issue(self, form: bytes) -> tuple[Environment, bytes]:
@@ -56,7 +54,7 @@ class IdentityProvider:
             raise client_invalid("the client has no permission for this scope", Refusal.CLIENT)
         self._forget_expired()
         token = secrets.token_urlsafe(32)
-        self._tokens[token] = _Token(role, self._clock() + self._token_life_s)
+        self._tokens[token] = _Token(role, time.monotonic() + self._token_life_s)
         body = f'{{"token_type":"Bearer","expires_in":{self._token_life_s},"access_token":"{token}"}}'
         return role, body.encode()
 
@@ -72,7 +70,7 @@ class IdentityProvider:
                 Refusal.TOKEN_UNKNOWN,
                 _CHALLENGE,
             )
-        if self._clock() >= token.expires:
+        if time.monotonic() >= token.expires:
             raise client_invalid("the access token has expired", Refusal.TOKEN_EXPIRED, _CHALLENGE)
         if token.role is not role:
             raise client_invalid(
@@ -86,7 +84,7 @@ class IdentityProvider:
 
     def _forget_expired(self) -> None:
         # Remember it for another lifetime, so that it is reported as expired, not as unknown.
-        oldest = self._clock() - self._token_life_s
+        oldest = time.monotonic() - self._token_life_s
         for value in [value for value, token in self._tokens.items() if token.expires < oldest]:
             del self._tokens[value]
 

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ValidationError
 
 from pipeline.sandbox import iban
 from pipeline.sandbox.problems import (
+    EXPECTATION_FAILED,
     ProblemError,
     Refusal,
-    expectation_failed,
     format_error,
     shown_member,
     too_slow,
@@ -101,11 +101,6 @@ def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
         raise _unfit("body: a member that is absent must be left out, not null")
     _check_beyond_the_model(question)
     return question
-
-
-def canonical(question: BaseModel) -> bytes:
-    """Return the canonical form of a question, so that equal questions are recognised."""
-    return question.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
 def _check_beyond_the_model(question: BaseModel) -> None:
@@ -193,7 +188,8 @@ async def _continue(request: web.BaseRequest) -> None:
     if expectation is None or request.version < HttpVersion11:
         return
     if expectation.lower() != "100-continue":
-        raise expectation_failed()
+        detail = "header Expect: nothing but 100-continue is known"
+        raise ProblemError(417, EXPECTATION_FAILED, detail, refusal=Refusal.EXPECTATION)
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     # The 100 does not count as bytes of the answer.
     request.writer.output_size = 0

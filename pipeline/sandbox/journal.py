@@ -22,45 +22,30 @@ TOKEN = "token"  # noqa: S105 (a word in the log)
 class Call:
     """What is known of one request; its log line contains no name and no account number."""
 
-    time: float
-    """Arrival, in seconds since the epoch."""
-    monotonic: float
-    """Arrival, in monotonic seconds."""
-    path: str
-    """The path as in the reference, or its harmless part; empty if the request was not HTTP."""
+    time: float  # arrival, in seconds since the epoch
+    monotonic: float  # arrival, in monotonic seconds
+    path: str  # the path as in the reference, or its harmless part; empty if the request was not HTTP
     http_version: str
     method: str = ""
-    connection: int = 0
-    """The number of its connection, counted from 1."""
+    connection: int = 0  # the number of its connection, counted from 1
     waiting_count: int = 0
     """Requests that the client had sent on this connection before this one was answered."""
     role: str | None = None
-    api: str | None = None
-    """An ApiName, or TOKEN; None for an unknown path."""
+    api: str | None = None  # an ApiName, or TOKEN; None for an unknown path
     status: int | None = None
     """HTTP status; None if the client left before the answer, or a fault suppressed it."""
     refused: str | None = None
     """Why the request was refused, a word of `problems.Refusal`; None if it was not."""
-    answered: float | None = None
-    """Monotonic seconds when the answer was ready."""
-    is_abandoned: bool = False
-    """True if the client had left by the time of the answer."""
-    retry_after_s: float | None = None
-    """The pause requested in the answer."""
-    token: str | None = None
-    """Hash of the access token: equal hashes mean the same token."""
-    request_id: str | None = None
-    """The correlation id, if the request has a valid one."""
-    question: str | None = None
-    """SHA-256 of the question: equal hashes mean the same question."""
-    byte_count: int | None = None
-    """Length of the body, as the client declared it."""
-    has_cookie: bool = False
-    """True if the client sent a cookie."""
-    faults: tuple[str, ...] = ()
-    """Names of the faults applied to it."""
-    account: str | None = None
-    """The account asked about, for faults that affect one account; not logged."""
+    answered: float | None = None  # monotonic seconds when the answer was ready
+    is_abandoned: bool = False  # true if the client had left by the time of the answer
+    retry_after_s: float | None = None  # the pause requested in the answer
+    token: str | None = None  # hash of the access token: equal hashes mean the same token
+    request_id: str | None = None  # the correlation id, if the request has a valid one
+    question: str | None = None  # SHA-256 of the question: equal hashes mean the same question
+    byte_count: int | None = None  # length of the body, as the client declared it
+    has_cookie: bool = False  # true if the client sent a cookie
+    faults: tuple[str, ...] = ()  # names of the faults applied to it
+    account: str | None = None  # the account asked about, for faults that affect one account; not logged
     headers: dict[str, str] = field(default_factory=dict)
     """Response headers that depend on the request; not logged."""
 
@@ -93,8 +78,7 @@ class Journal:
     calls: list[Call] = field(default_factory=list)
     responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)
     """How long the gateway of each API waits for a responder."""
-    has_rate: bool = False
-    """True if the server has had a rate limit at any time so far."""
+    has_rate: bool = False  # true if the server has had a rate limit at any time so far
 
     @property
     def checks(self) -> list[Call]:
@@ -106,29 +90,14 @@ class Journal:
         self.calls.append(call)
 
 
-_LINE = {
-    "time": "time",
-    "monotonic": "monotonic",
-    "connection": "connection",
-    "waiting": "waiting_count",
-    "role": "role",
-    "api": "api",
-    "method": "method",
-    "path": "path",
-    "status": "status",
-    "refused": "refused",
-    "answered": "answered",
-    "abandoned": "is_abandoned",
-    "retry_after_s": "retry_after_s",
-    "request_id": "request_id",
-    "question": "question",
-    "token": "token",
-    "http_version": "http_version",
-    "byte_count": "byte_count",
-    "cookie": "has_cookie",
-    "faults": "faults",
-}
-"""Keys of a log line -> attributes of a call."""
+_LOGGED = (
+    "time", "monotonic", "connection", "waiting_count", "role", "api", "method", "path", "status", "refused",
+    "answered", "is_abandoned", "retry_after_s", "request_id", "question", "token", "http_version",
+    "byte_count", "has_cookie", "faults",
+)  # fmt: skip
+"""The attributes of a call in its log line."""
+_KEYS = {"waiting_count": "waiting", "is_abandoned": "abandoned", "has_cookie": "cookie"}
+"""Their keys, if other than their names."""
 
 
 class CallLog:
@@ -148,7 +117,7 @@ class CallLog:
 
     def write(self, call: Call) -> None:
         """Append one call, in a single write."""
-        line = {name: getattr(call, attribute) for name, attribute in _LINE.items()}
+        line = {_KEYS.get(name, name): getattr(call, name) for name in _LOGGED}
         os.write(self._descriptor, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 

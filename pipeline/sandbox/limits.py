@@ -60,6 +60,7 @@ class RateLimit:
         while len(times) > self.rate_per_s_max - 1 and now - times[0] >= 1.0:
             times.popleft()
         if len(times) >= self.rate_per_s_max:
-            detail = f"more than {self.rate_per_s_max} requests in one second"
-            raise too_many_requests(detail, 1, Refusal.RATE)
+            raise too_many_requests(
+                f"more than {self.rate_per_s_max} requests in one second", 1, Refusal.RATE
+            )
         times.append(now)

@@ -12,7 +12,7 @@ Within these bounds banks differ: to a lenient bank, a slight deviation is a ful
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import lru_cache
 
@@ -90,30 +90,14 @@ def _person_likeness(asked: str, held: str) -> Likeness:
     forenames, surname = _parts(_without_titles(_words(held)))
     if len(words) == 1 and words[0] == "".join(forenames) + surname:
         return Likeness.EXACT  # written as one word, which is consistent with the surname
-    return max(
-        (_order_likeness(reading, forenames, surname) for reading in _readings(words)),
-        default=Likeness.OTHER,
-    )
-
-
-def _readings(words: list[str]) -> Iterator[tuple[list[str], str, bool]]:
-    """Yield every split of the words into forenames and surname, with True if the surname comes first."""
+    best = Likeness.OTHER
     for cut in range(1, len(words)):
-        yield words[:cut], "".join(words[cut:]), False
-        yield words[cut:], "".join(words[:cut]), True
-
-
-def _order_likeness(
-    reading: tuple[list[str], str, bool], held_forenames: list[str], held_surname: str
-) -> Likeness:
-    forenames, surname, is_reversed = reading
-    of_surname = _surname_likeness(surname, held_surname)
-    if of_surname is Likeness.OTHER:
-        return Likeness.OTHER
-    of_forenames = _forename_likeness(forenames, held_forenames)
-    if of_forenames is Likeness.OTHER:
-        return Likeness.OTHER
-    return Likeness.NEAR if is_reversed else min(of_surname, of_forenames)
+        for first, last, is_reversed in ((words[:cut], words[cut:], False), (words[cut:], words[:cut], True)):
+            of_surname = _surname_likeness("".join(last), surname)
+            of_forenames = _forename_likeness(first, forenames) if of_surname else Likeness.OTHER
+            likeness = min(of_surname, of_forenames)
+            best = max(best, min(likeness, Likeness.NEAR) if is_reversed else likeness)
+    return best
 
 
 def _surname_likeness(asked: str, held: str) -> Likeness:

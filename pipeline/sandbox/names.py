@@ -103,12 +103,8 @@ def are_variants(one: str, other: str) -> bool:
     """
     if any(one in group and other in group for group in FURTHER_VARIANTS):
         return True
-    return not _full_forms(one).isdisjoint(_full_forms(other))
-
-
-def _full_forms(forename: str) -> set[str]:
-    """The full forms of a forename, including itself."""
-    return {forename, *_listed().canonicals_of(forename)}
+    full_forms = ({forename, *_listed().canonicals_of(forename)} for forename in (one, other))
+    return not set.isdisjoint(*full_forms)
 
 
 class _Listed(NickNamer):

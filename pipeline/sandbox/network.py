@@ -4,14 +4,20 @@ Questions are routed to a bank as in the real service, and that bank answers fro
 matches names (API reference, "What the service does").
 """
 
+import asyncio
 import hashlib
+import math
+import random
 
 from pipeline.sandbox import banks
 from pipeline.sandbox.banks import Bank, Conduct
 from pipeline.sandbox.matching import compare_identifications, compare_names, identifications
+from pipeline.sandbox.problems import ProblemError
 from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, account_of
+from pipeline.sandbox.settings import SandboxSettings
 from schemas.cop import NameVerification, ReasonCode, VerificationReport
-from schemas.outcomes import Outcome
+from schemas.outcomes import ApiName, Outcome
+from schemas.problem import ProblemCode
 from schemas.vop import (
     GatewayRequest,
     IdMatch,
@@ -20,6 +26,7 @@ from schemas.vop import (
     VerificationOfPayeeResponse,
 )
 
+_JUST_WITHIN = 0.9  # of the responder wait
 _CODE_OF_STATUS = {
     AccountStatus.ABSENT: ReasonCode.AC01,
     AccountStatus.OPTED_OUT: ReasonCode.OPTO,
@@ -53,7 +60,14 @@ class Network:
             code = _CODE_OF_BRANCH.get(question.identification[6], ReasonCode.SCNS)
             return _not_possible(code), conduct
         account = account_of(self._seed, bank, question.identification)
-        return report_on(question, account, is_lenient=bank.is_lenient), conduct
+        if account.status is not AccountStatus.OPEN:
+            return _not_possible(_CODE_OF_STATUS[account.status]), conduct
+        given, needed = question.secondary_identification, account.secondary_reference
+        if needed is not None and needed != given:
+            return _not_possible(ReasonCode.SECMISS if given is None else ReasonCode.IVCR), conduct
+        outcome = _compared(question.name, account, bank)
+        is_type_right = question.account_type is account.account_type
+        return cop_report(outcome, account, is_type_right=is_type_right), conduct
 
     def check_payee(self, question: GatewayRequest) -> tuple[VerificationOfPayeeResponse, Conduct]:
         """Ask the bank of the IBAN; if the requester names a bank, it must be the same."""
@@ -69,24 +83,14 @@ class Network:
         account = account_of(self._seed, bank, account_number)
         if conduct is Conduct.FAILING or account.status is not AccountStatus.OPEN:
             return not_applicable(question), conduct
-        return response_on(question, account, is_lenient=bank.is_lenient), conduct
+        party = question.party
+        if party.name is not None:
+            return vop_response(_compared(party.name, account, bank), account.name), conduct
+        verdict = compare_identifications(identifications(party), account.identifications)
+        return VerificationOfPayeeResponse(party_id_match=verdict), conduct
 
     def _conduct(self, bank: Bank) -> Conduct:
         return bank.conduct if self._is_faulty else Conduct.STEADY
-
-
-def report_on(
-    question: NameVerification, account: RegisteredAccount, *, is_lenient: bool
-) -> VerificationReport:
-    """Return a bank's report about one of its accounts."""
-    if account.status is not AccountStatus.OPEN:
-        return _not_possible(_CODE_OF_STATUS[account.status])
-    needed = account.secondary_reference
-    if needed is not None and needed != question.secondary_identification:
-        is_missing = question.secondary_identification is None
-        return _not_possible(ReasonCode.SECMISS if is_missing else ReasonCode.IVCR)
-    outcome = compare_names(question.name, account.name, business=account.is_business, lenient=is_lenient)
-    return cop_report(outcome, account, is_type_right=question.account_type is account.account_type)
 
 
 def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: bool) -> VerificationReport:
@@ -101,18 +105,6 @@ def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: b
         code = ReasonCode.MBAM if is_type_right else of_wrong_type
         return VerificationReport(matched=False, reason_code=code, name=account.name)
     return VerificationReport(matched=False, reason_code=ReasonCode.ANNM)
-
-
-def response_on(
-    question: GatewayRequest, account: RegisteredAccount, *, is_lenient: bool
-) -> VerificationOfPayeeResponse:
-    """Return a bank's answer about one of its accounts: by name or, without a name, by identification."""
-    party = question.party
-    if party.name is None:
-        verdict = compare_identifications(identifications(party), account.identifications)
-        return VerificationOfPayeeResponse(party_id_match=verdict)
-    outcome = compare_names(party.name, account.name, business=account.is_business, lenient=is_lenient)
-    return vop_response(outcome, account.name)
 
 
 def vop_response(outcome: Outcome, held_name: str) -> VerificationOfPayeeResponse:
@@ -131,5 +123,51 @@ def not_applicable(question: GatewayRequest) -> VerificationOfPayeeResponse:
     return VerificationOfPayeeResponse(party_name_match=NameMatch.NOAP)
 
 
+def _compared(name: str, account: RegisteredAccount, bank: Bank) -> Outcome:
+    return compare_names(name, account.name, business=account.is_business, lenient=bank.is_lenient)
+
+
 def _not_possible(code: ReasonCode) -> VerificationReport:
     return VerificationReport(matched=False, reason_code=code)
+
+
+class Responder:
+    """The responders of one API, with the delays and failures of a sandbox's settings."""
+
+    def __init__(self, settings: SandboxSettings, api: ApiName) -> None:
+        self._wait_max_s = settings.responder_wait_s(api)
+        self._latency_s = settings.latency_s
+        self._latency_spread = settings.latency_spread
+        self._chance = random.Random(settings.seed)  # noqa: S311 (waits are no secret)
+
+    async def respond(self, conduct: Conduct) -> None:
+        """Wait as long as this responder does, and fail as it does, with the reference's 500, 502 or 504."""
+        match conduct:
+            case Conduct.STEADY:
+                await self._wait()
+            case Conduct.SLOW:
+                await asyncio.sleep(self._wait_max_s * _JUST_WITHIN)
+            case Conduct.FAILING:
+                await self._wait()
+                self._fail_sometimes()
+            case Conduct.SILENT:
+                await asyncio.sleep(self._wait_max_s)
+                raise ProblemError(
+                    504,
+                    ProblemCode.TIMEOUT_ERROR,
+                    f"no response from the responder within {self._wait_max_s:g} seconds",
+                )
+            case Conduct.BROKEN_TLS:
+                raise ProblemError(502, ProblemCode.SSL_ERROR, "the TLS handshake with the responder failed")
+
+    async def _wait(self) -> None:
+        if self._latency_s > 0:
+            drawn_s = self._chance.lognormvariate(math.log(self._latency_s), self._latency_spread)
+            await asyncio.sleep(min(drawn_s, self._wait_max_s * _JUST_WITHIN))
+
+    def _fail_sometimes(self) -> None:
+        # Temporary failures: a client that retries gets an answer eventually.
+        if self._chance.random() < 0.3:
+            raise ProblemError(
+                500, ProblemCode.SERVER_ERROR, "a technical problem in the gateway prevented execution"
+            )

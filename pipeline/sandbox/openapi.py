@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from pipeline.sandbox.accounts import answer_examples, question_examples
+from pipeline.sandbox.accounts import examples_of
 from pipeline.sandbox.intake import TIMESTAMP_PATTERN, UUID_PATTERN
 from pipeline.sandbox.settings import APIS, SCOPES, TOKEN_PATH, NameCheckApi
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
@@ -49,6 +49,7 @@ _PROBLEMS = {
 }
 _TOKEN_PROBLEMS = ("400", "401", "408", "417")
 _TIMESTAMP: Json = {"type": "string", "pattern": f"^{TIMESTAMP_PATTERN}$", "format": "date-time"}
+_STAMPED: Json = {"X-Response-Timestamp": {"schema": _TIMESTAMP, "required": True}}
 _UUID: Json = {"type": "string", "pattern": f"^{UUID_PATTERN}$", "format": "uuid"}
 
 
@@ -95,7 +96,6 @@ def _schemas(definitions: Json) -> Json:
 
 
 def _oauth(url: str) -> Json:
-    """The client credentials grant, with the scope of each role."""
     scopes = {scope: f"To ask the server of role {role.value}" for role, scope in SCOPES.items()}
     flow = {"tokenUrl": f"{url}{TOKEN_PATH}", "scopes": scopes}
     return {
@@ -108,24 +108,24 @@ def _oauth(url: str) -> Json:
 def _check(api: NameCheckApi, role: Environment) -> Json:
     is_cop = api.name is ApiName.COP
     answer = NameVerificationResponse if is_cop else VerificationOfPayeeResponse
-    response_headers = {
-        api.correlation_header: {"schema": _UUID, "required": True},
-        **_response_headers(),
-    }
+    # Role sandbox alone has dummy accounts.
+    examples = list(examples_of(api.name)) if role is Environment.SANDBOX else []
+    questions = {name: {"summary": name, "value": question} for name, question, _ in examples}
+    answers = {name: {"summary": name, "value": told} for name, _, told in examples}
+    headers = ((api.correlation_header, _UUID), ("X-Request-Timestamp", _TIMESTAMP))
     return {
         "operationId": f"{api.name.value}_{role.value}",
         "summary": _TITLES[api.name],
         "security": [{"certificate": []} if api.name is ApiName.VOP_STANDARD else {"token": [SCOPES[role]]}],
         "parameters": [
-            _request_header(api.correlation_header, _UUID),
-            _request_header("X-Request-Timestamp", _TIMESTAMP),
+            {"name": name, "in": "header", "required": True, "schema": schema} for name, schema in headers
         ],
-        "requestBody": _body("application/json", api.document, _examples(question_examples(api.name), role)),
+        "requestBody": {"required": True, "content": _content("application/json", api.document, questions)},
         "responses": {
             "200": {
                 "description": "What the responder says",
-                "headers": response_headers,
-                "content": _content("application/json", answer, _examples(answer_examples(api.name), role)),
+                "headers": {api.correlation_header: {"schema": _UUID, "required": True}, **_STAMPED},
+                "content": _content("application/json", answer, answers),
             },
             **{status: _problem(status) for status in _PROBLEMS},
         },
@@ -137,7 +137,10 @@ def _token(operation_id: str) -> Json:
         "operationId": operation_id,
         "summary": "Get an access token (OAuth 2.0 client credentials)",
         "security": [],
-        "requestBody": _body("application/x-www-form-urlencoded", TokenRequest),
+        "requestBody": {
+            "required": True,
+            "content": _content("application/x-www-form-urlencoded", TokenRequest),
+        },
         "responses": {
             "200": {"description": "A token", "content": _content("application/json", TokenResponse)},
             **{status: _problem(status) for status in _TOKEN_PROBLEMS},
@@ -148,31 +151,14 @@ def _token(operation_id: str) -> Json:
 def _problem(status: str) -> Json:
     return {
         "description": _PROBLEMS[status],
-        "headers": _response_headers(),
+        "headers": _STAMPED,
         "content": _content("application/json", Problem),
     }
-
-
-def _response_headers() -> Json:
-    return {"X-Response-Timestamp": {"schema": _TIMESTAMP, "required": True}}
-
-
-def _request_header(name: str, schema: Json) -> Json:
-    return {"name": name, "in": "header", "required": True, "schema": schema}
-
-
-def _body(content_type: str, model: type[BaseModel], examples: Json | None = None) -> Json:
-    return {"required": True, "content": _content(content_type, model, examples)}
 
 
 def _content(content_type: str, model: type[BaseModel], examples: Json | None = None) -> Json:
     content: Json = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
     return {content_type: {**content, "examples": examples} if examples else content}
-
-
-def _examples(examples: Json, role: Environment) -> Json:
-    """Return the examples for role sandbox, which alone has dummy accounts."""
-    return examples if role is Environment.SANDBOX else {}
 
 
 def _without_null(schema: Json) -> Json:

@@ -23,12 +23,22 @@ DIRECTORY: Mapping[str, frozenset[str]] = {
 }
 """Authorisation number -> the participant's BICs; all are invented."""
 
-QC_STATEMENTS = "1.3.6.1.5.5.7.1.3"
-_QC_COMPLIANCE = "0.4.0.1862.1.1"
-_QC_TYPE = "0.4.0.1862.1.6"
-_QC_TYPE_WEB = "0.4.0.1862.1.6.3"
-_PSD2_STATEMENT = "0.4.0.19495.2"
-_PSD2_ROLES = "0.4.0.19495.1"
+QC_STATEMENTS = x509.ObjectIdentifier("1.3.6.1.5.5.7.1.3")
+_COMPLIANCE, _WEB = "0606 04008e460101", "0607 04008e46010603"  # 0.4.0.1862.1.1 and 0.4.0.1862.1.6.3
+_PSD2, _ROLE = (
+    "0606 040081982702",
+    "0607 040081982701",
+)  # 0.4.0.19495.2 and the start of 0.4.0.19495.1.*
+_OF_A_QWAC = tuple(map(bytes.fromhex, (_COMPLIANCE, _WEB, _PSD2, _ROLE)))
+"""Object identifiers in the QCStatements of a website certificate of a PSD2 provider, encoded in DER."""
+QUALIFIED_STATEMENTS = (
+    bytes.fromhex(f"307a 3008 {_COMPLIANCE}")  # QcCompliance
+    + bytes.fromhex(f"3013 0606 04008e460106 3009 {_WEB}")  # QcType: web
+    + bytes.fromhex(f"3059 {_PSD2} 304f 3026")  # the PSD2 statement: two roles, the authority's name and id
+    + (bytes.fromhex(f"3011 {_ROLE}02 0c06") + b"PSP_PI" + bytes.fromhex(f"3011 {_ROLE}03 0c06") + b"PSP_AI")
+    + (b"\x0c\x1cInvented Competent Authority" + b"\x0c\x07FR-ACPR")
+)
+"""Such QCStatements."""
 
 _AUTHORISATION_NUMBER = re.compile(r"PSD[A-Z]{2}-[A-Z]{2,8}-.+")
 
@@ -118,50 +128,7 @@ def _is_for_clients(certificate: x509.Certificate) -> bool:
 def _is_qualified(certificate: x509.Certificate) -> bool:
     """True if the QCStatements name all that a website certificate of a PSD2 provider has, and a role."""
     try:
-        extension = certificate.extensions.get_extension_for_oid(x509.ObjectIdentifier(QC_STATEMENTS))
+        extension = certificate.extensions.get_extension_for_oid(QC_STATEMENTS)
     except x509.ExtensionNotFound:
         return False
-    statements = extension.value.public_bytes()
-    needed = (_QC_COMPLIANCE, _QC_TYPE_WEB, _PSD2_STATEMENT)
-    has_role = any(_identifier(f"{_PSD2_ROLES}.{number}") in statements for number in range(1, 5))
-    return has_role and all(_identifier(dotted) in statements for dotted in needed)
-
-
-def qualified_statements() -> bytes:
-    """Encode QcCompliance, QcType web, and the PSD2 statement with roles and competent authority, in DER."""
-    roles = [
-        _sequence(_identifier(f"{_PSD2_ROLES}.2"), _text("PSP_PI")),
-        _sequence(_identifier(f"{_PSD2_ROLES}.3"), _text("PSP_AI")),
-    ]
-    psd2 = _sequence(_sequence(*roles), _text("Invented Competent Authority"), _text("FR-ACPR"))
-    return _sequence(
-        _sequence(_identifier(_QC_COMPLIANCE)),
-        _sequence(_identifier(_QC_TYPE), _sequence(_identifier(_QC_TYPE_WEB))),
-        _sequence(_identifier(_PSD2_STATEMENT), psd2),
-    )
-
-
-def _sequence(*members: bytes) -> bytes:
-    return _encoded(0x30, b"".join(members))
-
-
-def _text(text: str) -> bytes:
-    return _encoded(0x0C, text.encode())
-
-
-def _identifier(dotted: str) -> bytes:
-    """Encode an object identifier in DER (ITU-T X.690, section 8.19)."""
-    first, second, *arcs = (int(arc) for arc in dotted.split("."))
-    content = bytearray([40 * first + second])
-    for arc in arcs:
-        septets = [arc & 0x7F]
-        while arc := arc >> 7:
-            septets.append(arc & 0x7F | 0x80)
-        content += bytes(reversed(septets))
-    return _encoded(0x06, bytes(content))
-
-
-def _encoded(tag: int, content: bytes) -> bytes:
-    length = len(content)
-    assert length < 256
-    return bytes([tag, length] if length < 128 else [tag, 0x81, length]) + content
+    return all(identifier in extension.value.public_bytes() for identifier in _OF_A_QWAC)

@@ -8,7 +8,7 @@ So problem details and the call log repeat only texts that look harmless.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 
 from schemas.problem import Problem, ProblemCode
@@ -101,23 +101,10 @@ def not_found() -> ProblemError:
     return ProblemError(404, NOT_FOUND, "there is nothing at this path", refusal=Refusal.PATH)
 
 
-def method_not_allowed(methods: Sequence[str]) -> ProblemError:
-    """405: a wrong method; not in the reference."""
-    allowed = ", ".join(methods)
-    detail = f"the method must be {allowed}"
-    return ProblemError(405, METHOD_NOT_ALLOWED, detail, {"Allow": allowed}, Refusal.METHOD)
-
-
 def too_slow(part: str, wait_max_s: float) -> ProblemError:
     """408: part of the request came too late, and the connection is closed."""
     detail = f"{part}: not whole within {wait_max_s:g} seconds"
     return ProblemError(408, TOO_SLOW, detail, {"Connection": "close"}, Refusal.SLOW)
-
-
-def expectation_failed() -> ProblemError:
-    """417: an expectation that this server does not support (RFC 9110, section 10.1.1)."""
-    detail = "header Expect: nothing but 100-continue is known"
-    return ProblemError(417, EXPECTATION_FAILED, detail, refusal=Refusal.EXPECTATION)
 
 
 def format_error(detail: str, refusal: Refusal) -> ProblemError:
@@ -133,11 +120,6 @@ def client_invalid(detail: str, refusal: Refusal, headers: Mapping[str, str] | N
 def too_many_requests(detail: str, retry_after_s: int, refusal: Refusal) -> ProblemError:
     """429: a limit was exceeded; not in the reference."""
     return ProblemError(429, TOO_MANY_REQUESTS, detail, {"Retry-After": str(retry_after_s)}, refusal)
-
-
-def server_error() -> ProblemError:
-    """500: a bug in this server."""
-    return ProblemError(500, ProblemCode.SERVER_ERROR, "a technical problem prevented execution")
 
 
 _MEMBER = re.compile(r"[a-z][A-Za-z]{0,30}|[a-z]+(_[a-z]+){1,4}")

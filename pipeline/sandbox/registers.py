@@ -5,12 +5,16 @@ sandboxes with the same seed have the same accounts.
 """
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TypeVar
 
 from pipeline.sandbox import iban, names
 from pipeline.sandbox.banks import Bank
 from schemas.cop import AccountType
+
+Chosen = TypeVar("Chosen")
 
 
 class AccountStatus(Enum):
@@ -28,6 +32,7 @@ _STATUSES_PER_MILLE = (
     (10, AccountStatus.OPTED_OUT),
     (10, AccountStatus.UNSUPPORTED_TYPE),
     (15, AccountStatus.SWITCHED),
+    (925, AccountStatus.OPEN),
 )
 
 
@@ -52,7 +57,7 @@ class RegisteredAccount:
 def account_of(seed: int, bank: Bank, number: str) -> RegisteredAccount:
     """Return a bank's account by sort code and account number, or by IBAN, in the network of a seed."""
     draw = _Draw(f"{seed}/{bank.code}/{number}")
-    status = _status(draw.below(1000))
+    status = by_share(_STATUSES_PER_MILLE, draw.below(1000))
     is_business = draw.below(100) < 35
     account_type = AccountType.BUSINESS if is_business else AccountType.PERSONAL
     is_uk = bank.country == "GB"
@@ -80,12 +85,13 @@ class _Draw:
         return words[self.below(len(words))]
 
 
-def _status(drawn: int) -> AccountStatus:
-    for share, status in _STATUSES_PER_MILLE:
+def by_share(shares: Iterable[tuple[int, Chosen]], drawn: int) -> Chosen:
+    """Return the choice that a number below the sum of all shares draws."""
+    for share, choice in shares:
         if drawn < share:
-            return status
+            return choice
         drawn -= share
-    return AccountStatus.OPEN
+    raise AssertionError(drawn)
 
 
 def _person_name(draw: _Draw, *, is_uk: bool) -> str:

@@ -6,7 +6,7 @@ also depend on the bank.
 
 import csv
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -41,17 +41,6 @@ class SampleQuestion(NamedTuple):
     account_number: str
     iban: str
     secondary_reference: str
-
-
-class _Payment(NamedTuple):
-    """A correct row, before an error is added."""
-
-    question: SampleQuestion
-    account: RegisteredAccount
-    chance: random.Random
-
-
-Flaw = Callable[[_Payment], SampleQuestion]
 
 
 def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
@@ -134,16 +123,19 @@ def _next_question(seed: int, chance: random.Random, remembered: list[SampleQues
 
 def _new_question(seed: int, chance: random.Random) -> SampleQuestion:
     (flaw,) = chance.choices([*_SHARES_PER_MILLE], cum_weights=_FLAW_WEIGHTS)
-    needs_roll_number = flaw in (_no_secondary_reference, _wrong_secondary_reference)
+    needs_roll_number = flaw in {"no secondary reference", "wrong secondary reference"}
     is_uk = needs_roll_number or chance.random() < _UK_SHARE
     while True:
         choices, weights = _weighted_banks(is_uk=is_uk)
         (bank,) = chance.choices(choices, cum_weights=weights)
         if needs_roll_number and not bank.has_roll_numbers:
             continue
-        number = _draw_uk_number(bank, chance) if is_uk else _draw_iban(bank, chance)
+        if is_uk:
+            number = f"{chance.randint(*banks.sort_codes(bank)):06d}{chance.randrange(10**8):08d}"
+        else:
+            number = _draw_iban(bank, chance)
         account = account_of(seed, bank, number)
-        if account.status is AccountStatus.OPEN or flaw is _as_it_comes:
+        if account.status is AccountStatus.OPEN or flaw == "as it comes":
             break
     question = SampleQuestion(
         name=account.name,
@@ -153,18 +145,13 @@ def _new_question(seed: int, chance: random.Random) -> SampleQuestion:
         iban="" if is_uk else number,
         secondary_reference=account.secondary_reference or "",
     )
-    return flaw(_Payment(question, account, chance))
+    return _flawed(flaw, question, account, chance)
 
 
 @cache
 def _weighted_banks(*, is_uk: bool) -> tuple[tuple[Bank, ...], list[int]]:
     choices = banks.UK_BANKS if is_uk else banks.IBAN_BANKS
     return choices, [*accumulate(bank.weight for bank in choices)]
-
-
-def _draw_uk_number(bank: Bank, chance: random.Random) -> str:
-    first, last = banks.sort_codes(bank)
-    return f"{chance.randint(first, last):06d}{chance.randrange(10**8):08d}"
 
 
 def _draw_iban(bank: Bank, chance: random.Random) -> str:
@@ -174,63 +161,47 @@ def _draw_iban(bank: Bank, chance: random.Random) -> str:
     return iban.compose(bank.country, bban)
 
 
-def _right(payment: _Payment) -> SampleQuestion:
-    return payment.question
+def _flawed(  # noqa: PLR0911 (one for each flaw)
+    flaw: str, question: SampleQuestion, account: RegisteredAccount, chance: random.Random
+) -> SampleQuestion:
+    other_type = AccountType.PERSONAL if account.is_business else AccountType.BUSINESS
+    match flaw:
+        case "close name":
+            return question._replace(name=_close_name(account, chance))
+        case "wrong name":
+            pool = names.EUROPEAN_SURNAMES if question.iban else names.UK_SURNAMES
+            return question._replace(name=f"{chance.choice(names.UK_FORENAMES)} {chance.choice(pool)}")
+        case "wrong type":
+            return question._replace(account_type=other_type.value)
+        case "close name, wrong type":
+            return question._replace(name=_close_name(account, chance), account_type=other_type.value)
+        case "no route" if question.iban:
+            return question._replace(iban=iban.compose("NL", f"QQQQ{chance.randrange(10**10):010d}"))
+        case "no route":
+            return question._replace(sort_code=f"9{chance.randrange(10**5):05d}")
+        case "no secondary reference":
+            return question._replace(secondary_reference="")
+        case "wrong secondary reference":
+            return question._replace(secondary_reference="ROLL00000000")
+        case "broken":
+            return _broken(question, chance)
+        case _:
+            return question
 
 
-def _as_it_comes(payment: _Payment) -> SampleQuestion:
-    """A payment whose account may be unknown, switched, opted out or of an unsupported type."""
-    return payment.question
-
-
-def _close_name(payment: _Payment) -> SampleQuestion:
-    question, account, chance = payment
+def _close_name(account: RegisteredAccount, chance: random.Random) -> str:
     words = account.name.split()
     if account.is_business:
-        name = " ".join(words[:-1])
-    elif chance.random() < 0.3:
-        name = f"{words[-1]} {' '.join(words[:-1])}"
-    else:
-        first = words[0]
-        position = chance.randrange(1, len(first) - 1)
-        misspelt = first[:position] + first[position + 1 :]
-        name = " ".join([misspelt, *words[1:]])
-    return question._replace(name=name)
+        return " ".join(words[:-1])
+    if chance.random() < 0.3:
+        return f"{words[-1]} {' '.join(words[:-1])}"
+    first = words[0]
+    position = chance.randrange(1, len(first) - 1)
+    return " ".join([first[:position] + first[position + 1 :], *words[1:]])
 
 
-def _wrong_name(payment: _Payment) -> SampleQuestion:
-    question, _, chance = payment
-    pool = names.EUROPEAN_SURNAMES if question.iban else names.UK_SURNAMES
-    return question._replace(name=f"{chance.choice(names.UK_FORENAMES)} {chance.choice(pool)}")
-
-
-def _wrong_type(payment: _Payment) -> SampleQuestion:
-    other = AccountType.PERSONAL if payment.account.is_business else AccountType.BUSINESS
-    return payment.question._replace(account_type=other.value)
-
-
-def _close_name_wrong_type(payment: _Payment) -> SampleQuestion:
-    return _wrong_type(payment._replace(question=_close_name(payment)))
-
-
-def _no_route(payment: _Payment) -> SampleQuestion:
-    question, _, chance = payment
-    if question.iban:
-        return question._replace(iban=iban.compose("NL", f"QQQQ{chance.randrange(10**10):010d}"))
-    return question._replace(sort_code=f"9{chance.randrange(10**5):05d}")
-
-
-def _no_secondary_reference(payment: _Payment) -> SampleQuestion:
-    return payment.question._replace(secondary_reference="")
-
-
-def _wrong_secondary_reference(payment: _Payment) -> SampleQuestion:
-    return payment.question._replace(secondary_reference="ROLL00000000")
-
-
-def _broken(payment: _Payment) -> SampleQuestion:
-    """A payment with an error that a client should find: a lost digit, a wrong check digit, no name."""
-    question, _, chance = payment
+def _broken(question: SampleQuestion, chance: random.Random) -> SampleQuestion:
+    """Make an error that a client should find: a lost digit, a wrong check digit, no name."""
     if chance.random() < 0.3:
         return question._replace(name="")
     if question.iban:
@@ -239,16 +210,17 @@ def _broken(payment: _Payment) -> SampleQuestion:
     return question._replace(account_number=question.account_number[1:])
 
 
-_SHARES_PER_MILLE: dict[Flaw, int] = {
-    _right: 804,
-    _close_name: 70,
-    _wrong_name: 30,
-    _wrong_type: 25,
-    _close_name_wrong_type: 5,
-    _as_it_comes: 40,
-    _no_route: 6,
-    _no_secondary_reference: 10,
-    _wrong_secondary_reference: 4,
-    _broken: 6,
+_SHARES_PER_MILLE = {
+    "right": 804,
+    "close name": 70,
+    "wrong name": 30,
+    "wrong type": 25,
+    "close name, wrong type": 5,
+    "as it comes": 40,  # right, but the account may be unknown, switched, opted out or of an unsupported type
+    "no route": 6,
+    "no secondary reference": 10,
+    "wrong secondary reference": 4,
+    "broken": 6,
 }
+"""What is wrong with a row -> its share of the rows."""
 _FLAW_WEIGHTS = [*accumulate(_SHARES_PER_MILLE.values())]

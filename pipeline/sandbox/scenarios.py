@@ -23,8 +23,7 @@ HEADER = (
 
 _SCENARIO_DAILY_CAP = 8
 _SCENARIO_RATE_PER_S = 5
-_SPACING = 8
-"""Every eighth question meets a fault, as on a server that mostly works."""
+_SPACING = 8  # every eighth question meets a fault, as on a server that mostly works
 
 _ONCE = (
     "500", "duplicate-keys", "502", "no-content-type", "reset-before-headers", "wrong-echo", "503-seconds",
@@ -33,8 +32,7 @@ _ONCE = (
     "504-after-wait", "no-verdict", "redirect-307", "redirect-302",
 )  # fmt: skip
 """Faults that each affect one question, at its first attempt only."""
-_ALWAYS = ("400", "500")
-"""Faults that each affect one question, at every attempt."""
+_ALWAYS = ("400", "500")  # faults that each affect one question, at every attempt
 _QUESTION_COUNT = (len(_ONCE) + len(_ALWAYS) + 2) * _SPACING
 
 _CHECKS = (
@@ -112,14 +110,13 @@ def scenario_named(name: str) -> Scenario:
     return next(scenario for scenario in SCENARIOS if scenario.name == name)
 
 
-def write_scenario(folder: Path, scenario: Scenario) -> list[Path]:
+def write_scenario(folder: Path, scenario: Scenario) -> None:
     """Write the scenario's payment files into its sandbox's folder, mode 0600."""
     files = {
         "scenario.csv": [*_uk_rows(scenario), *(_iban_rows() if scenario.name in {"basic", "tls"} else [])]
     }
     if scenario.name == "basic":
         files["scenario-standard.csv"] = list(_iban_rows())
-    paths = []
     for name, rows in files.items():
         text = io.StringIO()
         writer = csv.DictWriter(text, HEADER, restval="", lineterminator="\n")
@@ -127,8 +124,6 @@ def write_scenario(folder: Path, scenario: Scenario) -> list[Path]:
         for number, row in enumerate(rows, start=1):
             writer.writerow({"payment_id": f"PAY-{number:04d}", "amount": f"{number}.00", **row})
         write_private(folder / name, text.getvalue().encode())
-        paths.append(folder / name)
-    return paths
 
 
 def _uk_rows(scenario: Scenario) -> Iterator[dict[str, str]]:

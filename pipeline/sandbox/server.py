@@ -1,4 +1,4 @@
-"""Start the sandbox, report its address, and stop it.
+"""Start the sandbox on its ports (TLS, then HTTP, then the service), report its address, and stop it.
 
 >>> from pipeline.sandbox.server import SandboxSettings, run
 >>> run(SandboxSettings(folder=Path("sandbox")), announce=print)  # doctest: +SKIP
@@ -7,37 +7,52 @@ https://127.0.0.1:40123
 
 import asyncio
 import gc
+import itertools
 import secrets
 import signal
 import socket
 import ssl
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from aiohttp import web
+
 from pipeline.errors import ConfigurationError
 from pipeline.files.private import make_folder, write_private
-from pipeline.sandbox.assembly import conditions_of, service_of
 from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
 from pipeline.sandbox.control import SandboxControl, controlled
+from pipeline.sandbox.faults.effects import ConnectionFault
+from pipeline.sandbox.http_connection import HttpConnection
 from pipeline.sandbox.identity import IdentityProvider
-from pipeline.sandbox.journal import CallLog, Journal
-from pipeline.sandbox.ports import Port, served
+from pipeline.sandbox.intake import BODY_BYTES_MAX
+from pipeline.sandbox.journal import CallLog, Journal, Visit
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
+from pipeline.sandbox.service import Service, conditions_of, service_of
 from pipeline.sandbox.settings import APIS, CLIENT_IDS, SandboxSettings, ServerCertificate, Tls
-from pipeline.sandbox.tls import server_context
-from pipeline.sandbox.verdict.conduct import ELSEWHERE
+from pipeline.sandbox.tls import SecuredConnection, server_context
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
+from pipeline.sandbox.verdict.rules import ELSEWHERE
 from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
 
 _BACKLOG = 2048  # connections; a client may open all its connections at once
+_SHUTDOWN_S = 1.0  # for answers in progress
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A listening address and its TLS settings."""
+
+    word: str  # its name in the journal; empty for the serving port
+    listener: socket.socket
+    context: ssl.SSLContext
 
 
 def _say_nothing(_line: str) -> None:
@@ -68,7 +83,7 @@ async def serve(
         write_scenario(settings.folder, scenario)
     files = provide_certificates(settings.folder, settings.host, datetime.now(UTC))
     client_secrets = {role: _secret(settings.folder, role) for role in CLIENT_IDS}
-    identity = IdentityProvider(client_secrets, settings.token_life_s, time.monotonic)
+    identity = IdentityProvider(client_secrets, settings.token_life_s)
     journal = _journal(settings)
     async with AsyncExitStack() as stack:
         recorders: list[CallLog | Journal] = [] if journal is None else [journal]
@@ -81,13 +96,7 @@ async def serve(
         url, *others = (_url(port.listener) for port in ports)
         urls = {port.word: other for port, other in zip(ports[1:], others, strict=True)}
         elsewhere = urls.pop(ELSEWHERE)
-        write_configuration(
-            files,
-            url,
-            test_daily_cap=settings.daily_cap,
-            rate_per_s_max=settings.rate_per_s_max,
-            wrong_urls=urls,
-        )
+        write_configuration(files, settings, url, urls)
         conditions = conditions_of(settings, identity, elsewhere=elsewhere)
         authority = load_client_issuer(files).certificate
         service = service_of(settings, conditions, identity, authority, url=url, recorders=recorders)
@@ -97,7 +106,7 @@ async def serve(
             _write_verdicts(settings.verdicts, journal, scenario, _say_nothing)
             # Registered before serving begins, so that it runs last and includes the last calls.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
-        serving = served(
+        serving = _served(
             service, ports, journal, settings.request_wait_s, conditions.injector.befalls_connections
         )
         await stack.enter_async_context(serving)
@@ -110,8 +119,42 @@ async def serve(
         await stop.wait()
 
 
+@asynccontextmanager
+async def _served(
+    service: Service,
+    ports: Sequence[Port],
+    journal: Journal | None,
+    request_wait_s: float,
+    meets: Callable[[ConnectionFault], bool],
+) -> AsyncIterator[None]:
+    """Serve on every port during the block; then give answers in progress a second to finish."""
+    loop = asyncio.get_running_loop()
+    make_request = partial(web.BaseRequest, loop=loop, client_max_size=BODY_BYTES_MAX)
+    numbers = itertools.count(1)
+    server = web.Server(service.handle, request_factory=make_request)
+
+    def accept(port: Port) -> SecuredConnection:
+        visit = Visit(next(numbers), port.word)
+        if journal is not None:
+            journal.visits.append(visit)
+        make_protocol = partial(HttpConnection, server, service.refuse_unread, visit, request_wait_s)
+        return SecuredConnection(port.context, make_protocol, visit, request_wait_s, meets)
+
+    listening = [
+        await loop.create_server(partial(accept, port), sock=port.listener, backlog=_BACKLOG)
+        for port in ports
+    ]
+    try:
+        yield
+    finally:
+        for each in listening:
+            each.close()
+        await asyncio.sleep(0)  # lets requests that have already arrived begin
+        server.pre_shutdown()
+        await server.shutdown(_SHUTDOWN_S)
+
+
 def _journal(settings: SandboxSettings) -> Journal | None:
-    """Return a journal if a verdict is requested."""
     if not (settings.verdicts or settings.has_control):
         return None
     waits_s = {api.name: settings.responder_wait_s(api.name) for api in APIS}

@@ -1,29 +1,60 @@
-"""The service: turns one request into one response. Paths must match exactly."""
+"""The service: turns one request into one response, with parts made from the settings of a sandbox.
+
+Paths must match exactly.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from aiohttp import web
+from cryptography import x509
 
-from pipeline.sandbox.endpoints import Endpoint
+from pipeline.sandbox.accounts import DummyAccounts, Rehearsal
+from pipeline.sandbox.endpoints import CheckEndpoint, DescriptionEndpoint, Endpoint, TokenService
 from pipeline.sandbox.faults.effects import deliver
 from pipeline.sandbox.faults.injector import Injector
 from pipeline.sandbox.http_connection import HttpConnection, Reply
+from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import Call, CallLog, Journal, Visit
+from pipeline.sandbox.limits import DailyCap, RateLimit
+from pipeline.sandbox.network import Network, Responder
 from pipeline.sandbox.problems import (
+    METHOD_NOT_ALLOWED,
     ProblemError,
     Refusal,
     format_error,
-    method_not_allowed,
     not_found,
-    server_error,
     shown_path,
     too_slow,
 )
-from pipeline.sandbox.settings import Clock
+from pipeline.sandbox.settings import APIS, DESCRIPTION_PATH, TOKEN_PATH, Clock, SandboxSettings
+from schemas.outcomes import Environment
+from schemas.problem import ProblemCode
 from schemas.strict import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The settings of a sandbox that can be changed while it serves."""
+
+    injector: Injector
+    daily_cap: DailyCap  # the daily cap of role test
+    rate: RateLimit
+    clock: Clock
+
+
+def conditions_of(settings: SandboxSettings, identity: IdentityProvider, *, elsewhere: str) -> Conditions:
+    """Return a sandbox's initial conditions; faults redirect to the base URL `elsewhere`."""
+    clock = Clock()
+    return Conditions(
+        Injector(settings, elsewhere=elsewhere, revoke_tokens=identity.revoke_all),
+        DailyCap(settings.daily_cap, clock.now),
+        RateLimit(settings.rate_per_s_max, time.monotonic),
+        clock,
+    )
 
 
 class Service:
@@ -32,15 +63,14 @@ class Service:
     def __init__(
         self,
         endpoints: Mapping[str, Endpoint],
-        injector: Injector,
-        clock: Clock,
+        conditions: Conditions,
         recorders: Sequence[CallLog | Journal],
         request_wait_s: float,
     ) -> None:
-        """Take endpoints by path, the faults, and the recorders of calls; the clock dates answers."""
+        """Take endpoints by path, the conditions, and the recorders of calls."""
         self._endpoints = endpoints
-        self._injector = injector
-        self._clock = clock
+        self._injector = conditions.injector
+        self._clock = conditions.clock
         self._recorders = recorders
         self._request_wait_s = request_wait_s
 
@@ -66,20 +96,20 @@ class Service:
 
     def refuse_unread(self, status: int, visit: Visit) -> Reply:
         """Record unreadable bytes, and answer with the error."""
-        problem = self._unread(status)
+        problem = format_error(
+            "the request is not well-formed HTTP/1.1, or its head is too long", Refusal.HTTP
+        )
+        if status == 408:
+            problem = too_slow("the head of the request", self._request_wait_s)
+        if status == 500:
+            detail = "a technical problem prevented execution"
+            problem = ProblemError(500, ProblemCode.SERVER_ERROR, detail)
         call = Call(time.time(), time.monotonic(), path="", http_version="", connection=visit.number)
         call.refused, call.status = problem.refusal, problem.status
         call.answered = call.monotonic
         if status != 500:  # otherwise the request is recorded already
             self._note(call)
         return self._refused(problem, call)
-
-    def _unread(self, status: int) -> ProblemError:
-        if status == 408:
-            return too_slow("the head of the request", self._request_wait_s)
-        if status == 500:
-            return server_error()
-        return format_error("the request is not well-formed HTTP/1.1, or its head is too long", Refusal.HTTP)
 
     def _call(self, request: web.BaseRequest) -> Call:
         connection, version = request.protocol, request.version
@@ -110,7 +140,9 @@ class Service:
             raise not_found()
         endpoint.recognise(request, call)
         if request.method not in endpoint.methods:
-            raise method_not_allowed(endpoint.methods)
+            allowed = ", ".join(endpoint.methods)
+            detail = f"the method must be {allowed}"
+            raise ProblemError(405, METHOD_NOT_ALLOWED, detail, {"Allow": allowed}, Refusal.METHOD)
         return await endpoint.answer(request, call)
 
     def _refused(self, problem: ProblemError, call: Call) -> Reply:
@@ -124,6 +156,40 @@ class Service:
     def _note(self, call: Call) -> None:
         for recorder in self._recorders:
             recorder.write(call)
+
+
+def service_of(  # noqa: PLR0913 (its parts)
+    settings: SandboxSettings,
+    conditions: Conditions,
+    identity: IdentityProvider,
+    authority: x509.Certificate,
+    *,
+    url: str,
+    recorders: Sequence[CallLog | Journal],
+) -> Service:
+    """Build the service at a URL under these conditions; `authority` issues client certificates."""
+    endpoints: dict[str, Endpoint] = {
+        TOKEN_PATH: TokenService(identity, settings.request_wait_s),
+        DESCRIPTION_PATH: DescriptionEndpoint(url),
+    }
+    network = Network(settings.seed, is_faulty=settings.responder_faults)
+    dummies = Rehearsal() if settings.rehearse else DummyAccounts()
+    for api in APIS:
+        responder = Responder(settings, api.name)
+        for role in api.roles:
+            is_test = role is Environment.TEST
+            endpoints[f"/{role.value}{api.path}"] = CheckEndpoint(
+                api,
+                role,
+                identity=identity,
+                authority=authority,
+                limits=[conditions.rate, conditions.daily_cap] if is_test else [conditions.rate],
+                answering=dummies if role is Environment.SANDBOX else network,
+                responder=responder,
+                clock=conditions.clock,
+                settings=settings,
+            )
+    return Service(endpoints, conditions, recorders, settings.request_wait_s)
 
 
 class _Response(web.Response):

@@ -13,13 +13,8 @@ from schemas.cop import NameVerificationRequest
 from schemas.outcomes import ApiName, Environment
 from schemas.vop import GatewayRequest, StandardRequest
 
-TENANT_ID = "5a9dbf0c-3f0e-4d0e-9b1c-7a3f52d0c001"
-"""The identity provider's invented tenant."""
-
-TOKEN_PATH = f"/{TENANT_ID}/oauth2/v2.0/token"
-
+TOKEN_PATH = "/5a9dbf0c-3f0e-4d0e-9b1c-7a3f52d0c001/oauth2/v2.0/token"  # noqa: S105 (of an invented tenant)
 DESCRIPTION_PATH = "/openapi.json"
-
 CLIENT_IDS = {
     Environment.SANDBOX: "c0de0000-0000-4000-8000-000000000001",
     Environment.TEST: "c0de0000-0000-4000-8000-000000000002",
@@ -28,7 +23,6 @@ CLIENT_IDS = {
 REQUESTING_BIC = "TREZFRP0XXX"
 """An invented BIC of the participant in the client certificate."""
 SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in CLIENT_IDS}
-
 
 Question = NameVerificationRequest | GatewayRequest
 
@@ -90,48 +84,37 @@ class Tls(StrEnum):
 class SandboxSettings:
     """The settings of a sandbox."""
 
-    folder: Path
-    """Folder for certificates, secrets and precheck.toml; folder 0700, files 0600."""
+    folder: Path  # folder for certificates, secrets and precheck.toml; folder 0700, files 0600
     host: str = "127.0.0.1"
-    port: int = 0
-    """0 means any free port."""
-    seed: int = 1
-    """Seed of the simulated network."""
+    port: int = 0  # 0 means any free port
+    seed: int = 1  # seed of the simulated network
     token_life_s: int = 3600
-    latency_s: float = 0.0
-    """Median of a log-normal delay of every answer; 0 means no delay."""
+    latency_s: float = 0.0  # median of a log-normal delay of every answer; 0 means no delay
     latency_spread: float = 0.73
     """Standard deviation of the logarithm of that delay. With 0.73 the 95th percentile is 3.3 times the
     median; with 0 every answer takes the same time."""
     rehearse: bool = False
     """True if unknown accounts get invented answers in a realistic mix, instead of AC01 and NOAP."""
-    responder_faults: bool = False
-    """True if some banks misbehave: slow, failing, silent, or with broken TLS."""
+    responder_faults: bool = False  # true if some banks misbehave: slow, failing, silent, or with broken TLS
     cop_responder_wait_s: float = 7.0
     vop_responder_wait_s: float = 5.0
-    daily_cap: int = 50
-    """Requests per UTC day and client in role test; the rest are refused."""
+    daily_cap: int = 50  # requests per UTC day and client in role test; the rest are refused
     rate_per_s_max: int | None = None
     """Requests per second and client, beyond which the answer is 429; not in the reference."""
-    clock_skew_max_s: float = 300.0
-    """How far X-Request-Timestamp may be off in either direction; our choice."""
+    clock_skew_max_s: float = 300.0  # how far X-Request-Timestamp may be off in either direction; our choice
     request_wait_s: float = 10.0
     """How long a client may take for its TLS handshake, the head of a request, and its body."""
-    call_log: Path | None = None
-    """File that gets one JSON line per request, appended."""
+    call_log: Path | None = None  # file that gets one JSON line per request, appended
     client_certificate_required: bool = False
     """True if TLS itself refuses clients without a valid certificate."""
     server_certificate: ServerCertificate = ServerCertificate.GOOD
     tls: Tls = Tls.REFERENCE
-    faults: tuple[Selection, ...] = ()
-    """The active faults, with the requests that they affect."""
+    faults: tuple[Selection, ...] = ()  # the active faults, with the requests that they affect
 
     verdicts: tuple[Path, ...] = ()
     """Files for the verdict on the client: .json, .xml (JUnit), anything else is text."""
-    scenario: str | None = None
-    """The name of the scenario that is served."""
-    has_control: bool = False
-    """True if the sandbox has a control address, in its folder."""
+    scenario: str | None = None  # the name of the scenario that is served
+    has_control: bool = False  # true if the sandbox has a control address, in its folder
 
     def responder_wait_s(self, api: ApiName) -> float:
         """How long the gateway waits for a responder of this API before it answers 504."""

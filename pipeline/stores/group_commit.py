@@ -4,10 +4,9 @@ There is no separate writer task. The task that adds the first line to a batch c
 earlier batches are done.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
 
@@ -45,30 +44,27 @@ class Batch(Generic[Line]):
 B = TypeVar("B", bound=Batch[Any])
 
 
-class GroupCommit(ABC, Generic[Line, B]):
+class GroupCommit(Generic[Line, B]):
     """The transactions of one connection, made on behalf of the tasks of one event loop.
 
     Attributes:
         refusal: why no more lines are accepted after a failed write; None until then.
     """
 
-    is_shielded: ClassVar[bool]
-    """True if a commit that has begun, or is waiting for its turn, survives the cancellation of its task."""
+    def __init__(
+        self, new_batch: Callable[[], B], commit: Callable[[B], Awaitable[None]], *, is_shielded: bool
+    ) -> None:
+        """Accept no lines yet.
 
-    def __init__(self) -> None:
-        self.refusal: PrecheckError | None = None
-        self._joining: B | None = None
-
-    @abstractmethod
-    def _new_batch(self) -> B: ...
-
-    @abstractmethod
-    async def _commit(self, batch: B) -> None:
-        """Make a batch durable; it may set the failure of the batch.
-
-        Raises:
-            PrecheckError: it is not durable, and no more lines can be accepted.
+        `commit` makes a batch durable, and may set its failure. If it raises a PrecheckError, the batch is
+        not durable, and no more lines are accepted. With `is_shielded`, a commit that has begun, or is
+        waiting for its turn, survives the cancellation of its task.
         """
+        self.refusal: PrecheckError | None = None
+        self._new_batch = new_batch
+        self._commit = commit
+        self._is_shielded = is_shielded
+        self._joining: B | None = None
 
     @property
     def accepting(self) -> bool:
@@ -84,18 +80,14 @@ class GroupCommit(ABC, Generic[Line, B]):
         try:
             yield
         finally:
-            if self.is_shielded:
+            if self._is_shielded:
                 with anyio.CancelScope(shield=True):
                     async with self._commit_lock:
                         pass
             self._joining = None
 
     async def write(self, *lines: Line) -> None:
-        """Write one or more lines in one transaction; they are durable when this returns.
-
-        Raises:
-            PrecheckError: this or an earlier write failed; see `_commit` and `Batch.require`.
-        """
+        """Write lines in one transaction; they are durable when this returns (PrecheckError: not durable)."""
         assert self._joining is not None, "written to outside of writing()"
         if self.refusal is not None:
             raise self.refusal
@@ -113,7 +105,7 @@ class GroupCommit(ABC, Generic[Line, B]):
     async def _commit_in_turn(self, batch: B) -> None:
         """Commit a batch after earlier ones, on behalf of all tasks that joined it."""
         try:
-            with anyio.CancelScope(shield=self.is_shielded):
+            with anyio.CancelScope(shield=self._is_shielded):
                 async with self._commit_lock:
                     if batch.is_over:
                         return

@@ -254,32 +254,20 @@ async def leased_shares(
         PrecheckError: a lease cannot be renewed.
     """
     order = sorted(accounts, key=lambda account: (account.scope, account.api))
-    async with AsyncExitStack() as stack:
-        while (leased := await _leased_at_once(order, new_share, every_s, waiting, stack)) is None:
-            pass
-        yield leased
-
-
-async def _leased_at_once(
-    order: list[ServerAccount],
-    new_share: Callable[[ServerAccount], LeasedShare],
-    every_s: float,
-    waiting: Waiting,
-    stack: AsyncExitStack,
-) -> Mapping[str, LeasedShare] | None:
-    """Wait for the first account, then take the others without waiting; if one is missing, put it first."""
-    async with AsyncExitStack() as held:
-        leased: dict[str, LeasedShare] = {}
-        for account in order:
-            share = new_share(account)
-            holding = _held(share, every_s, None if leased else waiting)
-            if not await held.enter_async_context(holding):
-                order.remove(account)
-                order.insert(0, account)
-                return None
-            leased[account.api] = share
-        stack.push_async_exit(held.pop_all())
-        return leased
+    while True:
+        async with AsyncExitStack() as held:
+            leased: dict[str, LeasedShare] = {}
+            for account in order:
+                share = new_share(account)
+                holding = _held(share, every_s, None if leased else waiting)
+                if not await held.enter_async_context(holding):
+                    order.remove(account)
+                    order.insert(0, account)
+                    break
+                leased[account.api] = share
+            else:
+                yield leased
+                return
 
 
 @asynccontextmanager

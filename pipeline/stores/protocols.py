@@ -1,28 +1,53 @@
 """The protocols of stores, whether files or databases that machines share.
 
-Each protocol is small and covers one concern. tests/contract/stores tests the rules for every store.
+Each protocol is small and covers one concern. tests/contract/stores tests the rules for every store. To add a
+store that machines share, write a package that implements `StoreKind`, and a line in `pipeline.stores.kinds`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from uuid import UUID
+
+import polars as pl
+from pydantic import SecretStr
 
 from pipeline.frames import Answer, Check
+from pipeline.stores.leased_shares import LeaseTerms
+from pipeline.stores.sharing import Division
 from pipeline.stores.values import (
     ChunkLease,
     FinalAnswer,
     FinishRecord,
     FruitlessQuestion,
     LedgerCounts,
+    PlannedChunk,
     QuestionChunk,
     QuestionHistory,
+    RecordedRequest,
     ReusedAnswer,
+    RoundState,
     RunIdentity,
     ServerAccount,
     ShareLimits,
+    Window,
 )
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
+
+
+class Closing(Protocol):
+    """Something that is closed at the end of a `with` block."""
+
+    def close(self) -> None:
+        """Close it. Safe to call twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Ledger(Protocol):
@@ -196,4 +221,272 @@ class Shares(Protocol):
 
         Raises:
             IncompleteError: no share became free in time; nothing was sent.
+        """
+
+
+LEDGER_WAIT_MAX_S = 300.0
+"""How long to wait for an unavailable server, by default."""
+QuestionParts = Callable[[int], pl.DataFrame]
+"""Number of a part of the questions -> its `Checks`, in the order of `PlannedChunk`."""
+RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]
+"""Receives a recorded request of this process, and its question."""
+
+
+class StoreClocks(NamedTuple):
+    """Clocks for waiting for a server."""
+
+    now: Callable[[], datetime]  # UTC, shown in sentences
+    monotonic: Callable[[], float]
+    wait_max_s: float = LEDGER_WAIT_MAX_S
+
+
+class AskingProcess(NamedTuple):
+    """This process, as other processes see it."""
+
+    id: UUID  # different for each process
+    host: str
+    pid: int
+    tool_version: str
+
+
+class QuestionPlan(NamedTuple):
+    """The questions of a run, in a form that hosts can compare."""
+
+    hash: bytes  # keyed hash of all questions, in order
+    question_count: int
+
+
+class StoredRun(NamedTuple):
+    """A run in the store."""
+
+    number: int
+    id: UUID
+    tool_version: str  # version of the process that began the run
+    created_at: str
+    finished_at: str | None
+
+
+class AccountCap(NamedTuple):
+    """The daily cap of one server account."""
+
+    scope: str  # returned by `scopes.scope_of`
+    cap: int
+    window: Window
+
+
+class SharedCap(CapCount, Protocol):
+    """A daily cap counted for all hosts together; `SharedRun.intend` takes its units."""
+
+    async def is_spent(self) -> bool:
+        """True if no unit is left; any process may have taken the last one."""
+
+
+class QuestionRounds(Protocol):
+    """The rounds of a run. A round consists of the questions open at its start, in chunks to claim."""
+
+    async def latest_round(self) -> RoundState:
+        """Return the state of the latest round, and record that this process is alive."""
+
+    async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
+        """Open the next round with these chunks, in order; False if another process has already opened it."""
+
+    async def end_round(self, number: int, *, is_over: bool = False) -> bool:
+        """End a round without undone chunks; True if it ended. The next round asks what is left.
+
+        With `is_over` it also ends if no live process holds an unfinished chunk. A process sets it if it
+        leaves because the cap is used up, or because it was asked to stop.
+        """
+
+
+class SharedRun(Ledger, QuestionSource, QuestionRounds, Closing, Protocol):
+    """A shared run, as one process uses it. Intents take units of the daily cap.
+
+    When it is closed, chunks that were not released become free when their leases end.
+    """
+
+    def copy_to(self, copy: RequestCopy) -> None:
+        """Copy every request of this process once its result is recorded, or once it is left in doubt."""
+
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+        """Record answers of earlier runs, either all or none; recording them again does no harm."""
+
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Yield every final answer, those recorded by `reuse` last. Call outside `writing()`."""
+
+    def earlier_answers(
+        self, questions: Sequence[bytes], not_before: str
+    ) -> Mapping[str, Sequence[FinalAnswer]]:
+        """Return the latest answer to each question by another run of the same profile and environment.
+
+        Maps the SHA-256 of a run's input to its answers, without names. Answers from before `not_before`
+        (UTC, ISO 8601 with Z) are left out.
+        """
+
+
+class SharedStore(Closing, Protocol):
+    """An open store, as one process uses it.
+
+    Raises:
+        ConfigurationError, IncompleteError: by any method; the store refuses access, or stayed unavailable
+            until the timeout.
+    """
+
+    def be_seen(self) -> None:
+        """Record that this process is alive although it holds no chunk."""
+
+    def wait_at_most(self, wait_max_s: float) -> None:
+        """Limit how long to wait for an unavailable store."""
+
+    def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
+        """Return the plan that all hosts of a shared run must agree on, from its `Checks` in order."""
+
+    def join(
+        self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
+    ) -> StoredRun:
+        """Return the run that this process works on.
+
+        That is the folder's run `run_id`, even if finished; otherwise the unfinished run with this identity,
+        or a new one with the id `new_id`.
+
+        Raises:
+            UsageError: the folder's run is not in this store, or has another identity.
+            ConfigurationError: a version that plans differently began the run.
+            DiskError: the run's line in the store was changed.
+        """
+
+    def find(self, run_id: UUID) -> StoredRun | None:
+        """Return a run by its id; None if it is not in this store."""
+
+    def shared_run(
+        self, run: StoredRun, questions: QuestionParts, *, caps: Mapping[str, AccountCap]
+    ) -> SharedRun:
+        """Return a run as this process uses it, to be closed; intents take units of `caps`, given by API."""
+
+    def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
+        """Yield every request of a run in the order of recording, then the answers of earlier runs."""
+
+    def mark_finished(self, run: StoredRun) -> bool:
+        """Record that every question has its final answer; False if another process has already done so."""
+
+    def cap(self, cap: AccountCap) -> SharedCap:
+        """Return the count of a daily cap, for the gate."""
+
+    def shares(self, terms: LeaseTerms) -> Shares:
+        """Divide the accounts among the processes of all hosts."""
+
+    def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
+        """Refuse to begin a run while another process has different limits; nothing is leased or written.
+
+        Raises:
+            ConfigurationError: another process has different limits; the error names both hosts.
+        """
+
+
+class StoreFinding(NamedTuple):
+    """One finding of `precheck ledger check`."""
+
+    name: Sentence
+    detail: Sentence
+    is_wrong: bool = False
+
+
+class ClosedRun(NamedTuple):
+    """A run that `close_run` has closed."""
+
+    question_count: int
+    answer_count: int
+    was_closed: bool  # True if it had already been finished or closed
+
+
+class AccountState(NamedTuple):
+    """How an account's limits are divided now."""
+
+    scope: str
+    api: str
+    division: Division
+    now: float  # by the clock of the division
+
+
+class StoreState(NamedTuple):
+    """A snapshot of a store; rows are named tuples with the fields that `status_of` reads."""
+
+    time: str  # the store's time, UTC, ISO 8601 with Z
+    runs: list[Any]  # unfinished runs, oldest first
+    holders: list[Any]  # processes that were active in the last minute and have not left
+    accounts: list[AccountState]
+    caps: list[Any]
+
+
+class StoreCare(Closing, Protocol):
+    """A store, as its owner or operator uses it; it connects when first used.
+
+    Raises:
+        ConfigurationError, IncompleteError: by any method; see `SharedStore`.
+    """
+
+    @property
+    def place(self) -> str:
+        """Host and port, as named in sentences."""
+
+    @property
+    def database(self) -> str:
+        """The name of the database."""
+
+    @property
+    def user(self) -> str | None:
+        """The role of the runs, if the address contains it."""
+
+    def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
+        """Create the store unless it exists, and grant a role access; True if it was created now."""
+
+    def rekey(self, secret: SecretStr, new_secret: SecretStr) -> None:
+        """Replace the user's key; lines stay unchanged, and running work continues."""
+
+    def close_run(self, run_id: UUID) -> ClosedRun:
+        """Record that a run is over, with the answers that it has so far.
+
+        Raises:
+            UsageError: the store has no such run.
+            IncompleteError: a process is asking its questions.
+        """
+
+    def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
+        """Check the store and its server and, if a backup was restored, the requests in doubt."""
+
+    def state(self) -> StoreState:
+        """Return the current activity in the store."""
+
+    def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
+        """Erase a run's names and details from before a time, on record; return how many were erased."""
+
+
+class StoreKind(Protocol):
+    """A kind of shared store, such as PostgreSQL; its driver is imported when a store is opened."""
+
+    def require_address(self, url: str) -> None:
+        """Refuse an invalid address.
+
+        Raises:
+            ValueError: the address is invalid, contains a secret, or would trust an unverified server. The
+                message says what to do, and quotes no part of the address.
+        """
+
+    def opened_store(
+        self, url: str, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
+    ) -> AbstractContextManager[SharedStore]:
+        """Open a store for this process.
+
+        Raises:
+            ConfigurationError: the store refuses access or has another key or version, or a package is
+                missing.
+            IncompleteError: the store stayed unavailable until the timeout.
+        """
+
+    def cared_for(
+        self, url: str, clocks: StoreClocks, *, role: str | None = None
+    ) -> AbstractContextManager[StoreCare]:
+        """Open a store for its owner, or for this role.
+
+        Raises:
+            ConfigurationError: a package for the store is missing.
         """

@@ -41,7 +41,8 @@ class Breaker:
         self._probes_failed = 0
         self._probe_at: float | None = None
         """When the next probe may be sent; None while closed."""
-        self._probing = False
+        self.is_probing = False
+        """True if a probe is in flight, and all other requests wait for its reply."""
         self._outages: set[int] = set()
         self.streak = 0
         """The number of the current streak of failures; each success begins another."""
@@ -52,11 +53,6 @@ class Breaker:
         return self._probe_at is not None
 
     @property
-    def is_probing(self) -> bool:
-        """True if a probe is in flight, and all other requests wait for its reply."""
-        return self._probing
-
-    @property
     def has_given_up(self) -> bool:
         """True if nothing more may be sent in this run."""
         return self.is_open and self._probes_failed >= self._patience.probes_max
@@ -65,13 +61,13 @@ class Breaker:
         """Return the seconds until a request may be sent; 0 means now. Short while a probe is in flight."""
         if self._probe_at is None:
             return 0.0
-        if self._probing:
+        if self.is_probing:
             return 0.1
         return max(self._probe_at - now, 0.0)
 
     def start(self) -> None:
         """Record that a request is about to be sent. If the breaker is open, it is the only probe."""
-        self._probing = self.is_open
+        self.is_probing = self.is_open
 
     def was_outage(self, streak: int) -> bool | None:
         """Return whether a streak of failures became an outage; None while that is undecided."""
@@ -85,19 +81,19 @@ class Breaker:
         self._failures_in_a_row = 0
         self._probes_failed = 0
         self._probe_at = None
-        self._probing = False
+        self.is_probing = False
 
     def abstain(self) -> None:
         """Record a reply that says nothing about the server's health; a probe must be repeated."""
-        self._probing = False
+        self.is_probing = False
 
     def fail(self, now: float) -> None:
         """Record a failure of the server, not of the question."""
         self._failures_in_a_row += 1
-        if self.is_open and not self._probing:
+        if self.is_open and not self.is_probing:
             return  # a late reply from before it opened
         if self.is_open:
-            self._probing = False
+            self.is_probing = False
             self._probes_failed += 1
         elif self._failures_in_a_row < self._patience.failures_max:
             return

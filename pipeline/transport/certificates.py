@@ -8,6 +8,7 @@ section 5.2.1, and ETSI EN 319 412-1, section 5.1.4.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -33,7 +34,6 @@ class CertificateFacts:
     not_before: datetime
     not_after: datetime
     organisation_identifier: str | None  # the authorisation number, such as PSDFR-ACPR-99999
-    client_authentication: bool  # whether a client may use it
     problems: tuple[Sentence, ...]  # why a server would refuse it, one sentence each; may be empty
     expires_soon: bool  # whether a new one is due
 
@@ -59,19 +59,13 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
         raise TlsError(Sentence("transport.client_certificate_no_certificate", path=path)) from None
     numbers = certificate.subject.get_attributes_for_oid(ObjectIdentifier(_ORGANISATION_IDENTIFIER_OID))
     number = str(numbers[0].value) if numbers else None
-    may_be_a_client = _may_be_a_client(certificate)
     expiry = certificate.not_valid_after_utc
     return CertificateFacts(
         subject=certificate.subject.rfc4514_string(),
         not_before=certificate.not_valid_before_utc,
         not_after=expiry,
         organisation_identifier=number,
-        client_authentication=may_be_a_client,
-        problems=(
-            *_problems_of_time(path, certificate.not_valid_before_utc, expiry, now),
-            *([] if may_be_a_client else [Sentence("transport.certificate_not_for_clients", path=path)]),
-            *_problems_of_number(path, number),
-        ),
+        problems=tuple(_problems(path, certificate, number, now)),
         expires_soon=now <= expiry < now + EXPIRY_NOTICE,
     )
 
@@ -90,21 +84,19 @@ def chain_in(pem: bytes) -> list[Certificate]:
     return chain + left
 
 
-def _problems_of_time(path: Path, not_before: datetime, not_after: datetime, now: datetime) -> list[Sentence]:
+def _problems(path: Path, certificate: Certificate, number: str | None, now: datetime) -> Iterator[Sentence]:
+    not_before, not_after = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < not_before:
         time = Moment(not_before.isoformat())
-        return [Sentence("transport.certificate_not_yet_valid", path=path, time=time)]
-    if now > not_after:
-        return [Sentence("transport.certificate_expired_on", path=path, day=not_after.date())]
-    return []
-
-
-def _problems_of_number(path: Path, number: str | None) -> list[Sentence]:
+        yield Sentence("transport.certificate_not_yet_valid", path=path, time=time)
+    elif now > not_after:
+        yield Sentence("transport.certificate_expired_on", path=path, day=not_after.date())
+    if not _may_be_a_client(certificate):
+        yield Sentence("transport.certificate_not_for_clients", path=path)
     if number is None:
-        return [Sentence("transport.certificate_without_number", path=path)]
-    if _AUTHORISATION.fullmatch(number) is None:
-        return [Sentence("transport.certificate_number_odd", path=path)]
-    return []
+        yield Sentence("transport.certificate_without_number", path=path)
+    elif _AUTHORISATION.fullmatch(number) is None:
+        yield Sentence("transport.certificate_number_odd", path=path)
 
 
 def _may_be_a_client(certificate: Certificate) -> bool:

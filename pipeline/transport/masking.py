@@ -9,8 +9,7 @@ from pipeline.wording import Sentence
 DETAIL_CHARS_MAX = 200
 MASK = "***"
 
-_READ_CHARS_MAX = 2_000
-"""More than is shown, because masking shortens texts; few enough to search quickly."""
+_READ_CHARS_MAX = 2_000  # more than is shown, because masking shortens texts; few enough to search quickly
 _IBAN = re.compile(
     r"\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b", re.IGNORECASE
 )  # whole, or in groups of four
@@ -25,9 +24,14 @@ _LONG = re.compile(r"[\w.~+/=-]{20,}")
 
 def masked(text: str, secrets: Iterable[str] = ()) -> str:
     """Escape unprintable characters, mask accounts and tokens, and cut to `DETAIL_CHARS_MAX` characters."""
-    text = text[:_READ_CHARS_MAX]
-    text = "".join(letter if letter.isprintable() else _escaped(letter) for letter in " ".join(text.split()))
-    text = _without(text, secrets)
+    text = "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in " ".join(text[:_READ_CHARS_MAX].split())
+    )
+    text = _LONG.sub(_unless_a_word, _CREDENTIAL.sub(MASK, text))
+    for word in secrets:
+        text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text, flags=re.IGNORECASE)
+    text = _NUMBER.sub(lambda found: found[1] or MASK, _IBAN.sub(MASK, text))
     return text if len(text) <= DETAIL_CHARS_MAX else text[: DETAIL_CHARS_MAX - 3] + "..."
 
 
@@ -40,18 +44,6 @@ def with_detail(error: PrecheckError, detail: str) -> PrecheckError:
     )
 
 
-def _without(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with all account numbers, tokens and secrets masked."""
-    text = _LONG.sub(_unless_a_word, _CREDENTIAL.sub(MASK, text))
-    for word in secrets:
-        text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text, flags=re.IGNORECASE)
-    return _NUMBER.sub(lambda found: found[1] or MASK, _IBAN.sub(MASK, text))
-
-
 def _unless_a_word(long: re.Match[str]) -> str:
     text = long[0]
     return MASK if re.search("[0-9]", text) and re.search("[A-Za-z]", text) else text
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")

@@ -28,14 +28,10 @@ from pipeline.transport.retry import FRESH_CONNECTION, REFUSALS, REQUEST_ID, Net
 _KEEP_ALIVE_S = 15.0
 _SENDING = "http11.send_request_headers.started"
 """Event of httpx's `trace` extension: a request has its connection and is about to be sent."""
-_SILENCE_S = 0.25
-"""How long a fresh connection must stay silent before a request is sent on it."""
-_OTHER_FILES = 40
-"""How many files a run has open besides its connections."""
-_HINTS_MAX = 100
-"""How many 1xx replies may precede a reply; each takes memory."""
-_CONNECTIONS_TRIED_MAX = 2
-"""How many connections are tried for one request."""
+_SILENCE_S = 0.25  # how long a fresh connection must stay silent before a request is sent on it
+_OTHER_FILES = 40  # how many files a run has open besides its connections
+_HINTS_MAX = 100  # how many 1xx replies may precede a reply; each takes memory
+_CONNECTIONS_TRIED_MAX = 2  # how many connections are tried for one request
 
 _AS_HTTPX_SAYS = (
     (aiohttp.ClientConnectorError, httpx.ConnectError),

@@ -19,8 +19,7 @@ from pipeline.wording import Sentence
 
 _HEAD_BYTES_MAX = 16 * 1024
 OF_PROXY = Keys("proxy_url", "proxy_ca_file")
-_LATER = frozenset({408, 425, 429})
-"""Statuses below 500 that ask for a retry if a proxy sends them."""
+_LATER = frozenset({408, 425, 429})  # statuses below 500 that ask for a retry if a proxy sends them
 _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
 
 

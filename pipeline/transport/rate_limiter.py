@@ -24,8 +24,7 @@ _STRETCH = 1.028
 """How much longer our windows are than agreed. Even if travel times differ by this part of a window, no
 window gets more requests than agreed. It costs the same share of the rate; 97 % must be sustained.
 """
-_BURST_SHARE = 0.05
-"""The share of a window's requests that may be sent at once, to make up for late timers."""
+_BURST_SHARE = 0.05  # the share of a window's requests that may be sent at once, to make up for late timers
 
 
 class Pace:

@@ -46,6 +46,11 @@ _CERTIFICATE_STATUSES = frozenset({495, 496})
 """Statuses of nginx and others: the client certificate is wrong or missing."""
 
 _ADDRESS = frozenset({404, 405, 410, *range(300, 400)})
+_WRONG_CREDENTIALS = {
+    401: Sentence("transport.server_http_client"),
+    403: Sentence("transport.server_http_these"),
+    407: Sentence("transport.proxy_wants_credentials", status=407),
+}
 _MEANINGS = {
     406: Sentence("transport.means_no_json"),
     421: Sentence("transport.means_another_host"),
@@ -117,13 +122,11 @@ Decision = Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway
 class RetryState:
     """Where a check stands after an exchange."""
 
-    number: int
-    """How many requests were sent for this check, including this one: 1 or more."""
+    number: int  # how many requests were sent for this check, including this one: 1 or more
     renewable: bool
     """True if the token may be renewed: not for mutual TLS, and not a second time for this check."""
     number_max: int = ATTEMPTS_MAX
-    is_fresh: bool = False
-    """True if the request had a new connection."""
+    is_fresh: bool = False  # true if the request had a new connection
 
 
 def decide(
@@ -206,35 +209,17 @@ def _again(attempt: RetryState, chance: float, *, floor_s: float) -> Retry | Giv
 
 def turned_away(response: httpx.Response) -> PrecheckError:
     """Return the error that ends a run if every request gets this reply."""
-    status = response.status_code
+    status, page = response.status_code, response.content[:_READ_BYTES_MAX]
     if status in _ADDRESS:
         return ConfigurationError(Sentence("transport.server_http_there", status=status))
-    if (refused := _refused_credentials(response)) is not None:
-        return CredentialsError(refused)
-    if status == 431 or _HEADERS.search(_beginning(response)):
+    if status in _WRONG_CREDENTIALS:
+        return CredentialsError(_WRONG_CREDENTIALS[status])
+    if status in _CERTIFICATE_STATUSES or _CERTIFICATE.search(page):
+        return CredentialsError(Sentence("transport.http_certificate", status=status))
+    if status == 431 or _HEADERS.search(page):
         return ProtocolError(Sentence("transport.headers_too_large", status=status))
     meaning = _MEANINGS.get(status, Sentence("transport.means_in_between"))
     return ProtocolError(Sentence("transport.http_turned_away", status=status, meaning=meaning))
-
-
-def _refused_credentials(response: httpx.Response) -> Sentence | None:
-    """Say what is wrong with our credentials or certificate, if the reply is about them."""
-    match response.status_code:
-        case 401:
-            return Sentence("transport.server_http_client")
-        case 403:
-            return Sentence("transport.server_http_these")
-        case 407 as status:
-            return Sentence("transport.proxy_wants_credentials", status=status)
-        case status if status in _CERTIFICATE_STATUSES or _CERTIFICATE.search(_beginning(response)):
-            return Sentence("transport.http_certificate", status=status)
-        case _:
-            return None
-
-
-def _beginning(response: httpx.Response) -> bytes:
-    """Return the beginning of a page, which states the subject."""
-    return response.content[:_READ_BYTES_MAX]
 
 
 def client_invalid(status: int) -> CredentialsError:

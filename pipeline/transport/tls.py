@@ -33,8 +33,7 @@ __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate
 HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3
 """How long a TLS 1.3 server may take to refuse the client certificate after the handshake."""
-_KEY_BYTES_MAX = 32 * 1024
-"""Longer than any key, and short enough for a pipe."""
+_KEY_BYTES_MAX = 32 * 1024  # longer than any key, and short enough for a pipe
 RACE_S = 0.25
 """How long one address of a host is tried alone before the next is tried as well (RFC 8305)."""
 _OLD_PEM = re.compile(rb"DEK-Info: *(?!AES|DES-EDE3|CAMELLIA|ARIA)[A-Z]")
@@ -45,7 +44,6 @@ _OLD_PKCS8 = re.compile(
 """Object identifiers of DES, RC2 and RC4 (RFC 8018, RFC 7292), which OpenSSL 3 has moved to its legacy
 provider.
 """
-
 
 Connect = Callable[
     [str, int, ssl.SSLContext, Callable[[], asyncio.Protocol]],

@@ -32,15 +32,12 @@ def text_of(room: str, key: str, count: int, surface: str, language: str) -> str
 
 
 class _Catalogue(NamedTuple):
-    """The words of a room in one language."""
-
     entries: Mapping[tuple[str, str], Sequence[str]]  # surface and key -> the forms of an entry
     plural: Callable[[int], int]  # count -> index of the plural form
 
 
 @cache
 def _catalogue(room: str, language: str) -> _Catalogue:
-    """Read the words of a room, at first use."""
     text = files("pipeline.wording").joinpath("catalogues", language, f"{room}.po").read_text("utf-8")
     entries = dict(map(_entry, text.strip().split("\n\n")))
     [head] = entries.pop(("", ""))

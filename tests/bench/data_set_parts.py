@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 from answers import answered
 
 from pipeline.config.profiles import choose, to_plan_with
+from pipeline.executors.asking import AskingResult
 from pipeline.executors.datasets.engines import engine
-from pipeline.executors.results import AskingResult
 from pipeline.frames import CHECKS
 from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, look_at_answers, set_results
 from pipeline.jobs.data_set_plan import plan_parts, task_of
 from pipeline.jobs.writing import OpenRun
 from pipeline.runs.data_set import open_data_set
-from pipeline.runs.part_files import read_frame, write_frame
 from pipeline.runs.request import CheckJob, DataSetJob, RunObserver, StopSwitch, Surface
+from pipeline.runs.work_folder import read_frame, write_frame
 from pipeline.stages.ask.values import AskingTally
 from pipeline.stages.validate import Routes
 from schemas.outcomes import ApiName

@@ -18,7 +18,7 @@ from pipeline.frames import CHECKS, Answer, AnswerState, Check
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.administration import PostgresCare
 from pipeline.stores.postgres.store import PostgresStore
-from pipeline.stores.shared import AskingProcess, QuestionPlan
+from pipeline.stores.protocols import AskingProcess, QuestionPlan
 from pipeline.stores.values import PlannedChunk, RunIdentity
 from schemas.outcomes import ApiName
 

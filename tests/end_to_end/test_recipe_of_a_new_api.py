@@ -54,7 +54,7 @@ from pipeline.apis import (
 )
 from pipeline.apis import require_echo, require_json
 from pipeline.frames import Check, Meaning, RouteReason
-from pipeline.sections.servers import Oauth, Server
+from pipeline.sections import Oauth, Server
 from pipeline.wording import Sentence
 from schemas.fjord import FjordAnswer, FjordQuestion
 from schemas.outcomes import Action, ApiName, Outcome
@@ -142,7 +142,7 @@ import polars as pl
 
 from pipeline.apis import MATCH_CODE, Api, ApiDeclaration, Basis, ParsedAnswer, Route, post
 from pipeline.frames import Check, Meaning, RouteReason
-from pipeline.sections.servers import Oauth, Server
+from pipeline.sections import Oauth, Server
 from pipeline.wording import Sentence
 from schemas.albion import AlbionAnswer, AlbionQuestion
 from schemas.outcomes import Action, ApiName, Outcome

@@ -10,7 +10,7 @@ from pipeline.jobs.comparing import RunOrigin, carried_on, own_payees, runs_of
 from pipeline.rules.known_payees import DecidedRows, kept_once, payee_statuses
 from pipeline.rules.payees import KEYED, keyed
 from pipeline.stages.compare import EarlierPayees, compare
-from pipeline.stores.keyed_hash import payee_hashes
+from pipeline.stores.ledger_keys import payee_hashes
 
 IDS = st.none() | st.sampled_from("123")
 NAMES = st.none() | st.sampled_from(["avery thornwood", "rowan blackmere", "imre vasko", "quinn lorimer"])

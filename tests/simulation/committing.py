@@ -14,10 +14,10 @@ from simulation.world import Process
 
 from pipeline.errors import IncompleteError
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.postgres.group_commit import FencedCommit
 from pipeline.stores.postgres.recording import (
     AnswerLine,
     FailureLine,
+    FencedCommit,
     ForgottenLinesError,
     IntentLine,
     RefusedLines,

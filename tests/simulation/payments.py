@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis import cop, vop
-from pipeline.executors.results import AskingResult, calls_of, next_step, question_counts, questions_left
+from pipeline.executors.asking import AskingResult, calls_of, next_step, question_counts, questions_left
 from pipeline.frames import (
     ACCEPTED,
     PAYMENTS,

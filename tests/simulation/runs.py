@@ -19,9 +19,8 @@ from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
 from pipeline.errors import PrecheckError, StoppedError, first_of
-from pipeline.executors.asking import Asking, FileQuestions, left_to_ask
+from pipeline.executors.asking import Asking, AskingResult, FileQuestions, left_to_ask
 from pipeline.executors.event_loop import or_stopped, watch_for_stop
-from pipeline.executors.results import AskingResult
 from pipeline.executors.shared import RoundAsker
 from pipeline.frames import Answers, OwnCode
 from pipeline.runs.request import RunObserver, StopRequest, StopSwitch

@@ -1,4 +1,4 @@
-"""A shared store that lasts as long as a process: the protocols of `pipeline.stores.shared` over memory.
+"""A shared store that lasts as long as a process: the protocols of `pipeline.stores.protocols` over memory.
 
 Nothing here knows PostgreSQL. It is a `StoreKind`; the recipe puts it beside that one, with `memory_stores`.
 """
@@ -10,7 +10,7 @@ from datetime import datetime
 from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun, MemoryShares
 
 from pipeline.frames import Check
-from pipeline.stores.shared import QuestionPlan, StoredRun
+from pipeline.stores.protocols import QuestionPlan, StoredRun
 from pipeline.stores.values import FinalAnswer, RecordedRequest, RoundState
 from schemas.outcomes import ApiName
 

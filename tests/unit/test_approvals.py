@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from pipeline.cli.options import by_option
 from pipeline.errors import InputError, UsageError
-from pipeline.runs.approvals import approvals_of, decider, record_approval
+from pipeline.runs.folder import approvals_of, decider, record_approval
 from schemas.review import Approval
 
 TIME = "2030-01-02T03:04:05.678Z"

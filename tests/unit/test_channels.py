@@ -14,7 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from pipeline.apis import cop, vop
-from pipeline.config import Configuration, load
+from pipeline.config.file import Configuration, load
 from pipeline.config.profiles import sandbox
 from pipeline.connections import (
     account_of,

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.cli.main import main
-from pipeline.cli.monitoring import MonitoringTargets
-from pipeline.cli.observing import ObservingTargets
+from pipeline.cli.monitoring import MonitoringTargets, ObservingTargets
 from pipeline.cli.run import OUTCOMES, SMALL_BYTES, WARNINGS
 from pipeline.errors import OutputError, PrecheckError, most_serious, status_of_summary
 from pipeline.jobs.check import RunResult

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import exit_status
-from pipeline.cli.crashes import recorded_crash
+from pipeline.cli.exit_status import recorded_crash
 
 
 def test_an_error_that_is_among_its_own_causes_is_recorded(tmp_path, monkeypatch):

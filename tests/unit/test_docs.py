@@ -17,8 +17,8 @@ import pytest
 import yaml
 from tables import for_each
 
-from pipeline import config as settings
 from pipeline.cli.main import main as command
+from pipeline.config import file as settings
 from pipeline.errors import PrecheckError
 from pipeline.reports.explanations import explanations
 from pipeline.stages.ask import DRAIN_MAX_S

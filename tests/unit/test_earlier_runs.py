@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.runs.earlier import PriorRun, earlier_run, moved_from
+from pipeline.runs.starting import PriorRun, earlier_run, moved_from
 from schemas.outcomes import Environment
 
 NOW = "2030-01-02T03:04:05.678Z"

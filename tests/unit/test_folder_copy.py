@@ -4,7 +4,7 @@ import anyio
 import polars as pl
 import pytest
 
-from pipeline.executors.folder_copy import FolderCopy
+from pipeline.executors.with_others import FolderCopy
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import FinalAnswer, RecordedRequest, RunIdentity

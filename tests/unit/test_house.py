@@ -27,7 +27,7 @@ BREACHES = {
     "aiohttp": ("pipeline/transport/client.py", "import aiohttp"),
     "babel": ("pipeline/reports/page.py", "import babel"),
     "sqlite": ("pipeline/runs/manifest.py", "import sqlite3"),
-    "prometheus": ("pipeline/cli/observing.py", "import prometheus_client"),
+    "prometheus": ("pipeline/cli/monitoring.py", "import prometheus_client"),
     "opentelemetry": ("pipeline/executors/asking.py", "import opentelemetry"),
     "postgres": ("pipeline/executors/shared.py", "import pipeline.stores.postgres.shared_run"),
     "psycopg": ("pipeline/jobs/quota.py", "import psycopg"),

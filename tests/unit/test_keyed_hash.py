@@ -4,7 +4,7 @@ import hmac
 
 import pytest
 
-from pipeline.stores.keyed_hash import keyed_hash
+from pipeline.stores.ledger_keys import keyed_hash
 
 
 @pytest.mark.parametrize("key", [b"k", bytes(range(32)), b"\xff" * 64])

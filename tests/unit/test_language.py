@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from pipeline.cli.main import main
 from pipeline.errors import StoppedError, stopped_by
-from pipeline.executors.results import AskingResult, QuestionsLeft, next_step
+from pipeline.executors.asking import AskingResult, QuestionsLeft, next_step
 from pipeline.stages.ask.values import AskingTally
 from pipeline.wording import Sentence, SurfaceKind, speak, words
 from schemas.outcomes import ApiName

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from pipeline.cli.observing import ObservingTargets, observed
+from pipeline.cli.monitoring import ObservingTargets, observed
 from pipeline.cli.options import ListenAddress
 from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.frames import Answer, AnswerState

@@ -13,17 +13,18 @@ from pipeline.apis.vop import VopStandard
 from pipeline.config import Profile
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.rules.totals import control_totals
-from pipeline.runs.folder import write_summary
+from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import (
     LedgerSummary,
+    RunSettings,
     looks_payable,
     read_manifest,
     refresh_manifest,
     unrecorded,
     write_manifest,
 )
-from pipeline.runs.profile_used import RunSettings
 from pipeline.stores.values import FinishRecord, LedgerCounts
+from schemas.folder import SUMMARY
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, Summary
 
@@ -106,7 +107,7 @@ def folder(tmp_path, summary):
     files = [tmp_path / name for name in ("outcomes.csv", "summary.json", "attention.csv")]
     for path in files:
         path.write_bytes(path.name.encode())
-    write_summary(tmp_path, summary)
+    keep_document(tmp_path / SUMMARY, summary)
     sha256 = hashlib.sha256(b"outcomes.csv").hexdigest()
     recorded = LedgerSummary(FinishRecord(TIME, 2, 0, sha256), LedgerCounts(3, 1, 1), TIME, 1, {})
     settings = RunSettings("main", PROFILE, "2e" * 32, {"name": "Payee"}, "en")

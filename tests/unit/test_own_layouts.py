@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline import config as settings
+from pipeline.config import file as settings
 from pipeline.config.profiles import format_choice_of
 from pipeline.errors import ConfigurationError
 from pipeline.wording import SurfaceKind

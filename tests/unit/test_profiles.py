@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pipeline import config as settings
+from pipeline.config import file as settings
 from pipeline.config import profiles
 from pipeline.config.profiles import choose, choose_again, opened, sandbox, to_plan_with
 from pipeline.errors import ConfigurationError, UsageError
-from pipeline.sections.servers import Oauth
+from pipeline.sections import Oauth
 from pipeline.wording import SurfaceKind
 from schemas.outcomes import ApiName, Environment
 
@@ -85,14 +85,14 @@ def test_a_policy_can_be_given_to_the_embedded_sandbox_which_stays_embedded(tmp_
     chosen = choose(name, path)
     assert (chosen.config, chosen.environment) == (None, Environment.SANDBOX)
     assert chosen.fingerprint == choose(name, None).fingerprint
-    assert chosen.policy == {"close_match": "review", "PAYMENT_REPEATED": "hold"}
+    assert chosen.settings.policy == {"close_match": "review", "PAYMENT_REPEATED": "hold"}
 
 
 def test_an_earlier_run_to_compare_with_can_be_named_for_the_embedded_sandbox(tmp_path):
     path = tmp_path / "precheck.toml"
     path.write_text('[profiles.sandbox]\ncompare_with = "newest of pay-*.precheck"\n')
     chosen = choose("sandbox", path)
-    assert chosen.newest_of == str(tmp_path / "pay-*.precheck")
+    assert chosen.settings.compare_with == str(tmp_path / "pay-*.precheck")
     assert (chosen.config, chosen.fingerprint) == (None, choose("sandbox", None).fingerprint)
 
 

@@ -10,14 +10,15 @@ from typing import get_args
 
 import pytest
 
-from pipeline import config as settings
 from pipeline.apis.cop import Cop
-from pipeline.config import EXAMPLE, Profile, load, read, write_example
+from pipeline.config import Profile
+from pipeline.config import file as settings
+from pipeline.config.file import EXAMPLE, load, read, write_example
 from pipeline.config.mistakes import QUOTED
 from pipeline.connections import account_of, proxy_to
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.files.private import user_folder
-from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
+from pipeline.sections import TEST_SERVER_DAILY_CAP
 from pipeline.stores.postgres.address import parsed
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Asked

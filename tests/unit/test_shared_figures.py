@@ -6,7 +6,7 @@ from shared_ledgers import PROFILE
 
 from pipeline.cli.main import main
 from pipeline.errors import ConfigurationError
-from pipeline.sections.values import secret
+from pipeline.sections import secret
 
 
 @pytest.fixture

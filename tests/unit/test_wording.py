@@ -18,7 +18,7 @@ from babel.messages.pofile import read_po
 
 import pipeline.wording
 from pipeline.desk.people import Role
-from pipeline.desk.shown import Shown
+from pipeline.desk.review import Shown
 from pipeline.errors import InputError
 from pipeline.formats.excel.decisions import RUN_ID, key_of
 from pipeline.formats.layouts.model import Shape

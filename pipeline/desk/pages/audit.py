@@ -9,12 +9,11 @@ from urllib.parse import urlencode
 import polars as pl
 from aiohttp import web
 
-from pipeline.desk.context import context_of
+from pipeline.desk.context import context_of, person_of
 from pipeline.desk.folders import DeskHome
-from pipeline.desk.guards import person_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Missing
-from pipeline.desk.rendering import FACTS, html, page_number
+from pipeline.desk.rendering import FACTS, attachment, html, page_number
 from pipeline.errors import PrecheckError
 from pipeline.reports import safe_csv
 from schemas.desk import AuditEntry, Deed
@@ -59,9 +58,7 @@ async def audit_csv(request: web.Request) -> web.Response:
     frame = pl.DataFrame([[*map(_cell, line)] for line in lines], columns, orient="row")
     file = io.BytesIO()
     safe_csv.write(frame, file, delimiter=None)
-    headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
-    body = file.getvalue()
-    return web.Response(body=body, content_type="application/octet-stream", headers=headers)
+    return attachment("audit.csv", file.getvalue())
 
 
 def _reasons(home: DeskHome, entries: Iterable[AuditEntry]) -> dict[str, str]:

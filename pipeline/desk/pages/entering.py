@@ -5,8 +5,8 @@ import re
 from aiohttp import web
 
 from pipeline.desk.access import LocalAccess
-from pipeline.desk.context import context_of
-from pipeline.desk.guards import LANGUAGE_COOKIE, person_of
+from pipeline.desk.context import context_of, person_of
+from pipeline.desk.guards import LANGUAGE_COOKIE
 from pipeline.desk.refusals import Missing, NoSession
 from pipeline.desk.rendering import html
 from pipeline.wording import LANGUAGES, Sentence

@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from pipeline.config import IMPORTED
+from pipeline.config.file import IMPORTED
 from pipeline.config.inputs import ReadAs
 from pipeline.desk import checks
 from pipeline.desk.carry_over import carry_holds, made_from
-from pipeline.desk.context import Context, context_of, opened_by
+from pipeline.desk.context import Context, context_of, opened_by, person_of
 from pipeline.desk.families import earlier_files
 from pipeline.desk.folders import FileFolder
-from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import SIMULATED, RememberedMapping, columns_once, job_of, profiles, remembered
 from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Conflict, Forbidden
@@ -45,7 +44,7 @@ async def files(request: web.Request) -> web.Response:
     context = context_of(request)
     page = page_number(request.query.get("page"))
     folders = await asyncio.to_thread(context.home.folders)
-    earlier = await asyncio.to_thread(earlier_files, folders)
+    earlier = await asyncio.to_thread(earlier_files, context.home, folders)
     lines = [folder for folder in folders if folder.id in earlier]
     newest, _ = await asyncio.to_thread(_statuses, lines[:INBOX_FILES_MAX])
     waiting = await asyncio.to_thread(_waiting, context, person_of(request), newest)
@@ -87,7 +86,6 @@ def _waiting(context: Context, person: Person, files: list[FileStatus]) -> dict[
 
 
 def _money_of(files: Iterable[FileStatus]) -> list[Money]:
-    """Total amounts of these files by currency, without unchecked files."""
     totals = [total.totals for one in files if one.summary for total in one.summary.outcomes]
     return added(totals)[:TOTALS_SHOWN]
 
@@ -95,7 +93,6 @@ def _money_of(files: Iterable[FileStatus]) -> list[Money]:
 def _earlier(
     earlier: Mapping[str, list[FileFolder]], listed: Iterable[FileStatus]
 ) -> dict[str, list[FileStatus]]:
-    """Map each file to the other files of its family."""
     return {current.id: _statuses(earlier[current.id])[0] for current in listed}
 
 
@@ -186,12 +183,13 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
 
 def _taken_as_correction(context: Context, folder: FileFolder) -> int:
     """If an upload is a corrected file made here, link the two; return the number of holds carried over."""
-    before = made_from(context.home, folder)
-    if before is None:
+    found = made_from(context.home, folder)
+    if found is None:
         return 0
-    folder.change(corrects=before.folder.id, rows_before=before.rows)
+    before, rows = found
+    folder.change(corrects=before.id, rows_before=rows)
     try:
-        return carry_holds(before.folder, folder, before.rows)
+        return carry_holds(before, folder, rows)
     except PrecheckError:
         return 0  # the release page shows which rows were held
 
@@ -240,13 +238,9 @@ def same_files(context: Context, folder: FileFolder) -> list[SameFile]:
     """Find other uploads of the same bytes, newest first."""
     sha256 = folder.read().sha256
     found = []
-    for other in context.home.folders():
-        try:
-            if other.id != folder.id and (file := other.read()).sha256 == sha256:
-                was_released = file.approved is not None and file.released_count != 0
-                if file.purged_at is not None and not was_released:
-                    continue  # none of its payments can be released any more
-                found.append(SameFile(other.id, file.uploaded_at, was_released))
-        except PrecheckError:
-            continue
+    for other_id, file in context.home.files().items():
+        was_released = file.approved is not None and file.released_count != 0
+        may_pay = file.purged_at is None or was_released  # otherwise none of its payments can be released
+        if other_id != folder.id and file.sha256 == sha256 and may_pay:
+            found.append(SameFile(other_id, file.uploaded_at, was_released))
     return found

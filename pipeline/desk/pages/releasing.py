@@ -14,13 +14,11 @@ import polars as pl
 from aiohttp import web
 
 from pipeline.desk.carry_over import carry_holds, changed_since, held_since
-from pipeline.desk.context import Context, context_of, opened_by
+from pipeline.desk.context import Context, notify_of, opened_by
 from pipeline.desk.families import by_row, may_be_due_again, released_before, taken_by
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.guards import HEADERS
 from pipeline.desk.languages import gettext
 from pipeline.desk.listing import Listing
-from pipeline.desk.notifying import notify_of
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
@@ -39,10 +37,9 @@ from pipeline.desk.releasing import (
     signed,
     voided_by,
 )
-from pipeline.desk.rendering import html
+from pipeline.desk.rendering import attachment, html
 from pipeline.desk.retention import forget
-from pipeline.desk.review import by_entry, reviewed
-from pipeline.desk.shown import refuse_changed, shown_of
+from pipeline.desk.review import by_entry, refuse_changed, reviewed, shown_of
 from pipeline.desk.states import FileStatus, State, may, may_compare, status_of
 from pipeline.desk.uploads import made_here
 from pipeline.errors import PrecheckError
@@ -117,7 +114,6 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         correction=correction,
         may_check_again=may(current, person, Deed.CORRECTED)
         and is_corrected(latest, _corrected_at(correction)),
-        may_have_names=person.has_names,
         undecided_count=0 if current.summary is None else current.summary.undecided_count,
         may_give=may(current, person, Deed.GIVEN) and bool(current.file.released_count),
         may_forget=may(current, person, Deed.PURGED),
@@ -228,8 +224,7 @@ async def send_back(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/verify")
 async def verify_evidence(request: web.Request) -> web.Response:
     """Check the evidence for consistency."""
-    context = context_of(request)
-    current = await context.current(request)
+    context, _, current = await opened_by(request)
     try:
         file = current.folder.input
         job = VerifyJob(current.folder.run, input_file=file if file.is_file() else None)
@@ -254,13 +249,8 @@ async def download(request: web.Request) -> web.StreamResponse:
     if found.has_names:
         person.require_names()
     file = await asyncio.to_thread(opened_as_recorded, current, found.name)
-    facts = {"file": found.name}
-    if current.file.releases and found.name == current.file.releases[-1].file:
-        facts["sha256"] = current.file.releases[-1].sha256
-    await context.record(request, Deed.DOWNLOADED, current.id, **facts)
-    disposition = f'attachment; filename="{found.name}"'
-    headers = {**HEADERS, "Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
-    return web.Response(body=file, headers=headers)
+    await context.record(request, Deed.DOWNLOADED, current.id, **_facts(current, found.name, [found.name]))
+    return attachment(found.name, file)
 
 
 @routes.get("/files/{id}/files.zip")
@@ -271,12 +261,14 @@ async def download_all(request: web.Request) -> web.StreamResponse:
     if not names:
         raise Missing(Sentence("desk.no_such_download"))
     packed = await asyncio.to_thread(_packed, current, names)
-    facts: dict[str, str | int] = {"file": "files.zip"}
-    if current.file.releases and current.file.releases[-1].file in names:
-        facts["sha256"] = current.file.releases[-1].sha256
-    await context.record(request, Deed.DOWNLOADED, current.id, **facts)
-    headers = {**HEADERS, "Content-Disposition": 'attachment; filename="files.zip"'}
-    return web.Response(body=packed, headers={**headers, "Content-Type": "application/zip"})
+    await context.record(request, Deed.DOWNLOADED, current.id, **_facts(current, "files.zip", names))
+    return attachment("files.zip", packed, "application/zip")
+
+
+def _facts(current: FileStatus, name: str, contents: list[str]) -> dict[str, str]:
+    """Facts about a download for the audit: its name and, if it has the release file, the SHA-256 of that."""
+    taken = [release for release in current.file.releases[-1:] if release.file in contents]
+    return {"file": name, "sha256": taken[0].sha256} if taken else {"file": name}
 
 
 def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
@@ -307,11 +299,7 @@ def _corrected_at(correction: FileFolder | None) -> str:
 
 
 def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
-    """Return the corrected file made from the current decisions, making it if necessary.
-
-    Raises:
-        Conflict: no row needs correcting, or the corrected file is already at the desk.
-    """
+    """Return the corrected file, made if necessary (Conflict: nothing to correct, or it is at the desk)."""
     review, latest = reviewed(current.folder)
     if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):
         raise Conflict(Sentence("desk.no_corrected_file"))

@@ -11,11 +11,9 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from pipeline.desk.context import context_of, opened_by
+from pipeline.desk.context import context_of, notify_of, opened_by, person_of
 from pipeline.desk.families import by_row, may_be_due_again, released_before
-from pipeline.desk.guards import person_of
 from pipeline.desk.listing import ROWS_ON_PAGE, SORTS, Asked, Listing
-from pipeline.desk.notifying import notify_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import (
@@ -28,9 +26,8 @@ from pipeline.desk.releasing import (
     shaping,
     signed,
 )
-from pipeline.desk.rendering import html, page_number
-from pipeline.desk.review import Review, last_decisions, reviewed
-from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
+from pipeline.desk.rendering import attachment, html, page_number
+from pipeline.desk.review import OF_A_ROW, Review, last_decisions, refuse_changed, reviewed, shown_of
 from pipeline.desk.states import FileStatus, State, may
 from pipeline.desk.uploads import uploaded_to
 from pipeline.desk.workbooks import NAME, exported, taken_over
@@ -300,8 +297,7 @@ async def export(request: web.Request) -> web.Response:
     run, words = await asyncio.to_thread(reviewed, current.folder)
     body = await asyncio.to_thread(exported, run, words, "the outcome file")
     await context.record(request, Deed.DOWNLOADED, current.id, file=NAME)
-    headers = {"Content-Disposition": f'attachment; filename="{NAME}"'}
-    return web.Response(body=body, content_type="application/octet-stream", headers=headers)
+    return attachment(NAME, body)
 
 
 @routes.post("/files/{id}/decisions.xlsx")

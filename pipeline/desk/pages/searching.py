@@ -8,9 +8,8 @@ from itertools import zip_longest
 from aiohttp import web
 
 from pipeline.desk.carry_over import corrected_before, row_before
-from pipeline.desk.context import context_of
+from pipeline.desk.context import context_of, person_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
-from pipeline.desk.guards import person_of
 from pipeline.desk.languages import amount, gettext
 from pipeline.desk.pages.reviewing import comments_on
 from pipeline.desk.people import Role
@@ -93,7 +92,6 @@ async def row_story(request: web.Request) -> web.Response:
             for field, value in _with_figure(payment, run.judged["amount"][row - 1]).items()
             if person.has_names or field in OF_A_PAYMENT
         },
-        has_names=person.has_names,
         place=positions_in_words([row], current.summary.input.positions),
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
@@ -106,7 +104,6 @@ async def row_story(request: web.Request) -> web.Response:
         word=last_decisions(run).get(row),
         repeats=run.repeated.get(row),
         comments=(await asyncio.to_thread(comments_on, current)).get(row, []),
-        may_comment=person.has_names,
         may_decide=may(current, person, Deed.DECIDED),
         corrected=await asyncio.to_thread(corrected_before, context.home, current.file, row),
         row_before=row_before(current.file, row),

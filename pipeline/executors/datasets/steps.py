@@ -54,7 +54,7 @@ from pipeline.rules.enumeration import many_names, sequence_warnings, unknown_ac
 from pipeline.rules.modulus import used
 from pipeline.rules.warnings import ACROSS_ROWS, in_order, warnings_about
 from pipeline.runs.data_set import DataPart
-from pipeline.runs.part_files import (
+from pipeline.runs.work_folder import (
     Kept,
     PartFiles,
     read_as_written,
@@ -195,11 +195,8 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
     if source.sha256 != part.sha256:
         raise InputError(Sentence("executors.changed_while_checked", part=part.name))
     if source.format != shared.format:
-        raise InputError(
-            Sentence(
-                "executors.part_of_other_format", part=part.name, found=source.format, format=shared.format
-            )
-        )
+        formats = {"found": source.format, "format": shared.format}
+        raise InputError(Sentence("executors.part_of_other_format", part=part.name, **formats))
     return source
 
 

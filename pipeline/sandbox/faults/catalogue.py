@@ -93,9 +93,7 @@ _checks, _cop = partial(_fault, Reach.CHECKS), partial(_fault, Reach.COP)
 _vop, _token = partial(_fault, Reach.VOP), partial(_fault, Reach.TOKENS)
 
 _STATUSES = (
-    _checks(
-        "400", "400 FORMAT_ERROR", "never sends this question again", _MALFORMED,
-    ),
+    _checks("400", "400 FORMAT_ERROR", "never sends this question again", _MALFORMED),
     _checks(
         "html-400", "400 with the page of nginx for a refused client certificate", _ONE_OR_ALL,
         effects.status(400), effects.body(effects.REFUSAL_PAGE, "text/html"),
@@ -246,10 +244,7 @@ _BODIES = (
         "not-a-number", "a match beside a number that JSON does not allow", NO_ANSWER,
         effects.written(cop=b'{"matched":true,"score":NaN}', vop=b'{"partyNameMatch":"MTCH","score":NaN}'),
     ),
-    _checks(
-        "deep-nesting", "30,000 nested arrays", NO_ANSWER,
-        effects.body(b"[" * 30_000 + b"]" * 30_000),
-    ),
+    _checks("deep-nesting", "30,000 nested arrays", NO_ANSWER, effects.body(b"[" * 30_000 + b"]" * 30_000)),
     _checks("not-json", "a match as text that is not JSON", NO_ANSWER, effects.body(b"matched=true MTCH")),
     _checks("empty-body", "200 without a body", NO_ANSWER, effects.body(b"")),
     _checks(
@@ -338,9 +333,7 @@ _CONTRADICTIONS = (
             vop={**_TEMPTING_VOP, "matchedName": "Invented Payee"},
         ),
     ),
-    _cop(
-        "matched-as-text", 'matched "true", as text', NO_ANSWER, effects.verdict(cop={"matched": "true"})
-    ),
+    _cop("matched-as-text", 'matched "true", as text', NO_ANSWER, effects.verdict(cop={"matched": "true"})),
     _cop("matched-as-number", "matched 1", NO_ANSWER, effects.verdict(cop={"matched": 1})),
     _checks(
         "unknown-code", "a code that the reference does not list", NO_ANSWER,

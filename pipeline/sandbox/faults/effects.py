@@ -72,10 +72,8 @@ class Delivery:
 class ConnectionFault(Enum):
     """A fault that affects every connection."""
 
-    HALF_CLOSE = auto()
-    """When the client closes its side, the server keeps the other side open."""
-    CLOSE_IN_HANDSHAKE = auto()
-    """The server closes the connection instead of completing the handshake."""
+    HALF_CLOSE = auto()  # when the client closes its side, the server keeps the other side open
+    CLOSE_IN_HANDSHAKE = auto()  # the server closes the connection instead of completing the handshake
     LATE_CERTIFICATE = auto()
     """The server asks for the client certificate only after the handshake, when a request has arrived."""
 

@@ -6,7 +6,9 @@ the same in every run and in any order of requests.
 
 import hashlib
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pipeline.errors import UsageError
 from pipeline.sandbox.faults.catalogue import FAULTS, FORM, Fault, Reach
@@ -31,34 +33,23 @@ class Selection:
     """A fault with the conditions on affected requests; without conditions, it affects all of them."""
 
     fault: Fault
-    account: str | None = None
-    """Sort code and account number, or the IBAN."""
+    account: str | None = None  # sort code and account number, or the IBAN
     api: ApiName | None = None
-    question: int | None = None
-    """Only the n-th distinct question, counting from 1."""
-    first: int | None = None
-    """Only the first attempts at each question, up to this number."""
+    question: int | None = None  # only the n-th distinct question, counting from 1
+    first: int | None = None  # only the first attempts at each question, up to this number
     probability: float = 1.0
     seed: int = 0
-    after: Span | None = None
-    """Only after this number of eligible requests, or this long after the first one."""
-    lasting: Span | None = None
-    """How long the fault lasts: a number of requests, or a time."""
+    after: Span | None = None  # only after this number of eligible requests, or this long after the first one
+    lasting: Span | None = None  # how long the fault lasts: a number of requests, or a time
 
 
 def written(selection: Selection) -> str:
     """Format a selection as a value of `--fault`."""
-    given = {
-        "account": selection.account,
-        "api": selection.api,
-        "question": selection.question,
-        "first": selection.first,
-        "probability": selection.probability if selection.probability < 1 else None,
-        "seed": selection.seed or None,
-        "after": selection.after,
-        "for": selection.lasting,
-    }
-    conditions = ",".join(f"{key}={value}" for key, value in given.items() if value is not None)
+    plain = Selection(selection.fault)
+    given = {key: getattr(selection, field) for key, (field, _) in _CONDITIONS.items()}
+    conditions = ",".join(
+        f"{key}={value}" for key, value in given.items() if value != getattr(plain, _CONDITIONS[key][0])
+    )
     return f"{selection.fault.name}:{conditions}" if conditions else selection.fault.name
 
 
@@ -91,24 +82,15 @@ def parse(text: str) -> Selection:
 
 
 def _selection(fault: Fault, given: dict[str, str]) -> Selection:
+    unknown = [key for key in given if key not in _CONDITIONS]
+    known = {key: value for key, value in given.items() if key in _CONDITIONS}
     try:
-        selection = Selection(
-            fault,
-            account=given.pop("account", None),
-            api=ApiName(given.pop("api")) if "api" in given else None,
-            question=int(given.pop("question")) if "question" in given else None,
-            first=int(given.pop("first")) if "first" in given else None,
-            probability=float(given.pop("probability", "1")),
-            seed=int(given.pop("seed", "0")),
-            after=_span(given.pop("after")) if "after" in given else None,
-            lasting=_span(given.pop("for")) if "for" in given else None,
-        )
+        fields = {_CONDITIONS[key][0]: _CONDITIONS[key][1](value) for key, value in known.items()}
     except ValueError:
         raise UsageError(Sentence("sandbox.write", fault=fault.name, form=FORM)) from None
-    if given:
-        raise UsageError(
-            Sentence("sandbox.no_condition_write", fault=fault.name, given=list(given), form=FORM)
-        )
+    if unknown:
+        raise UsageError(Sentence("sandbox.no_condition_write", fault=fault.name, given=unknown, form=FORM))
+    selection = Selection(fault, **fields)
     if not 0 <= selection.probability <= 1:
         raise UsageError(Sentence("sandbox.probability_must_from", fault=fault.name))
     units = {span.is_seconds for span in (selection.after, selection.lasting) if span is not None}
@@ -120,6 +102,19 @@ def _selection(fault: Fault, given: dict[str, str]) -> Selection:
 def _span(value: str) -> Span:
     is_seconds = value.endswith("s")
     return Span(float(value[:-1]) if is_seconds else int(value), is_seconds)
+
+
+_CONDITIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "account": ("account", str),
+    "api": ("api", ApiName),
+    "question": ("question", int),
+    "first": ("first", int),
+    "probability": ("probability", float),
+    "seed": ("seed", int),
+    "after": ("after", _span),
+    "for": ("lasting", _span),
+}
+"""Condition -> its field in `Selection`, and how its value is read."""
 
 
 @dataclass(slots=True)

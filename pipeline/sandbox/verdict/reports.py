@@ -10,8 +10,7 @@ from xml.etree import ElementTree as ET
 from pipeline.files.private import write_private
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.scenarios import Scenario
-from pipeline.sandbox.verdict.conduct import Judgement, RuleStatus, tls_facts
-from pipeline.sandbox.verdict.rules import Duty, judge
+from pipeline.sandbox.verdict.rules import Duty, Judgement, RuleStatus, judge, tls_facts
 from pipeline.wording import Sentence
 
 

@@ -1,16 +1,67 @@
-"""The table of rules: what a correct client does, and the source."""
+"""The rules: what a correct client does on its connections, in requests and after an answer, and the source.
 
-from collections.abc import Callable
+Each judges by a function of the journal; the table of all is at the end.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
 
-from pipeline.sandbox.journal import TOKEN, Call, Journal
+from pipeline.sandbox.client_hello import REFERENCE_SUITES
+from pipeline.sandbox.faults.catalogue import FAULTS, NO_ANSWER, SECTIONS
+from pipeline.sandbox.journal import TOKEN, Call, Journal, Visit
 from pipeline.sandbox.problems import Refusal
-from pipeline.sandbox.verdict import conduct
-from pipeline.sandbox.verdict.conduct import Judgement, never_refused
 from schemas.outcomes import ApiName, Environment
 
+BREACHES_MAX = 20
+"""How many breaches of a rule are listed; all of them are counted."""
+
+IN_FLIGHT_S = 0.5
+"""Grace period after an answer, for requests that were already on their way."""
+ATTEMPTS_MAX = 12
+"""How often a question may be sent in a row; a pause requested by the server resets the count."""
+_TOKEN_IN_FLIGHT_S = 2.0
+"""Grace period after a new token: requests with the old one may have been waiting for a connection."""
+_PAUSE_IN_FLIGHT_S = 2.0
+"""Maximum grace period after the server requests a pause: a busy client reads the answer late."""
+_PUNCTUAL_S = 0.05
+_SINGLE_USE_TOKENS_MAX = 4
+
+ECHO_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Correlation"])
+CONTENT_FAULTS = frozenset(fault.name for fault in FAULTS.values() if NO_ANSWER in fault.client) - ECHO_FAULTS
+CONNECTION_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Connections"])
+_FAILURES = (500, 502, 503, 504)
+_TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
+ELSEWHERE = "elsewhere"
+"""Name of the port that redirects lead to."""
 WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-suite")
 """Ports of scenario tls, named after their TLS fault."""
+
+
+class RuleStatus(StrEnum):
+    """Whether a client kept a rule."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    NEVER_MET = "never met"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How often a rule was met, and how often it was broken."""
+
+    met_count: int
+    breach_count: int = 0
+    breaches: tuple[str, ...] = ()  # the first calls or connections that broke the rule
+
+    @property
+    def status(self) -> RuleStatus:
+        """Kept, broken or never met."""
+        if self.breach_count:
+            return RuleStatus.BROKEN
+        return RuleStatus.KEPT if self.met_count else RuleStatus.NEVER_MET
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +72,269 @@ class Duty:
     what: str
     source: str  # a part of the API reference, an RFC, or "manners", which are our choice
     judge: Callable[[Journal], Judgement]
+
+
+def judged(met_count: int, breaches: Iterable[str]) -> Judgement:
+    """Return the judgement on a rule."""
+    found = list(breaches)
+    return Judgement(met_count, len(found), tuple(found[:BREACHES_MAX]))
+
+
+def shown_call(call: Call, note: str = "") -> str:
+    """Describe a call in one line; its question appears as a hash."""
+    moment = datetime.fromtimestamp(call.time, UTC).isoformat(timespec="milliseconds")[11:-6]
+    words = [moment, f"connection {call.connection}", call.method, call.path]
+    words.append("no whole answer" if call.status is None else str(call.status))
+    words += [f"({call.refused})"] if call.refused else []
+    words += [f"request id {call.request_id}"] if call.request_id else []
+    words += [f"question {call.question[:12]}"] if call.question else []
+    words += [f"fault {', '.join(call.faults)}"] if call.faults else []
+    return " ".join(filter(None, words)) + (f": {note}" if note else "")
+
+
+def shown_visit(visit: Visit, note: str) -> str:
+    """Describe a connection in one line."""
+    port = f" to the port {visit.port}" if visit.port else ""
+    return f"connection {visit.number}{port}: {note}"
+
+
+def never_refused(*refusals: Refusal, of: Callable[[Journal], list[Call]]) -> Callable[[Journal], Judgement]:
+    """The rule that no call is refused for any of these reasons."""
+
+    def judge(journal: Journal) -> Judgement:
+        calls = of(journal)
+        return judged(len(calls), (shown_call(call) for call in calls if call.refused in refusals))
+
+    return judge
+
+
+def carries_its_token(journal: Journal) -> Judgement:
+    """Every gateway check carries a token that this issuer made for this server."""
+    calls = [call for call in journal.checks if call.asked is not ApiName.VOP_STANDARD]
+    is_forged = any(_TOKEN_FAULTS & set(call.faults) for call in journal.calls)
+    wrong = {Refusal.TOKEN_MISSING, Refusal.TOKEN_OF_ANOTHER_SERVER}
+    wrong |= set() if is_forged else {Refusal.TOKEN_UNKNOWN}
+    return judged(len(calls), (shown_call(call) for call in calls if call.refused in wrong))
+
+
+def uses_a_correlation_id_once(journal: Journal) -> Judgement:
+    """No correlation id is sent twice."""
+    calls = [(call.request_id.lower(), call) for call in journal.checks if call.request_id is not None]
+    first = dict(reversed(calls))
+    again = [call for request_id, call in calls if first[request_id] is not call]
+    return judged(len(calls), map(shown_call, again))
+
+
+def speaks_tls(journal: Journal) -> Judgement:
+    """Every connection begins with TLS."""
+    plain = [visit for visit in journal.visits if visit.is_plain_http]
+    return judged(len(journal.visits), (shown_visit(visit, "plain HTTP") for visit in plain))
+
+
+def offers_tls_1_2(journal: Journal) -> Judgement:
+    """Every ClientHello offers TLS 1.2 or 1.3."""
+    greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
+    old = [(visit, hello) for visit, hello in greeted if not hello.is_modern]
+    notes = (
+        shown_visit(visit, f"offers {', '.join(hello.versions) or 'nothing known'}") for visit, hello in old
+    )
+    return judged(len(greeted), notes)
+
+
+def offers_a_listed_suite(journal: Journal) -> Judgement:
+    """Every ClientHello offers a suite of the reference."""
+    greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
+    without = [
+        (visit, hello) for visit, hello in greeted if not set(REFERENCE_SUITES.values()) & set(hello.suites)
+    ]
+    notes = (shown_visit(visit, f"offers {', '.join(hello.suites)}") for visit, hello in without)
+    return judged(len(greeted), notes)
+
+
+def sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
+    """The rule that no request is sent to a port whose TLS is faulty."""
+
+    def judge(journal: Journal) -> Judgement:
+        numbers = {visit.number for visit in journal.visits if visit.port == port}
+        sent = [call for call in journal.calls if call.connection in numbers]
+        return judged(len(numbers), map(shown_call, sent))
+
+    return judge
+
+
+def does_not_pipeline(journal: Journal) -> Judgement:
+    """No request is sent on a connection before the previous one is answered."""
+    calls = [call for call in journal.calls if call.method]
+    hurried = [call for call in calls if call.waiting_count]
+    return judged(len(calls), (shown_call(call, f"{call.waiting_count} sent behind it") for call in hurried))
+
+
+def follows_no_redirect(journal: Journal) -> Judgement:
+    """No request follows a redirect."""
+    met = [call for call in journal.calls if any(fault.startswith("redirect-") for fault in call.faults)]
+    numbers = {visit.number for visit in journal.visits if visit.port == ELSEWHERE}
+    return judged(len(met), (shown_call(call) for call in journal.calls if call.connection in numbers))
+
+
+def never_repeats_after_400(journal: Journal) -> Judgement:
+    """A question refused with 400 is not sent again."""
+    refused: dict[str, Call] = {}
+    again = []
+    for call in journal.checks:
+        if call.question in refused and call.monotonic > _end(refused[call.question]):
+            again.append(call)
+        if (
+            call.question
+            and call.status == 400
+            and (call.refused == Refusal.DOCUMENT or "400" in call.faults)
+        ):
+            refused.setdefault(call.question, call)
+    return judged(len(refused), map(shown_call, again))
+
+
+def gets_a_new_token_after_401(journal: Journal) -> Judgement:
+    """A refused token is not used again; the client requests a new one."""
+    refused: dict[str, Call] = {}
+    for call in journal.checks:
+        if call.token and call.status == 401 and call.refused != Refusal.TOKEN_OF_ANOTHER_SERVER:
+            refused.setdefault(call.token, call)
+    issued_s = [_end(call) for call in journal.calls if call.api == TOKEN]
+    over_s = {}
+    for token, call in refused.items():
+        renewed_s = next((moment for moment in issued_s if moment > _end(call)), _end(call))
+        over_s[token] = renewed_s + _TOKEN_IN_FLIGHT_S
+    breaches = [
+        shown_call(call, "with the token that was refused")
+        for call in journal.checks
+        if call.token in over_s and call.monotonic > over_s[call.token]
+    ]
+    first = min(refused.values(), key=_end, default=None)
+    if first is not None and not any(moment > _end(first) for moment in issued_s):
+        breaches.append(shown_call(first, "no token was asked for afterwards"))
+    return judged(len(refused), breaches)
+
+
+def waits_as_asked(journal: Journal) -> Judgement:
+    """After 429 or 503 with Retry-After, no request goes to that API for the stated time."""
+    met, early = 0, []
+    pauses: dict[tuple[str | None, str | None], list[Call]] = defaultdict(list)
+    for call in journal.checks:
+        for earlier in pauses[call.role, call.api]:
+            asked_s = earlier.retry_after_s or 0.0
+            waited_s = call.monotonic - _end(earlier)
+            # Only other questions can have been on their way; allow them half of a short pause.
+            is_again = call.question is not None and call.question == earlier.question
+            spared_s = 0.0 if is_again else min(max(IN_FLIGHT_S, asked_s / 2), _PAUSE_IN_FLIGHT_S)
+            if spared_s < waited_s < asked_s - _PUNCTUAL_S:
+                early.append(shown_call(call, f"after {waited_s:.1f} s of {asked_s:.1f} s"))
+                break
+        if call.retry_after_s is not None:
+            met += 1
+            pauses[call.role, call.api].append(call)
+        if pauses[call.role, call.api]:
+            pauses[call.role, call.api] = [
+                each
+                for each in pauses[call.role, call.api]
+                if call.monotonic < _end(each) + (each.retry_after_s or 0.0)
+            ]
+    return judged(met, early)
+
+
+def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
+    """The rule that the client repeats a question after a reply with one of these faults, or stops."""
+
+    def judge(journal: Journal) -> Judgement:
+        spoilt = [call for call in journal.checks if not set(faulty).isdisjoint(call.faults)]
+        return _asked_again(journal, spoilt)
+
+    return judge
+
+
+def asks_again_after_a_failure(journal: Journal) -> Judgement:
+    """After a technical failure, the client repeats the question or stops."""
+    failed = [
+        call
+        for call in journal.checks
+        if (call.status in _FAILURES and call.refused is None)
+        or not CONNECTION_FAULTS.isdisjoint(call.faults)
+    ]
+    return _asked_again(journal, failed)
+
+
+def gives_up_in_the_end(journal: Journal) -> Judgement:
+    """The client does not repeat a question endlessly."""
+    attempts: dict[str, list[Call]] = defaultdict(list)
+    for call in journal.checks:
+        if call.question and call.retry_after_s is None and call.status != 200:
+            attempts[call.question].append(call)
+    repeated = [calls for calls in attempts.values() if len(calls) > 1]
+    endless = [calls for calls in repeated if len(calls) > ATTEMPTS_MAX]
+    return judged(len(repeated), (shown_call(calls[-1], f"attempt {len(calls)}") for calls in endless))
+
+
+def waits_for_the_responder(journal: Journal) -> Judgement:
+    """The client keeps the connection open while the gateway waits for the responder."""
+    ends = {visit.number: visit.lasted_until for visit in journal.visits}
+    slow, hasty = [], []
+    for call in journal.checks:
+        wait_s = journal.responder_waits_s.get(call.asked) if call.asked else None
+        if wait_s is None or _end(call) - call.monotonic < 0.8 * wait_s:
+            continue
+        slow.append(call)
+        gone = ends.get(call.connection)
+        if call.is_abandoned and gone is not None and gone - call.monotonic < wait_s - _PUNCTUAL_S:
+            hasty.append(shown_call(call, f"hung up after {gone - call.monotonic:.1f} s of {wait_s:g} s"))
+    return judged(len(slow), hasty)
+
+
+def keeps_no_cookie(journal: Journal) -> Judgement:
+    """The client does not return the server's cookies."""
+    met = [call for call in journal.calls if "set-cookie" in call.faults]
+    return judged(len(met), (shown_call(call) for call in journal.calls if call.has_cookie))
+
+
+def uses_a_token_again(journal: Journal) -> Judgement:
+    """Each token serves many questions, not just one."""
+    uses: dict[str, list[Call]] = defaultdict(list)
+    for call in journal.checks:
+        if call.token and call.status == 200:
+            uses[call.token].append(call)
+    single = [calls[0] for calls in uses.values() if len(calls) == 1]
+    is_habit = len(single) > _SINGLE_USE_TOKENS_MAX
+    met = sum(len(calls) > 1 for calls in uses.values()) + len(single) * is_habit
+    return judged(met, map(shown_call, single if is_habit else ()))
+
+
+def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
+    """Require that these questions are sent once more, except those after the client's last request."""
+    latest = {call.question: call for call in journal.checks if call.question}
+    last_s = max((call.monotonic for call in journal.checks), default=0.0)
+    first = {call.question: call for call in reversed(spoilt) if call.question}
+    given_up = [
+        call
+        for question, call in first.items()
+        if latest[question] is call and last_s > _end(call) + IN_FLIGHT_S
+    ]
+    return judged(len(first), (shown_call(call, "not asked again") for call in given_up))
+
+
+def _end(call: Call) -> float:
+    return call.monotonic if call.answered is None else call.answered
+
+
+def tls_facts(journal: Journal) -> dict[str, list[str]]:
+    """TLS parameters that were offered and agreed, each once; for information only."""
+    hellos = [visit.hello for visit in journal.visits if visit.hello is not None]
+    return {
+        "versions offered": _once(version for hello in hellos for version in hello.versions),
+        "suites offered": _once(suite for hello in hellos for suite in hello.suites),
+        "agreed": _once(f"{visit.version} {visit.suite}" for visit in journal.visits if visit.version),
+        "handshakes failed": _once(visit.failure for visit in journal.visits if visit.failure),
+    }
+
+
+def _once(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))
 
 
 _TRANSPORT = "reference, Transport security"
@@ -39,17 +353,15 @@ def _standard_checks(journal: Journal) -> list[Call]:
 
 
 RULES: tuple[Duty, ...] = (
-    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", conduct.speaks_tls),
-    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, conduct.offers_tls_1_2),
-    Duty(
-        "tls-suites", "offers a suite that the reference lists", _TRANSPORT, conduct.offers_a_listed_suite
-    ),
+    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", speaks_tls),
+    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, offers_tls_1_2),
+    Duty("tls-suites", "offers a suite that the reference lists", _TRANSPORT, offers_a_listed_suite),
     *(
         Duty(
             f"tls-{port}",
             f"sends nothing to a server whose TLS is wrong: {port}",
             f"{_TRANSPORT}; RFC 9110, section 4.3.4",
-            conduct.sends_nothing_to(port),
+            sends_nothing_to(port),
         )
         for port in WRONG_PORTS
     ),
@@ -59,7 +371,7 @@ RULES: tuple[Duty, ...] = (
     ),
     Duty(
         "pipelining", "sends no request on a connection before the last one is answered",
-        "RFC 9112, section 9.3.2", conduct.does_not_pipeline,
+        "RFC 9112, section 9.3.2", does_not_pipeline,
     ),
     Duty(
         "endpoint", "calls the paths and methods that there are", "reference, Endpoints",
@@ -73,11 +385,11 @@ RULES: tuple[Duty, ...] = (
             of=lambda journal: [call for call in journal.calls if call.api == TOKEN],
         ),
     ),
-    Duty("token", "sends a token of this server with every check", _TOKENS, conduct.carries_its_token),
-    Duty("token-reuse", "uses a token for more than one question", _MANNERS, conduct.uses_a_token_again),
+    Duty("token", "sends a token of this server with every check", _TOKENS, carries_its_token),
+    Duty("token-reuse", "uses a token for more than one question", _MANNERS, uses_a_token_again),
     Duty(
         "token-renewal", "gets a new token after a 401, and uses the old one no more",
-        "reference, Errors (CLIENT_INVALID); RFC 6750, section 3.1", conduct.gets_a_new_token_after_401,
+        "reference, Errors (CLIENT_INVALID); RFC 6750, section 3.1", gets_a_new_token_after_401,
     ),
     Duty(
         "client-certificate", "presents a qualified certificate of a participant to VoP Standard",
@@ -94,7 +406,7 @@ RULES: tuple[Duty, ...] = (
         never_refused(_R.CORRELATION_ID, of=_checks),
     ),
     Duty(
-        "correlation-id-once", "sends no correlation id twice", _HEADERS, conduct.uses_a_correlation_id_once
+        "correlation-id-once", "sends no correlation id twice", _HEADERS, uses_a_correlation_id_once
     ),
     Duty(
         "timestamp", "sends X-Request-Timestamp in the form of the reference, by a clock that is right",
@@ -110,11 +422,11 @@ RULES: tuple[Duty, ...] = (
     ),
     Duty(
         "no-repeat-after-400", "never sends a question again that was refused with 400",
-        "reference, Errors (FORMAT_ERROR); RFC 9110, section 15.5.1", conduct.never_repeats_after_400,
+        "reference, Errors (FORMAT_ERROR); RFC 9110, section 15.5.1", never_repeats_after_400,
     ),
     Duty(
         "retry-after", "sends nothing for as long as Retry-After says", "RFC 9110, section 10.2.3",
-        conduct.waits_as_asked,
+        waits_as_asked,
     ),
     Duty(
         "rate", "keeps to the rate of the server", "reference, Limits",
@@ -129,28 +441,28 @@ RULES: tuple[Duty, ...] = (
     ),
     Duty(
         "echo", "takes no reply with another correlation id, or none, for an answer: it asks again",
-        "reference, Response headers", conduct.asks_again_after(conduct.ECHO_FAULTS),
+        "reference, Response headers", asks_again_after(ECHO_FAULTS),
     ),
     Duty(
         "content", "takes no reply that breaks the reference for an answer: it asks again",
-        "reference, CoP Gateway outcomes and VoP outcomes", conduct.asks_again_after(conduct.CONTENT_FAULTS),
+        "reference, CoP Gateway outcomes and VoP outcomes", asks_again_after(CONTENT_FAULTS),
     ),
     Duty(
         "retry", "asks again after a technical failure", "reference, Errors (500, 502, 504)",
-        conduct.asks_again_after_a_failure,
+        asks_again_after_a_failure,
     ),
     Duty(
-        "retry-limit", f"sends a question at most {conduct.ATTEMPTS_MAX} times in vain", _MANNERS,
-        conduct.gives_up_in_the_end,
+        "retry-limit", f"sends a question at most {ATTEMPTS_MAX} times in vain", _MANNERS,
+        gives_up_in_the_end,
     ),
     Duty(
         "responder-wait", "waits for as long as the gateway waits for a responder",
-        "reference, Limits (responder wait)", conduct.waits_for_the_responder,
+        "reference, Limits (responder wait)", waits_for_the_responder,
     ),
-    Duty("cookie", "keeps no cookie", _MANNERS, conduct.keeps_no_cookie),
+    Duty("cookie", "keeps no cookie", _MANNERS, keeps_no_cookie),
     Duty(
         "redirect", "follows no redirect with a payee and a token", "RFC 9110, section 15.4",
-        conduct.follows_no_redirect,
+        follows_no_redirect,
     ),
 )  # fmt: skip
 """Every rule, in the order of the verdict."""

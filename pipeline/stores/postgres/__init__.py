@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError
 from pipeline.stores.postgres.address import parsed
-from pipeline.stores.shared import AskingProcess, StoreClocks
+from pipeline.stores.protocols import AskingProcess, StoreClocks
 from pipeline.wording import Sentence
 
 if TYPE_CHECKING:

@@ -38,11 +38,9 @@ class LedgerAddress(NamedTuple):
 
 
 def parsed(url: str) -> LedgerAddress:
-    """Parse an address.
+    """Parse an address (WrongValueError: invalid, with a password, or it would trust an unverified server).
 
-    Raises:
-        WrongValueError: the address is invalid, contains a password, or would trust an unverified server. The
-    sentence says what to do, and quotes no part of the address.
+    The sentence says what to do, and quotes no part of the address.
     """
     try:
         parts = urlsplit(url)

@@ -1,34 +1,64 @@
-"""Tasks for a ledger's owner: create it, grant access, close a run, erase names."""
+"""Tasks for a ledger's owner: create and check it, grant access, show or close its runs, erase names."""
 
-from typing import Self
+from typing import Any
 from uuid import UUID
 
 import psycopg
 from psycopg import errors, sql
+from psycopg.rows import namedtuple_row
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, IncompleteError, UsageError
 from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
-from pipeline.stores.postgres.connection import Database
-from pipeline.stores.postgres.inspection import findings
-from pipeline.stores.postgres.keys import new_keys
-from pipeline.stores.postgres.queries import STATEMENTS
-from pipeline.stores.postgres.status import state_of
+from pipeline.stores.postgres.connection import Database, only_row
+from pipeline.stores.postgres.daily_caps import EDGE_S
+from pipeline.stores.postgres.lines import new_keys
+from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.store import opened_keys
-from pipeline.stores.shared import ClosedRun, StoreClocks, StoreFinding, StoreState
-from pipeline.wording import Sentence
+from pipeline.stores.protocols import AccountState, ClosedRun, Closing, StoreClocks, StoreFinding, StoreState
+from pipeline.stores.sharing import Division
+from pipeline.wording import Moment, Sentence
 
-_WHO = STATEMENTS["administration.who"]
-_IS_THERE = "SELECT to_regclass('precheck.store') IS NOT NULL"
+SEEN_MAX_S = 60.0
+"""Processes not seen for this long are not listed."""
+_TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
+_NOW = f"SELECT {_TIME.format('clock_timestamp()')}"
+_RUNS = f"""
+SELECT run.id AS run, {_TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
+ question_count,
+ (SELECT count(*) FROM precheck.intent WHERE intent.run = run.run) AS attempt_count,
+ (SELECT count(*) FROM precheck.intent JOIN precheck.answer USING (run, question, attempt)
+  WHERE intent.run = run.run) AS answer_count,
+ (SELECT count(*) FROM precheck.reuse WHERE reuse.run = run.run) AS reused_count,
+ coalesce(latest.round, 0) AS round, latest.round IS NOT NULL AND latest.ended_at IS NULL AS open,
+ count(chunk) FILTER (WHERE done_at IS NULL) AS undone_chunk_count,
+ count(chunk) FILTER (
+  WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp())) AS free_chunk_count
+FROM precheck.run
+LEFT JOIN LATERAL (SELECT round, ended_at FROM precheck.round WHERE round.run = run.run
+ ORDER BY round DESC LIMIT 1) AS latest ON true
+LEFT JOIN precheck.chunk ON chunk.run = run.run AND chunk.round = latest.round
+WHERE finished_at IS NULL GROUP BY run.run, latest.round, latest.ended_at ORDER BY run.created_at, run.run
+"""  # noqa: S608 (constants)
+_HOLDERS = f"""
+SELECT host, pid, tool_version, {_TIME.format("started_at")} AS started, {_TIME.format("seen_at")} AS seen,
+ greatest(extract(epoch FROM clock_timestamp() - seen_at), 0)::float8 AS silent_s,
+ count(held.members) AS chunk_count, coalesce(sum(cardinality(held.members)), 0)::int AS question_count,
+ extract(epoch FROM min(held.lease_until) - clock_timestamp())::float8 AS oldest_lease_s
+FROM precheck.holder LEFT JOIN (
+ SELECT chunk.holder, members, lease_until FROM precheck.chunk JOIN precheck.run USING (run)
+ WHERE done_at IS NULL AND finished_at IS NULL) AS held ON held.holder = holder.holder
+WHERE left_at IS NULL AND seen_at > clock_timestamp() - %s * interval '1 s' GROUP BY holder.holder
+ORDER BY started_at, holder.holder
+"""  # noqa: S608 (constants)
+_LATEST = "SELECT max(time) FROM (SELECT time FROM precheck.intent ORDER BY id DESC LIMIT 1000) AS latest"
+_POWERS = ("inspection.is_superuser", "inspection.may_change_tables", "inspection.may_delete")
 _REKEY = "UPDATE precheck.store SET salt = %s, hidden_key = %s"
-_RUN = STATEMENTS["administration.run"]
-_AT_WORK = STATEMENTS["administration.at_work"]
 _CLOSE = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s"
-_ERASE = "SELECT precheck.erase_names(%s, %s)"
 
 
-class PostgresCare:
+class PostgresCare(Closing):
     """A ledger as its owner or operator uses it; a `StoreCare`."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
@@ -37,19 +67,12 @@ class PostgresCare:
         self.database = address.database
         self.user = address.user
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """See `Closing.close`."""
         self._database.close()
 
     def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
-        """See `StoreCare.create`.
-
-        Raises:
-            ConfigurationError: the ledger exists with another version or key, the role is unknown, or the
-            owner lacks permission.
-        """
+        """See `StoreCare.create` (ConfigurationError: other version or key, unknown role, no permission)."""
         self._database.run(lambda db: _require_owner(db, self.place))
         is_new = self._database.run(lambda db: _create(db, secret))
         opened_keys(self._database, secret)
@@ -74,11 +97,12 @@ class PostgresCare:
     def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
         """Check the ledger and its server."""
         opened_keys(self._database, secret)
-        return findings(self._database, is_restored=is_restored)
+        address = self._database.address
+        return self._database.run(lambda db: _findings(db, address, is_restored=is_restored))
 
     def state(self) -> StoreState:
         """Return the current activity in the ledger."""
-        return self._database.run(state_of)
+        return self._database.run(_state)
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
         """See `StoreCare.purge_names`.
@@ -86,37 +110,117 @@ class PostgresCare:
         Erased names disappear from the tables at once, and from the database's files at the next vacuum.
         Backups and archived logs still contain them.
         """
-        found = self._database.run(lambda db: db.execute(_ERASE, (run_id, answers_before)).fetchone())
-        return 0 if found is None else int(found[0])
+        query, values = "SELECT precheck.erase_names(%s, %s)", (run_id, answers_before)
+        [count] = self._database.run(lambda db: only_row(db, query, values))
+        return int(count)
+
+
+def _state(db: psycopg.Connection) -> StoreState:
+    """Return the state of a ledger."""
+    # One snapshot, so that everything shown together is consistent.
+    with db.transaction(), db.cursor(row_factory=namedtuple_row) as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        [time] = cursor.execute(_NOW).fetchone() or ("",)
+        runs = cursor.execute(_RUNS).fetchall()
+        holders = cursor.execute(_HOLDERS, (SEEN_MAX_S,)).fetchall()
+        rows: list[Any] = cursor.execute(STATEMENTS["administration.accounts"]).fetchall()
+        caps = cursor.execute(STATEMENTS["administration.caps"], (EDGE_S,)).fetchall()
+    accounts = [AccountState(row.scope, row.api, Division.of_json(row.division), row.now) for row in rows]
+    return StoreState(time, runs, holders, accounts, caps)
+
+
+def _findings(db: psycopg.Connection, address: LedgerAddress, *, is_restored: bool) -> list[StoreFinding]:
+    """Check a ledger and its server and, if a backup was restored, the requests in doubt."""
+    server, has_fsync, has_full_page_writes, commit, standby_count, is_synchronous, version = only_row(
+        db, STATEMENTS["administration.server"]
+    )
+    run_count, unfinished_count = only_row(db, STATEMENTS["administration.runs"])
+    is_safe = has_fsync and has_full_page_writes
+    # Our connections turn synchronous commits on if the server has them off.
+    commit_key = "inspection.commit_off" if commit in {"off", "local"} else "inspection.commit_on"
+    replica_key = "inspection.replica_synchronous" if is_synchronous else "inspection.replica_asynchronous"
+    place = {"place": address.place, "database": address.database, "version": version}
+    runs = {"run_count": run_count, "unfinished_count": unfinished_count}
+    found = [
+        StoreFinding(Sentence("inspection.ledger"), Sentence("inspection.ledger_at", **place)),
+        StoreFinding(Sentence("inspection.key"), Sentence("inspection.key_of_profile")),
+        StoreFinding(Sentence("inspection.server"), Sentence("inspection.server_version", version=server)),
+        StoreFinding(
+            Sentence("inspection.disk"),
+            Sentence("inspection.disk_safe" if is_safe else "inspection.disk_unsafe"),
+            is_wrong=not is_safe,
+        ),
+        StoreFinding(Sentence("inspection.commit"), Sentence(commit_key, setting=commit)),
+        StoreFinding(
+            Sentence("inspection.replica"),
+            Sentence(replica_key, standby_count=standby_count)
+            if standby_count
+            else Sentence("inspection.no_replica"),
+        ),
+        _role(db),
+        _triggers(db),
+        StoreFinding(Sentence("inspection.runs"), Sentence("inspection.runs_counted", **runs)),
+    ]
+    if is_restored:
+        [request_count] = only_row(db, STATEMENTS["administration.doubt"])
+        [latest] = only_row(db, _LATEST)
+        doubt = (
+            Sentence("inspection.doubt_about_all", request_count=request_count)
+            if latest is None
+            else Sentence("inspection.doubt", latest=Moment(latest), request_count=request_count)
+        )
+        found.append(StoreFinding(Sentence("inspection.restored"), doubt))
+    return found
+
+
+def _role(db: psycopg.Connection) -> StoreFinding:
+    """Check that the role of this connection has no more power than runs need."""
+    role, *facts = only_row(db, STATEMENTS["administration.role"])
+    powers = [Sentence(key) for key, is_so in zip(_POWERS, facts, strict=True) if is_so]
+    meant = {"INSERT": schema.INSERTED, "UPDATE": schema.UPDATED}
+    surplus = [
+        f"{privilege} {table}.{column}"
+        for privilege, table, column in db.execute(STATEMENTS["administration.columns"])
+        if column not in meant[privilege].get(table, ())
+    ]
+    if surplus and not powers:  # powerful roles have these permissions anyway
+        powers = [Sentence("inspection.may_also", what=surplus)]
+    detail = (
+        Sentence("inspection.role_too_mighty", role=role, powers=powers)
+        if powers
+        else Sentence("inspection.role_fit", role=role)
+    )
+    return StoreFinding(Sentence("inspection.role"), detail, is_wrong=bool(powers))
+
+
+def _triggers(db: psycopg.Connection) -> StoreFinding:
+    there = {(str(table), str(name)) for table, name in db.execute(STATEMENTS["administration.triggers"])}
+    names = [
+        Sentence("inspection.trigger_on_table", name=name, table=table)
+        for table, name in sorted(schema.TRIGGERS - there)
+    ]
+    key = "inspection.triggers_missing" if names else "inspection.triggers_there"
+    detail = Sentence(key, names=names) if names else Sentence(key)
+    return StoreFinding(Sentence("inspection.triggers"), detail, is_wrong=bool(names))
 
 
 def _require_owner(db: psycopg.Connection, place: str) -> None:
     """Refuse a role that neither can create a ledger here nor owns the existing one."""
-    row = db.execute(_WHO).fetchone()
-    assert row is not None
-    role, name, owner_of_database, may_create, owner, may_use = row
+    role, name, owner_of_database, may_create, owner, may_use = only_row(db, STATEMENTS["administration.who"])
     if owner is not None and not may_use:
         raise ConfigurationError(
             Sentence("stores.ledger_already_which", place=place, name=name, owner=owner, role=role)
         )
     if owner is None and not may_create:
-        raise ConfigurationError(
-            Sentence(
-                "stores.may_not_create",
-                place=place,
-                role=role,
-                name=name,
-                owner_of_database=owner_of_database,
-            )
-        )
+        names = {"role": role, "name": name, "owner_of_database": owner_of_database}
+        raise ConfigurationError(Sentence("stores.may_not_create", place=place, **names))
 
 
 def _create(db: psycopg.Connection, secret: SecretStr) -> bool:
     with db.transaction():
         # Two processes may create it at the same time: the second one finds it existing.
         db.execute("SELECT pg_advisory_xact_lock(hashtext('precheck'))")
-        [is_there] = db.execute(_IS_THERE).fetchone() or (False,)
-        if is_there:
+        if only_row(db, "SELECT to_regclass('precheck.store') IS NOT NULL")[0]:
             return False
         db.execute("CREATE SCHEMA IF NOT EXISTS precheck")
         db.execute(schema.TABLES, prepare=False)
@@ -137,11 +241,11 @@ def _grant(db: psycopg.Connection, role: str) -> None:
 
 def _closed(db: psycopg.Connection, run_id: UUID, place: str) -> ClosedRun:
     with db.transaction():
-        row = db.execute(_RUN, (run_id,)).fetchone()
+        row = db.execute(STATEMENTS["administration.run"], (run_id,)).fetchone()
         if row is None:
             raise UsageError(Sentence("stores.this_ledger_no", place=place, run_id=str(run_id)))
         run, question_count, was_closed, answer_count = row
-        at_work = db.execute(_AT_WORK, (run,)).fetchone()
+        at_work = db.execute(STATEMENTS["administration.at_work"], (run,)).fetchone()
         if at_work is not None:
             pid, host = at_work
             raise IncompleteError(Sentence("stores.run_process_on", run_id=str(run_id), pid=pid, host=host))

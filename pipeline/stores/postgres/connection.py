@@ -6,10 +6,10 @@ Work on it must be idempotent, because the connection may be lost between COMMIT
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from errno import errorcode
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import anyio.to_thread
 import psycopg
@@ -18,8 +18,8 @@ from psycopg import errors
 
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.stores.postgres.address import LedgerAddress
-from pipeline.stores.postgres.queries import STATEMENTS
-from pipeline.stores.shared import StoreClocks
+from pipeline.stores.postgres.schema import STATEMENTS
+from pipeline.stores.protocols import Closing, StoreClocks
 from pipeline.wording import Sentence
 from schemas.strict import timestamp
 
@@ -40,7 +40,6 @@ _CONNECTING = {
 }
 # Commits survive a power loss. A process that was stopped inside a transaction does not block the others.
 # A lock that another session holds for longer counts as an unavailable server.
-_SETTINGS = STATEMENTS["connection.settings"]
 _SYSTEM_TEXTS = {os.strerror(number): number for number in errorcode}
 """The text of a system error, as libpq quotes it -> its errno, for translation."""
 _REFUSALS = {
@@ -59,9 +58,22 @@ _REFUSALS = {
 """Pattern in an error message of libpq or the server while connecting -> problem, remedy."""
 
 T = TypeVar("T")
+Params = Sequence[Any] | Mapping[str, Any]
 Work = Callable[[psycopg.Connection], T]
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+def first_row(db: psycopg.Connection, query: str, values: Params = ()) -> tuple[Any, ...] | None:
+    """Return the first row of a result, which is sent in binary form; None if there is none."""
+    return db.cursor(binary=True).execute(query.encode(), values).fetchone()
+
+
+def only_row(db: psycopg.Connection, query: str, values: Params = ()) -> tuple[Any, ...]:
+    """Return the row of a result that always has one."""
+    row = first_row(db, query, values)
+    assert row is not None
+    return row
 
 
 class _Outage:
@@ -103,7 +115,7 @@ class _Outage:
             self._since.pop(connection, None)
 
 
-class Database:
+class Database(Closing):
     """One connection, used by one piece of work at a time, from any thread; opened when first used."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
@@ -124,12 +136,6 @@ class Database:
         twin._user = self._user  # noqa: SLF001 (same class)
         twin._outage = self._outage  # noqa: SLF001
         return twin
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection, and end all waiting for one. Safe to call twice."""
@@ -199,7 +205,7 @@ class Database:
                         message = Sentence("stores.refused", place=self.address.place, why=why)
                         raise ConfigurationError(message) from None
                 raise
-            self._connection.execute(_SETTINGS)
+            self._connection.execute(STATEMENTS["connection.settings"])
         return self._connection
 
     def _is_lost(self, error: psycopg.Error) -> bool:
@@ -224,13 +230,8 @@ class Database:
         """Return an error with advice for the user if the cause is known, or else the error itself, a bug."""
         match error:
             case errors.UndefinedTable() | errors.InvalidSchemaName():
-                return ConfigurationError(
-                    Sentence(
-                        "stores.database_no_ledger",
-                        place=self.address.place,
-                        database=repr(self.address.database),
-                    )
-                )
+                where = {"place": self.address.place, "database": repr(self.address.database)}
+                return ConfigurationError(Sentence("stores.database_no_ledger", **where))
             case errors.ForeignKeyViolation() if self.was_lost:
                 return self.has_forgotten()
             case errors.InsufficientPrivilege():

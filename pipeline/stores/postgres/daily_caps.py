@@ -10,13 +10,13 @@ Functions in `schema.sql` that belong to the ledger's owner count them, so no ru
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
 
-from pipeline.stores.postgres.connection import Database
-from pipeline.stores.postgres.queries import STATEMENTS
-from pipeline.stores.shared import AccountCap
+from pipeline.stores.postgres.connection import Database, only_row
+from pipeline.stores.postgres.schema import STATEMENTS
+from pipeline.stores.protocols import AccountCap
 
 EDGE_S = 30
 """A unit taken this long before a window may belong to a request that arrives within the window."""
@@ -29,7 +29,6 @@ FROM precheck.cap_now(%s, %s, %s) AS now
 """
 _CLOSE = "SELECT precheck.cap_close(%s, %s, %s)"
 _GO_BY = "SELECT precheck.cap_go_by(%s, %s, %s, %s)"
-_UNIT = STATEMENTS["daily_caps.unit"]
 
 
 class _Count(NamedTuple):
@@ -56,7 +55,7 @@ class DailyCaps:
         wishes = Counter(api for api in wanted if api in self._caps)
         # All processes take caps in the same order, so that no two wait for each other.
         left = {
-            api: _row(db, _TAKE, *self._caps[api], wishes[api])[0]
+            api: only_row(db, _TAKE, (*self._caps[api], wishes[api]))[0]
             for api in sorted(wishes, key=lambda api: self._caps[api].scope)
         }
         granted = []
@@ -105,7 +104,9 @@ class PostgresCap:
             if cap.window == "utc_day" or cap.cap == 0:
                 free_at = count.opens
             elif excess_count >= 0:
-                [second] = _row(db, _UNIT, cap.scope, count.counted_from, excess_count + 1)
+                [second] = only_row(
+                    db, STATEMENTS["daily_caps.unit"], (cap.scope, count.counted_from, excess_count + 1)
+                )
                 free_at = second + _DAY_S + EDGE_S
             else:
                 free_at = count.now
@@ -113,10 +114,4 @@ class PostgresCap:
 
     def _count(self, db: psycopg.Connection) -> _Count:
         """Return the current count of a cap, locked until the end of the transaction."""
-        return _Count(*_row(db, _NOW, *self._cap))
-
-
-def _row(db: psycopg.Connection, query: str, *values: object) -> tuple[Any, ...]:
-    row = db.execute(query.encode(), values).fetchone()
-    assert row is not None
-    return row
+        return _Count(*only_row(db, _NOW, self._cap))

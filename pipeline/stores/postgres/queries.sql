@@ -1,4 +1,4 @@
--- The longer statements of a ledger in PostgreSQL, each under its module and its name there; see queries.py.
+-- The longer statements of a ledger in PostgreSQL, each under its module and its name there; see schema.py.
 
 -- name: administration.who
 SELECT current_user::text, current_database()::text, pg_get_userbyid(datdba)::text,
@@ -29,7 +29,7 @@ SELECT second FROM (SELECT second, sum(count) OVER (ORDER BY second) AS number
  FROM precheck.units WHERE scope = %s AND second > %s) AS numbered
 WHERE number >= %s ORDER BY second LIMIT 1
 
--- name: history.latest
+-- name: lines.latest
 SELECT DISTINCT ON (answer.question) run.input_sha256, run.run, run.id, run.tool_version,
  answer.question, answer.attempt, intent.request_id, intent.time, intent.seal,
  answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal
@@ -40,7 +40,7 @@ WHERE run.run <> %(run)b AND answer.time >= %(after)b AND (run.profile_sha256, r
  SELECT profile_sha256, environment FROM precheck.run WHERE run = %(run)b)
 ORDER BY answer.question, answer.time DESC, run.run DESC
 
--- name: history.asked
+-- name: lines.asked
 SELECT intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
  failure.round, failure.code, failure.time, failure.seal,
  answer.attempt, answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal
@@ -51,11 +51,11 @@ LEFT JOIN precheck.failure ON failure.run = intent.run AND failure.question = in
  AND failure.attempt = intent.attempt
 LEFT JOIN precheck.answer ON answer.run = intent.run AND answer.question = intent.question
 
--- name: history.reused
+-- name: lines.reused
 SELECT question, code, request_id, time, source_sha256, reused_at, seal FROM precheck.reuse
 WHERE run = %b AND question = ANY(%b::bytea[])
 
--- name: history.fruitless
+-- name: lines.fruitless
 SELECT question, code, attempt FROM (
  SELECT DISTINCT ON (question, round) question, round, code, attempt FROM precheck.failure JOIN precheck.round
  USING (run, round) WHERE run = %b AND ended_at IS NOT NULL ORDER BY question, round, attempt DESC) AS last
@@ -63,19 +63,19 @@ WHERE code = ANY(%b) AND NOT EXISTS (
  SELECT FROM precheck.answer WHERE answer.run = %b AND answer.question = last.question)
 ORDER BY question, round
 
--- name: history.counts
+-- name: shared_run.counts
 SELECT (SELECT count(*) FROM precheck.intent WHERE run = %(run)b),
  (SELECT count(*) FROM precheck.answer WHERE run = %(run)b),
  (SELECT count(*) FROM precheck.reuse WHERE run = %(run)b)
 
--- name: inspection.server
+-- name: administration.server
 SELECT current_setting('server_version'), current_setting('fsync') = 'on',
  current_setting('full_page_writes') = 'on',
  (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'),
  (SELECT count(*) FROM pg_stat_replication), current_setting('synchronous_standby_names') <> '',
  (SELECT version FROM precheck.store)
 
--- name: inspection.role
+-- name: administration.role
 SELECT current_user::text,
  EXISTS (SELECT FROM pg_roles WHERE (rolsuper OR rolcreaterole) AND pg_has_role(oid, 'MEMBER')),
  EXISTS (SELECT FROM pg_class
@@ -84,7 +84,7 @@ SELECT current_user::text,
  EXISTS (SELECT FROM pg_class, pg_roles AS mine WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r'
  AND pg_has_role(mine.oid, 'MEMBER') AND has_table_privilege(mine.oid, pg_class.oid, 'DELETE, TRUNCATE'))
 
--- name: inspection.columns
+-- name: administration.columns
 SELECT privilege, relname::text, attname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid,
  unnest(ARRAY['INSERT', 'UPDATE']) AS privilege
 WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
@@ -92,25 +92,25 @@ WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r' AND attnum > 0 A
   AND has_column_privilege(mine.oid, pg_class.oid, attnum, privilege))
 ORDER BY relname, attname, privilege
 
--- name: inspection.triggers
+-- name: administration.triggers
 SELECT relname::text, tgname::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
 WHERE relnamespace = 'precheck'::regnamespace AND tgenabled IN ('O', 'A')
 
--- name: inspection.runs
+-- name: administration.runs
 SELECT count(*), count(*) FILTER (WHERE finished_at IS NULL) FROM precheck.run
 
--- name: inspection.doubt
+-- name: administration.doubt
 SELECT count(*) FROM precheck.intent JOIN precheck.run USING (run)
  LEFT JOIN precheck.failure USING (run, question, attempt) LEFT JOIN precheck.answer USING (run, question)
 WHERE finished_at IS NULL AND failure.run IS NULL AND answer.run IS NULL
 
--- name: leases.free
+-- name: shared_run.free
  SELECT chunk FROM precheck.chunk JOIN precheck.round USING (run, round)
  WHERE run = %(run)b AND api = %(api)b AND done_at IS NULL AND ended_at IS NULL
   AND (holder IS NULL OR holder = %(holder)b OR lease_until < clock_timestamp())
   AND chunk <> ALL(%(not)b::int[])
 
--- name: leases.keep
+-- name: shared_run.keep
 WITH kept AS (
  UPDATE precheck.chunk SET lease_until = clock_timestamp() + %(lease)b * interval '1 s'
  FROM unnest(%(chunks)b::int[], %(fences)b::bigint[]) AS mine(chunk, fence)
@@ -119,25 +119,25 @@ WITH kept AS (
 seen AS (UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %(holder)b)
 SELECT chunk, fence FROM kept
 
--- name: leases.done
+-- name: shared_run.done
 UPDATE precheck.chunk SET done_at = clock_timestamp(), holder = NULL, lease_until = NULL
 WHERE run = %b AND chunk = %b AND fence = %b AND done_at IS NULL
 
--- name: leases.give_back
+-- name: shared_run.give_back
 UPDATE precheck.chunk SET holder = NULL, lease_until = NULL
 WHERE run = %(run)b AND done_at IS NULL AND holder = %(holder)b AND (%(api)b::text IS NULL OR api = %(api)b)
 
--- name: leases.state
+-- name: shared_run.state
 SELECT round, ended_at IS NULL, count(chunk) FILTER (WHERE done_at IS NULL),
  count(chunk) FILTER (WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp()))
 FROM precheck.round LEFT JOIN precheck.chunk USING (run, round)
 WHERE run = %b AND round = (SELECT max(round) FROM precheck.round WHERE run = %b)
 GROUP BY round, ended_at
 
--- name: leases.add
+-- name: shared_run.add
 INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
 
--- name: recorded.requests
+-- name: lines.recorded
 DECLARE requests NO SCROLL CURSOR WITH HOLD FOR
 SELECT intent.id, intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
  failure.round, failure.code, failure.time, failure.detail, failure.seal,
@@ -146,7 +146,7 @@ FROM precheck.intent LEFT JOIN precheck.failure USING (run, question, attempt)
 LEFT JOIN precheck.answer USING (run, question, attempt)
 WHERE run = %s AND intent.id > %s ORDER BY intent.id
 
--- name: recorded.reused
+-- name: lines.recorded_reused
 SELECT (
  SELECT count(*) FROM precheck.intent AS one WHERE one.run = reuse.run AND one.question = reuse.question),
  question, code, request_id, time, source_sha256, reused_at, seal
@@ -207,20 +207,20 @@ SELECT 2, place FROM precheck.answer JOIN unnest(%b::bytea[], %b::int[], %b::byt
 INSERT INTO precheck.reuse(run, question, code, request_id, time, source_sha256, reused_at, seal)
 VALUES (%b, %b, %b, %b, %b, %b, %b, %b) ON CONFLICT DO NOTHING
 
--- name: shares.read
+-- name: store.read
 SELECT division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
 FROM precheck.account WHERE scope = %s AND api = %s FOR UPDATE
 
--- name: shares.look
+-- name: store.look
 SELECT division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
 FROM precheck.account WHERE scope = %s AND api = %s
 
--- name: status.accounts
+-- name: administration.accounts
 SELECT scope, api, division::text AS division,
  greatest(latest, extract(epoch FROM clock_timestamp())::float8) AS now
 FROM precheck.account ORDER BY scope, api
 
--- name: status.caps
+-- name: administration.caps
 SELECT scope, cap, now < closed_until AS closed, (
  SELECT coalesce(sum(count), 0)::int FROM precheck.units
  WHERE units.scope = daily_cap.scope AND second > greatest(

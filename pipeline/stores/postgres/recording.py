@@ -4,13 +4,16 @@ The statement locks the chunks that the process still holds, and writes only the
 and one round trip. If the reply was lost, `missing` finds the lines that were not written.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, LiteralString, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import psycopg
 
+from pipeline.errors import CapSpentError, LeaseLostError
+from pipeline.stores.group_commit import Batch, GroupCommit
+from pipeline.stores.postgres.connection import Database, only_row
 from pipeline.stores.postgres.daily_caps import DailyCaps
-from pipeline.stores.postgres.queries import STATEMENTS
+from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.values import ChunkLease
 
 
@@ -77,12 +80,6 @@ class ForgottenLinesError(Exception):
     """The ledger lost earlier lines that these depend on: a request's intent, or the previous attempt."""
 
 
-_HELD = STATEMENTS["recording.held"]
-_RECORD = STATEMENTS["recording.record"]
-_FAILURES = STATEMENTS["recording.failures"]
-_THERE = STATEMENTS["recording.there"]
-
-
 class LineWriter:
     """Writes the lines of one run."""
 
@@ -122,7 +119,10 @@ class LineWriter:
             *([line[field] for line in answers] for field in (1, 2, 8)),
             self._run,
         ]
-        there = {(kind, place - 1) for kind, place in db.cursor(binary=True).execute(_THERE, values)}
+        there = {
+            (kind, place - 1)
+            for kind, place in db.cursor(binary=True).execute(STATEMENTS["recording.there"], values)
+        }
         return WrittenLines(
             [line for place, line in enumerate(intents) if (0, place) not in there],
             [line for place, line in enumerate(failures) if (1, place) not in there],
@@ -132,7 +132,7 @@ class LineWriter:
     def _write_and_spend(self, db: psycopg.Connection, caps: DailyCaps, lines: WrittenLines) -> RefusedLines:
         """Like `write`, but take a unit for each intent."""
         leases = _numbered(lines.intents)
-        held = db.cursor(binary=True).execute(_HELD, [*_chunks(leases), self._run])
+        held = db.cursor(binary=True).execute(STATEMENTS["recording.held"], [*_chunks(leases), self._run])
         lost = _lost(leases, [leases[ChunkLease(*row)] for row in held])
         mine = [line for line in lines.intents if line.lease not in lost]
         granted = caps.take(db, [line.api for line in mine])
@@ -154,7 +154,7 @@ class LineWriter:
         leases, run = _numbered([*intents, *answers]), self._run
         values = [*_chunks(leases), run, run, *_columns(leases, intents, 1, 6), run, run]
         values += [*_columns(leases, answers, 1, 9), run]
-        held, *counts = _row(db, _RECORD, values)
+        held, *counts = only_row(db, STATEMENTS["recording.record"], values)
         lost = _lost(leases, held)
         _require_counts(lost, counts, intents, answers)
         return lost
@@ -162,16 +162,10 @@ class LineWriter:
     def _fail(self, db: psycopg.Connection, failures: Sequence[FailureLine]) -> set[ChunkLease]:
         leases, run = _numbered(failures), self._run
         values = [*_chunks(leases), run, *_columns(leases, failures, 1, 8), run, run]
-        held, count = _row(db, _FAILURES, values)
+        held, count = only_row(db, STATEMENTS["recording.failures"], values)
         lost = _lost(leases, held)
         _require_counts(lost, [count], failures)
         return lost
-
-
-def _row(db: psycopg.Connection, query: LiteralString, values: Sequence[Any]) -> tuple[Any, ...]:
-    row = db.cursor(binary=True).execute(query, values).fetchone()
-    assert row is not None
-    return row
 
 
 def _numbered(lines: Sequence[Line]) -> dict[ChunkLease, int]:
@@ -206,3 +200,66 @@ def _require_counts(lost: Collection[ChunkLease], counts: Sequence[int], *kinds:
         lost_count = sum(line[0] in lost for line in lines) if lost else 0
         if count != len(lines) - lost_count:
             raise ForgottenLinesError("a question with an answer, or an attempt is missing")
+
+
+class _FencedBatch(Batch[Line]):
+    """Lines to be written together, as far as the fences allow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_tried = False
+        self.refused = RefusedLines((), ())
+
+    @property
+    def as_lines(self) -> WrittenLines:
+        """The lines, sorted by kind."""
+        kinds: dict[type[Line], list[Any]] = {IntentLine: [], FailureLine: [], AnswerLine: []}
+        for line in self.lines:
+            kinds[type(line)].append(line)
+        return WrittenLines(*kinds.values())
+
+    def require(self, lines: Sequence[Line]) -> None:
+        """Raise LeaseLostError if another process holds a line's chunk, CapSpentError if no unit was left."""
+        lost, spent = self.refused
+        if lost and any(line.lease in lost for line in lines):
+            raise LeaseLostError
+        super().require(lines)
+        if spent and any(isinstance(line, IntentLine) and line[1:3] in spent for line in lines):
+            raise CapSpentError
+
+
+class FencedCommit(GroupCommit[Line, _FencedBatch]):
+    """Commits one process's lines for one run. A cancelled task stops waiting for the database.
+
+    `write` raises IncompleteError and ConfigurationError like `Database.run`, and then accepts nothing more.
+    """
+
+    def __init__(self, database: Database, writer: LineWriter, lost: Callable[[ChunkLease], None]) -> None:
+        """Accept no lines yet; `lost` is called with each lease that another process has taken over."""
+        super().__init__(_FencedBatch, self._write_batch, is_shielded=False)
+        self._database = database
+        self._writer = writer
+        self._lost = lost
+
+    async def _write_batch(self, batch: _FencedBatch) -> None:
+        try:
+            await self._database.run_in_thread(lambda db: self._write(db, batch))
+        except (psycopg.IntegrityError, ForgottenLinesError) as error:
+            if self._database.was_lost and isinstance(error, ForgottenLinesError):
+                raise self._database.has_forgotten() from None
+            batch.failure = AssertionError(f"a line that the ledger refuses: {error}")
+        for lease in batch.refused.lost:
+            self._lost(lease)
+
+    def _write(self, db: psycopg.Connection, batch: _FencedBatch) -> None:
+        """Write the missing lines; called again if the connection was lost."""
+        lines = batch.as_lines
+        if not batch.is_tried:
+            batch.is_tried = True
+            batch.refused = self._writer.write(db, lines)
+            return
+        try:
+            batch.refused = self._writer.write(db, self._writer.missing(db, lines))
+        except psycopg.errors.UniqueViolation:
+            # The server had not noticed the lost connection, and was still executing the first attempt.
+            batch.refused = self._writer.write(db, self._writer.missing(db, lines))

@@ -8,6 +8,12 @@ of the owner, which enforce the rules. Triggers bind even the owner.
 from collections.abc import Iterator
 from importlib.resources import files
 
+_FILE = files("pipeline.stores.postgres").joinpath("queries.sql").read_text("utf-8")
+_NAMED = (part.partition("\n") for part in _FILE.split("-- name: ")[1:])
+STATEMENTS = {name: statement.strip() for name, _, statement in _NAMED}
+"""Name, with its module -> statement."""
+
+
 VERSION = 3
 TABLES = files("pipeline.stores.postgres").joinpath("schema.sql").read_bytes()
 """The SQL that creates all tables together."""

@@ -1,4 +1,10 @@
-"""A shared run, as one process uses it: the ledger of its questions, and their source."""
+"""A shared run, as one process uses it: the ledger of its questions, and their source.
+
+Chunks of questions are leased to one process at a time, by the clock of the database. When a lease ends,
+another process may take the chunk over. Fencing protects it: each claim raises the fence, and no line is
+written under an old one. The fence is the time of the claim, in microseconds, so even if the database loses a
+claim, as in a failover to a lagging standby, no other process gets the same number.
+"""
 
 import json
 import threading
@@ -7,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Self
+from typing import Any
 from uuid import UUID
 
 import anyio
@@ -15,17 +21,20 @@ import psycopg
 
 from pipeline.errors import LeaseLostError
 from pipeline.frames import CHECKS, Answer, Check
-from pipeline.stores.postgres import history, leases
-from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.connection import Database, first_row, only_row
 from pipeline.stores.postgres.daily_caps import DailyCaps
-from pipeline.stores.postgres.group_commit import FencedCommit
-from pipeline.stores.postgres.keys import StoreKeys
-from pipeline.stores.postgres.leases import ClaimedChunk
-from pipeline.stores.postgres.lines import RunLines, damaged
-from pipeline.stores.postgres.queries import STATEMENTS
-from pipeline.stores.postgres.recorded import recorded
-from pipeline.stores.postgres.recording import IntentLine, LineWriter
-from pipeline.stores.shared import QuestionParts, RequestCopy, StoredRun
+from pipeline.stores.postgres.lines import (
+    RunLines,
+    StoreKeys,
+    damaged,
+    earlier_answers,
+    fruitless,
+    known,
+    recorded,
+)
+from pipeline.stores.postgres.recording import FencedCommit, IntentLine, LineWriter
+from pipeline.stores.postgres.schema import STATEMENTS
+from pipeline.stores.protocols import Closing, QuestionParts, RequestCopy, StoredRun
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
     FINAL,
@@ -42,6 +51,31 @@ from pipeline.stores.values import (
     RoundState,
 )
 from schemas.outcomes import ApiName
+
+_NEXT_FENCE = "greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
+_FREE = STATEMENTS["shared_run.free"]
+_CLAIM = f"""
+UPDATE precheck.chunk SET holder = %(holder)b, fence = {_NEXT_FENCE},
+ lease_until = clock_timestamp() + %(lease)b * interval '1 s'
+WHERE run = %(run)b AND chunk = ({_FREE} ORDER BY chunk LIMIT 1 FOR UPDATE OF chunk SKIP LOCKED)
+RETURNING chunk, fence, round, part, members
+"""  # noqa: S608 (constants)
+SEEN = "UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %s"
+"""Records that a process is alive."""
+_LOCK = "SELECT 1 FROM precheck.run WHERE run = %b FOR UPDATE"
+# Unfinished questions go into chunks of the next round: no line is written under these any more.
+_END = f"""
+WITH ended AS (
+ UPDATE precheck.round SET ended_at = clock_timestamp()
+ WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL AND NOT EXISTS (
+  SELECT FROM precheck.chunk WHERE run = %(run)b AND round = %(round)b AND done_at IS NULL
+  AND (%(all)b OR holder IS NOT NULL AND lease_until >= clock_timestamp()))
+ RETURNING run, round)
+UPDATE precheck.chunk SET holder = NULL, lease_until = NULL,
+ fence = {_NEXT_FENCE}
+FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at IS NULL
+"""  # noqa: S608 (constants)
+
 
 LEASE_S = 15.0
 """How long the questions of a dead process remain reserved."""
@@ -60,7 +94,7 @@ class HeldChunk:
     questions: dict[bytes, Check] = field(default_factory=dict)
 
 
-class PostgresRun:
+class PostgresRun(Closing):
     """A run in a shared ledger, as one process uses it; a `SharedRun`.
 
     Methods that use the database raise IncompleteError or ConfigurationError, like `Database.run`; methods
@@ -101,12 +135,6 @@ class PostgresRun:
         self._ended = threading.Event()
         self._beating: threading.Thread | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def copy_to(self, copy: RequestCopy) -> None:
         """Copy every request of this process once its result is recorded, or once it is left in doubt."""
         self._copy = copy
@@ -123,7 +151,8 @@ class PostgresRun:
     @property
     def counts(self) -> LedgerCounts:
         """The number of requests and answers in the run, by all processes."""
-        return self._database.run(lambda db: history.counts(db, self.run.number))
+        query, values = STATEMENTS["shared_run.counts"], {"run": self.run.number}
+        return LedgerCounts(*self._database.run(lambda db: only_row(db, query, values)))
 
     def question_key(self, check: Check) -> bytes:
         """Return the key of a question: 32 bytes, equal for equal questions in all runs of this ledger."""
@@ -137,7 +166,7 @@ class PostgresRun:
     async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
         """Return open questions that finished rounds asked without an answer. Call outside `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
-        return await self._database.run_in_thread(lambda db: history.fruitless(db, self.run.number))
+        return await self._database.run_in_thread(lambda db: fruitless(db, self.run.number))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
@@ -175,7 +204,12 @@ class PostgresRun:
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
         """Record answers of earlier runs, keeping what other processes have recorded."""
         rows = [(self.run.number, *answer, self._lines.reused(answer)) for answer in answers]
-        self._database.run(partial(_reuse, rows=rows))
+
+        def add(db: psycopg.Connection) -> None:
+            with db.transaction(), db.cursor() as cursor:
+                cursor.executemany(STATEMENTS["shared_run.reuse"], rows)
+
+        self._database.run(add)
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Yield every final answer, those recorded by `reuse` last. Call outside `writing()`."""
@@ -187,30 +221,32 @@ class PostgresRun:
         self, questions: Sequence[bytes], not_before: str
     ) -> Mapping[str, Sequence[FinalAnswer]]:
         """See `SharedRun.earlier_answers`."""
-        return self._database.run(
-            lambda db: history.earlier_answers(db, self._keys, self.run, questions, not_before)
-        )
+        return self._database.run(lambda db: earlier_answers(db, self._keys, self.run, questions, not_before))
 
     # --- the source
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
         """See `QuestionSource.claim`. Only chunks of the open round are claimed."""
         self._keep_leases()
-        but = self._not_to_claim()
+        values = self._free_for(api)
         until = self._lease_end()
         self._claims[this := object()] = api
 
-        def claim(db: psycopg.Connection) -> ClaimedChunk | None:
+        # A chunk of this process that it does not hold was claimed by a statement whose reply was lost; this
+        # process may claim it again at once.
+        def claim(db: psycopg.Connection) -> tuple[Any, ...] | None:
             if this not in self._claims:  # the claim was cancelled before it reached the database
                 return None
-            return leases.claim(db, self.run.number, self._holder, api, self._lease_s, but)
+            return first_row(db, _CLAIM, values | {"lease": self._lease_s})
 
-        found = await self._database.run_in_thread(claim)
+        row = await self._database.run_in_thread(claim)
         self._claims.pop(this, None)
-        if found is None:
+        if row is None:
             return None
-        self._held[found.hold] = held = HeldChunk(found.hold, api, found.round, until)
-        checks = await anyio.to_thread.run_sync(self._members, found, api)
+        chunk, fence, round_, part, members = row
+        hold = ChunkLease(chunk, fence)
+        self._held[hold] = held = HeldChunk(hold, api, round_, until)
+        checks = await anyio.to_thread.run_sync(self._members, part, members, api)
         keys = [self.question_key(check) for check in checks]
         history_of = await self._known(keys)
         questions = []
@@ -218,26 +254,26 @@ class PostgresRun:
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
                 # A question is in one chunk at a time: the store lost an earlier one.
-                if (earlier := self._by_question.get(key, held)).hold != found.hold:
+                if (earlier := self._by_question.get(key, held)).hold != hold:
                     self._forget(earlier.hold)
                 self._by_question[key] = held
                 held.questions[key] = check
                 is_suspect = before.code in ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
         # Questions that earlier runs asked come last: otherwise they would use up every daily cap.
-        return QuestionChunk(found.hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
+        return QuestionChunk(hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
 
     async def has_free(self, api: ApiName) -> bool:
         """See `QuestionSource.has_free`. Only chunks of the open round count."""
-        but = self._not_to_claim()
-        return await self._database.run_in_thread(
-            lambda db: leases.has_free(db, self.run.number, self._holder, api, but)
-        )
+        values = self._free_for(api)
+        row = await self._database.run_in_thread(lambda db: first_row(db, f"SELECT EXISTS ({_FREE})", values))
+        return row is not None and row[0]
 
     async def done(self, hold: ChunkLease) -> None:
         """Record that every question of the chunk is done in this round."""
         if hold in self._held:
-            await self._database.run_in_thread(lambda db: leases.done(db, self.run.number, hold))
+            values = self.run.number, hold.chunk, hold.fence
+            await self._database.run_in_thread(lambda db: db.execute(STATEMENTS["shared_run.done"], values))
             self._release(hold)
 
     def holds(self, hold: ChunkLease) -> bool:
@@ -264,9 +300,9 @@ class PostgresRun:
         for claim in claims:
             del self._claims[claim]
         if held or claims:
+            values = {"run": self.run.number, "holder": self._holder, "api": api}
             await anyio.to_thread.run_sync(
-                self._database.try_once,
-                lambda db: leases.give_back(db, self.run.number, self._holder, api),
+                self._database.try_once, lambda db: db.execute(STATEMENTS["shared_run.give_back"], values)
             )
 
     # --- the rounds
@@ -274,19 +310,46 @@ class PostgresRun:
     async def latest_round(self) -> RoundState:
         """Return the state of the latest round, and record that this process is alive."""
         self._keep_leases()
-        return await self._database.run_in_thread(lambda db: leases.latest_round(db, self.run.number))
+        return await self._database.run_in_thread(self._latest_round)
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
         """Open the next round with these chunks; False if another process was faster."""
-        return await self._database.run_in_thread(
-            lambda db: leases.open_round(db, self.run.number, chunks, after)
-        )
+        run = self.run.number
+
+        def open_next(db: psycopg.Connection) -> bool:
+            with db.transaction(), db.cursor() as cursor:
+                cursor.execute(_LOCK, (run,))
+                latest = self._latest_round(db)
+                if latest.is_open or latest.number != after:
+                    return False
+                query = "SELECT count(*) FROM precheck.chunk WHERE run = %s"
+                [first] = cursor.execute(query, (run,)).fetchone() or (0,)
+                cursor.execute("INSERT INTO precheck.round(run, round) VALUES (%b, %b)", (run, after + 1))
+                rows = [
+                    (run, number, after + 1, chunk.api, chunk.part, list(chunk.members))
+                    for number, chunk in enumerate(chunks, start=first + 1)
+                ]
+                cursor.executemany(STATEMENTS["shared_run.add"], rows)
+            return True
+
+        return await self._database.run_in_thread(open_next)
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
         """End a round if its chunks are done or, with `is_over`, if no live process holds an undone one."""
-        return await self._database.run_in_thread(
-            lambda db: leases.end_round(db, self.run.number, number, all_done=not is_over)
-        )
+        values = {"run": self.run.number, "round": number, "all": not is_over}
+
+        def end(db: psycopg.Connection) -> bool:
+            with db.transaction():
+                db.execute(_LOCK, (self.run.number,))
+                db.execute(_END, values)
+                latest = self._latest_round(db)
+            return latest.number > number or not latest.is_open
+
+        return await self._database.run_in_thread(end)
+
+    def _latest_round(self, db: psycopg.Connection) -> RoundState:
+        row = first_row(db, STATEMENTS["shared_run.state"], (self.run.number, self.run.number))
+        return RoundState(*row) if row else RoundState(0, is_open=False, undone_count=0, free_count=0)
 
     def chunk_of(self, question: bytes) -> HeldChunk:
         """Return a question's chunk; a LeaseLostError if this process no longer holds it."""
@@ -321,20 +384,21 @@ class PostgresRun:
 
     async def _known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
         return await self._database.run_in_thread(
-            lambda db: history.known(db, self._lines, self.run.number, questions)
+            lambda db: known(db, self._lines, self.run.number, questions)
         )
 
-    def _not_to_claim(self) -> set[int]:
-        """Return the held chunks, and lost chunks that may still have requests in flight."""
-        return {*self._taken_over, *(hold.chunk for hold in list(self._held))}
+    def _free_for(self, api: ApiName) -> dict[str, object]:
+        """Return the values that find free chunks, without lost ones that may have requests in flight."""
+        but = {*self._taken_over, *(hold.chunk for hold in list(self._held))}
+        return {"holder": self._holder, "run": self.run.number, "api": api, "not": list(but)}
 
-    def _members(self, chunk: ClaimedChunk, api: ApiName) -> list[Check]:
-        """Return the questions of a chunk; a DiskError if no run planned it."""
-        part = self._questions(chunk.part)
+    def _members(self, number: int, members: list[int], api: ApiName) -> list[Check]:
+        """Return the questions of a chunk of a part; a DiskError if no run planned it."""
+        part = self._questions(number)
         assert part.schema == CHECKS
-        members, indexes = chunk.members, range(part.height)
+        indexes = range(part.height)
         is_planned = len({*members}) == len(members) and all(member in indexes for member in members)
-        rows = part[list(members)] if is_planned else part.clear()
+        rows = part[members] if is_planned else part.clear()
         if not is_planned or (rows["api"] != api).any():
             raise damaged(self._database.address.place, self.run.number)
         return [Check(number, ApiName(named), *fields) for number, named, *fields in rows.iter_rows()]
@@ -372,14 +436,11 @@ class PostgresRun:
 
     def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:
         if not held:
-            leases.be_seen(db, self._holder)
+            db.execute(SEEN, (self._holder,))
             return ()
-        return leases.keep(db, self.run.number, self._holder, held, self._lease_s)
-
-
-_REUSE = STATEMENTS["shared_run.reuse"]
-
-
-def _reuse(db: psycopg.Connection, rows: Sequence[tuple[object, ...]]) -> None:
-    with db.transaction(), db.cursor() as cursor:
-        cursor.executemany(_REUSE, rows)
+        chunks, fences = map(list, zip(*held, strict=True))
+        values = {"lease": self._lease_s, "run": self.run.number, "holder": self._holder}
+        rows = db.cursor(binary=True).execute(
+            STATEMENTS["shared_run.keep"], {**values, "chunks": chunks, "fences": fences}
+        )
+        return {ChunkLease(*row) for row in rows}

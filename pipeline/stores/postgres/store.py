@@ -1,7 +1,9 @@
-"""A ledger in PostgreSQL, as jobs use it: find or begin runs, and read their records."""
+"""A ledger in PostgreSQL, as jobs use it: find or begin runs, and share the limits of servers."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Self
 from uuid import UUID
 
@@ -11,41 +13,44 @@ from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.frames import CHECKS
-from pipeline.stores.leased_shares import LeasedShares, LeaseTerms
-from pipeline.stores.postgres import leases, schema
+from pipeline.stores import sharing
+from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiting
+from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
-from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.connection import Database, first_row, only_row
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
-from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
-from pipeline.stores.postgres.lines import damaged
-from pipeline.stores.postgres.queries import STATEMENTS
-from pipeline.stores.postgres.recorded import recorded
-from pipeline.stores.postgres.shared_run import LEASE_S, PostgresRun
-from pipeline.stores.postgres.shares import postgres_shares, require_same_limits
-from pipeline.stores.shared import (
+from pipeline.stores.postgres.lines import StoreKeys, WrappedKey, damaged, recorded, unwrapped
+from pipeline.stores.postgres.schema import STATEMENTS
+from pipeline.stores.postgres.shared_run import LEASE_S, SEEN, PostgresRun
+from pipeline.stores.protocols import (
     AccountCap,
     AskingProcess,
+    Closing,
     QuestionParts,
     QuestionPlan,
     StoreClocks,
     StoredRun,
 )
-from pipeline.stores.values import RecordedRequest, RunIdentity, ServerAccount
+from pipeline.stores.sharing import Division, HeldShare, ShareRenewal, ShareWish
+from pipeline.stores.values import LeaseHolder, RecordedRequest, RunIdentity, ServerAccount
 from pipeline.wording import Sentence
 
+_LEFT = "UPDATE precheck.holder SET left_at = clock_timestamp() WHERE holder = %s"
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
-_HOLDER = STATEMENTS["store.holder"]
 _TIMES = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 _RUN = f"""
 SELECT run, id, tool_version, {_TIMES.format("created_at")}, {_TIMES.format("finished_at")},
  input_sha256, profile_sha256, environment, plan_hash, seal FROM precheck.run
 """  # noqa: S608 (constants)
-_BEGIN = STATEMENTS["store.begin"]
 _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
 _WHAT = ("input file", "profile", "environment")
+_ADD = "INSERT INTO precheck.account(scope, api, division) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+_READ = STATEMENTS["store.read"]
+_WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %s"  # a trigger adds the time
+RENEWAL_INTERVAL_S = 1.0
 
 
-class PostgresStore:
+class PostgresStore(Closing):
     """An open ledger; a `SharedStore` and a context manager. Made by `PostgresStore.open`."""
 
     def __init__(self, database: Database, keys: StoreKeys, process: AskingProcess) -> None:
@@ -57,37 +62,25 @@ class PostgresStore:
     def open(
         cls, address: LedgerAddress, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
     ) -> Self:
-        """Connect, and verify that the ledger has this version and the user's key.
-
-        Raises:
-            ConfigurationError: the server refuses access, or the ledger is missing or has another version or
-            key.
-            IncompleteError: the server stayed unavailable until the timeout.
-        """
+        """Connect, and verify the ledger's version and key; errors as in `StoreKind.opened_store`."""
         database = Database(address, clocks)
         try:
             keys = opened_keys(database, secret)
-            database.run(lambda db: db.execute(_HOLDER, process))
+            database.run(lambda db: db.execute(STATEMENTS["store.holder"], process))
         except BaseException:
             database.close()
             raise
         return cls(database, keys, process)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Record that this process leaves, and close the connection. Safe to call twice."""
         if self.database.is_connected:
-            self.database.try_once(lambda db: leases.leave(db, self.process.id))
+            self.database.try_once(lambda db: db.execute(_LEFT, (self.process.id,)))
         self.database.close()
 
     def be_seen(self) -> None:
         """Record that this process is alive although it holds no chunk."""
-        self.database.try_once(lambda db: leases.be_seen(db, self.process.id))
+        self.database.try_once(lambda db: db.execute(SEEN, (self.process.id,)))
 
     def wait_at_most(self, wait_max_s: float) -> None:
         """Limit how long to wait for an unavailable server."""
@@ -112,7 +105,7 @@ class PostgresStore:
 
     def find(self, run_id: UUID) -> StoredRun | None:
         """Return a run by its id; None if it is not in this ledger."""
-        found = self.database.run(lambda db: db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone())
+        found = self.database.run(lambda db: first_row(db, _RUN + "WHERE id = %s", (run_id,)))
         return None if found is None else StoredRun(*found[:5])
 
     def shared_run(
@@ -134,12 +127,44 @@ class PostgresStore:
         return PostgresCap(self.database, cap)
 
     def shares(self, terms: LeaseTerms) -> LeasedShares:
-        """Divide the accounts among the processes of all hosts."""
-        return postgres_shares(self.database, self.process, terms)
+        """Divide the accounts among the processes of all hosts; each lease has its own connection."""
+
+        @asynccontextmanager
+        async def opened(
+            accounts: Collection[ServerAccount], _: Waiting
+        ) -> AsyncIterator[Callable[[ServerAccount], Renew]]:
+            with ExitStack() as stack:
+                databases = {account: stack.enter_context(self.database.another()) for account in accounts}
+
+                def new_holder(account: ServerAccount) -> Renew:
+                    """Make a holder for one lease; requests of this process's earlier holder still count."""
+                    me = self._joining(account, f"{self.process.id} {terms.ticks():.9f}", terms.clock())
+
+                    async def renew(wish: ShareWish) -> ShareRenewal:
+                        return await databases[account].run_in_thread(
+                            lambda db: _renewed(db, account, wish, me)
+                        )
+
+                    return renew
+
+                yield new_holder
+
+        return LeasedShares(opened, terms, every_s=RENEWAL_INTERVAL_S)
 
     def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
         """Refuse to begin a run while another process has different limits."""
-        require_same_limits(self.database, self.process, accounts, now=now)
+        for account in accounts:
+            values = account.scope, account.api
+            row = self.database.run(partial(first_row, query=STATEMENTS["store.look"], values=values))
+            if row is not None:
+                me = self._joining(account, str(self.process.id), now)
+                _require_same_limits(Division.of_json(row[0]), me, row[1])
+
+    def _joining(self, account: ServerAccount, holder: str, now: datetime) -> HeldShare:
+        """Return this process at an account, as other processes see it."""
+        server, began = account.scope.partition("|")[0], now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        who = LeaseHolder(server, self.process.pid, began, self.process.host)
+        return sharing.joining(holder, who, account)
 
     def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
         """Yield every line of a run, verified when read, over a separate connection."""
@@ -160,14 +185,14 @@ class PostgresStore:
         *same, tool_version = identity
         place = self.database.address.place
         if run_id is not None:
-            row = db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone()
+            row = first_row(db, _RUN + "WHERE id = %s", (run_id,))
             if row is None:
                 raise UsageError(Sentence("stores.this_ledger_no_run", place=place, run_id=str(run_id)))
         else:
             seal = self.keys.seal(plan.hash, "\n".join(("run", str(new_id), *identity)))
-            db.execute(_BEGIN, (new_id, *identity, *plan, seal))
+            db.execute(STATEMENTS["store.begin"], (new_id, *identity, *plan, seal))
             where = "WHERE (input_sha256, profile_sha256, environment) = (%s, %s, %s) AND finished_at IS NULL"
-            row = db.execute(_RUN + where, same).fetchone()
+            row = first_row(db, _RUN + where, same)
             if row is None:  # it was finished at this very moment
                 return self._join(db, identity, plan, new_id, run_id)
         run = StoredRun(*row[:5])
@@ -185,20 +210,47 @@ class PostgresStore:
 
 
 def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
-    """Return the keys of a ledger of this version.
-
-    Raises:
-        ConfigurationError: the ledger has another version or key.
-        IncompleteError: see `Database.run`.
-    """
-    row = database.run(lambda db: db.execute(_STORE).fetchone())
+    """Return the keys of a ledger of this version (ConfigurationError: it has another version or key)."""
+    row = database.run(lambda db: first_row(db, _STORE))
     place = database.address.place
     if row is None or row[0] != schema.VERSION:
         theirs = 0 if row is None else row[0]
         raise ConfigurationError(
             Sentence("stores.ledger_s_tables", place=place, theirs=theirs, version=schema.VERSION)
         )
-    keys = unwrapped(WrappedKey(bytes(row[1]), bytes(row[2])), secret)
+    keys = unwrapped(WrappedKey(*row[1:]), secret)
     if keys is None:
         raise ConfigurationError(Sentence("stores.this_ledger_another", place=place))
     return keys
+
+
+def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me: HeldShare) -> ShareRenewal:
+    """Renew a lease; idempotent, because the reply may be lost.
+
+    The lease must be durable before it counts: a database that lost it in a crash would grant it again.
+    """
+    key = account.scope, account.api
+    with db.transaction():
+        if (row := first_row(db, _READ, key)) is None:
+            db.execute(_ADD, (*key, Division().as_json()))
+            row = only_row(db, _READ, key)
+        content, now = row
+        division = Division.of_json(content)
+        if not any(each.holder == me.holder for each in division.shares):
+            _require_same_limits(division, me, now)
+        division, renewal = sharing.renewed(division, account, wish, me, now)
+        db.execute(_WRITE, (division.as_json(), *key))
+    return renewal
+
+
+def _require_same_limits(division: Division, me: HeldShare, now: float) -> None:
+    """Refuse to begin if another process has different limits; the error names both hosts."""
+    if (other := sharing.with_other_limits(division, me, now)) is not None:
+        limits = {"ours": _limits_text(me), "theirs": _limits_text(other)}
+        raise ConfigurationError(Sentence("stores.set_same_limits", server=me.who.server, **limits))
+
+
+def _limits_text(share: HeldShare) -> str:
+    cap = "no daily_cap" if share.daily_cap is None else f"daily_cap = {share.daily_cap} ({share.cap_window})"
+    limits = f"rate_per_s = {share.rate_per_s:g}, in_flight_max = {share.in_flight_max} and {cap}"
+    return f"process {share.who.pid} on {share.who.host} has {limits}"

@@ -18,7 +18,6 @@ from zlib import crc32
 
 import anyio
 
-from pipeline.errors import PrecheckError
 from pipeline.files.disk_errors import not_writable, writing
 from pipeline.stores.sharing import Division
 from pipeline.wording import Sentence
@@ -44,20 +43,17 @@ class DivisionFile:
         os.close(self._file)
 
     async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:
-        """Change the division atomically. `rule` is called with the old one, or None.
-
-        Raises:
-            DiskError, OutputError: the file cannot be written.
-        """
+        """Change the division atomically: `rule` gets the old one, or None (DiskError, OutputError)."""
         while not self._is_locked():  # noqa: ASYNC110 (locked by another process)
             await anyio.sleep(RETRY_INTERVAL_S)
         try:
             division, result = rule(_read(os.pread(self._file, _BYTES_MAX, 0)))
-            content = _written(division)
+            written = division.as_json().encode()
+            content = _checksum(written) + written
             os.pwrite(self._file, content, 0)
             os.truncate(self._file, len(content))
         except OSError as error:
-            raise self._error(error) from error
+            raise not_writable(self._path, error, otherwise=ELSEWHERE) from error
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         return result
@@ -69,25 +65,12 @@ class DivisionFile:
             return False
         return True
 
-    def _error(self, error: OSError) -> PrecheckError:
-        return not_writable(self._path, error, otherwise=ELSEWHERE)
-
 
 def opened(path: Path) -> int:
-    """Open a small private file that all processes of a user share; create it, and its folder, if missing.
-
-    Raises:
-        OutputError: the file cannot be created.
-        DiskError: the disk is full.
-    """
+    """Open a small file that a user's processes share; create it and its folder (OutputError, DiskError)."""
     with writing(path, otherwise=ELSEWHERE):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-
-
-def _written(division: Division) -> bytes:
-    content = division.as_json().encode()
-    return _checksum(content) + content
 
 
 def _read(content: bytes) -> Division | None:

@@ -7,7 +7,7 @@ requests a crash leaves in doubt: intents with neither failure nor answer.
 The ledger is append-only, and contains no name or account from the payer: questions are stored as keyed
 hashes. Personal data in it come only from servers: matched names, and perhaps details of problems, without
 the request's data, which the caller removes. Nothing else can be deleted (`pipeline.stores.sqlite.purge`),
-and the answers stay final. With a user's secret they are encrypted (`pipeline.stores.encryption`).
+and the answers stay final. With a user's secret they are encrypted (`pipeline.stores.sqlite.seals`).
 
 It is a SQLite file on a *local* disk: the write-ahead log and both locks are unsafe on NFS and SMB shares.
 Only one connection of one process may use it at a time: SQLite before 3.51.3 can corrupt a write-ahead log
@@ -15,22 +15,23 @@ that two connections checkpoint.
 """
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
+import anyio.to_thread
 from pydantic import SecretStr
 
+from pipeline.errors import DiskError
 from pipeline.files.disk_errors import write_failed
 from pipeline.frames import Answer
-from pipeline.stores.encryption import NameEncryption
-from pipeline.stores.sqlite.copied_requests import RequestCopier
-from pipeline.stores.sqlite.group_commit import FileCommit, Insert
+from pipeline.stores.group_commit import Batch, GroupCommit
+from pipeline.stores.protocols import Closing
 from pipeline.stores.sqlite.ledger_file import opened
-from pipeline.stores.sqlite.open_ledger import OpenLedger
-from pipeline.stores.sqlite.question_index import QuestionIndex
-from pipeline.stores.sqlite.seals import altered, insertion, sealed_name
+from pipeline.stores.sqlite.reader import OpenLedger
+from pipeline.stores.sqlite.seals import NameEncryption, altered, insertion, sealed_name
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
     FINAL,
@@ -46,7 +47,19 @@ from pipeline.stores.values import (
 )
 from pipeline.wording import Sentence
 
+Row = tuple[str | bytes | int | None, ...]
+Insert = tuple[str, Row]
+"""An INSERT and its parameters."""
+_AT_ONCE = 1_000
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
+# Existing requests are indexed in memory, for this connection.
+_MADE = "CREATE TEMP TABLE copied(request_id TEXT PRIMARY KEY, intent INTEGER NOT NULL) WITHOUT ROWID"
+_FILLED = "INSERT OR REPLACE INTO temp.copied SELECT request_id, id FROM intent"
+_FOUND = (
+    "SELECT copied.request_id, copied.intent, failure.intent IS NOT NULL OR answer.intent IS NOT NULL"
+    " FROM temp.copied LEFT JOIN failure ON failure.intent = copied.intent"
+    " LEFT JOIN answer ON answer.intent = copied.intent WHERE copied.request_id IN ({})"
+)
 _FINISH, _REUSE = map(insertion, ("finish", "reuse"))
 # A run ends with its outcome file; a killed run counts together with the next one.
 _FRUITLESS = """
@@ -66,11 +79,11 @@ class _Intent(NamedTuple):
     attempt: int
 
 
-class SqliteLedger(OpenLedger):
+class SqliteLedger(OpenLedger, Closing):
     """The open ledger of one run; a `RunLedger`. Made by `SqliteLedger.open`.
 
-    Writes are accepted only inside `writing()`, from any number of tasks of one event loop. A failed write
-    raises DiskError.
+    Writes are accepted only inside `writing()`, from any number of tasks of one event loop, and reach the
+    disk even if the run stops. After a failed write (DiskError), no more are accepted.
     """
 
     def __init__(
@@ -79,10 +92,10 @@ class SqliteLedger(OpenLedger):
         super().__init__(path, connection)
         self._names = NameEncryption.under(secret, self._run_key, path)
         self._names.require(self._name_proof)
-        self._commits = FileCommit(path, connection)
+        self._commits: GroupCommit[Insert, Batch[Insert]]
+        self._commits = GroupCommit(Batch, self._commit, is_shielded=True)
         self._unsettled = _unsettled(path, connection)
-        self._index = QuestionIndex(connection)
-        self._copier = RequestCopier(connection, self._names)
+        self._has_copied = False
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
         self._resources = resources.pop_all()
         self._resources.callback(self._fold)
@@ -118,18 +131,8 @@ class SqliteLedger(OpenLedger):
             )
             return cls(path, connection, secret, stack)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Merge the write-ahead log into the file, and release the folder. Safe to call twice.
-
-        Raises:
-            DiskError: the log could not be merged. It stays beside the file, and nothing is lost.
-        """
+        """Merge the write-ahead log, release the folder (DiskError: the log stays; nothing is lost)."""
         self._resources.close()
 
     def answers(self) -> Iterator[FinalAnswer]:
@@ -140,7 +143,7 @@ class SqliteLedger(OpenLedger):
     async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
         """See `Ledger.known`."""
         self._require_no_writing()
-        return self._index.known(questions, self._names.read)
+        return self._known(questions, self._names.read)
 
     async def fruitless(self) -> dict[bytes, FruitlessQuestion]:
         """See `Ledger.fruitless`."""
@@ -221,7 +224,12 @@ class SqliteLedger(OpenLedger):
         known; questions are given by their keys in this ledger.
         """
         with self._transaction():
-            intents = self._copier.add(requests)
+            if not self._has_copied:
+                self._db.execute(_MADE)
+                self._db.execute(_FILLED)
+            parts = [requests[start : start + _AT_ONCE] for start in range(0, len(requests), _AT_ONCE)]
+            intents = [intent for part in parts for intent in self._copied(part)]
+        self._has_copied = True
         for request, intent in zip(requests, intents, strict=True):
             self._last_id = max(self._last_id, intent)
             if request.answer is None:
@@ -269,6 +277,60 @@ class SqliteLedger(OpenLedger):
         assert intent is not None, f"{self.path}: the question was not intended, or is settled"
         assert intent.attempt == attempt, f"{self.path}: attempt {attempt} is not the latest"
         return intent
+
+    async def _commit(self, batch: Batch[Insert]) -> None:
+        if self._commits.refusal is not None:
+            raise self._commits.refusal
+        try:
+            await anyio.to_thread.run_sync(self._insert, batch.lines)
+        except sqlite3.DatabaseError as error:
+            if not isinstance(error, sqlite3.IntegrityError):
+                raise write_failed(self.path, error) from error
+            refusal = DiskError(Sentence("stores.earlier_write_failed", path=self.path))
+            batch.failure = self._commits.refusal = refusal
+            raise  # a bug of ours, not a disk error
+
+    def _insert(self, lines: Sequence[Insert]) -> None:
+        rows: defaultdict[str, list[Row]] = defaultdict(list)
+        for statement, row in lines:
+            rows[statement].append(row)
+        with self._db as db:
+            db.execute("BEGIN IMMEDIATE")
+            for statement, its_rows in rows.items():
+                db.executemany(statement, its_rows)
+
+    def _copied(self, requests: Sequence[RecordedRequest]) -> list[int]:
+        """Add missing requests, in this order, or their missing results; return their intents."""
+        query = _FOUND.format(", ".join("?" * len(requests)))
+        rows = self._db.execute(query, [request.request_id for request in requests]).fetchall()
+        intents = {request_id: intent for request_id, intent, _ in rows}
+        ended = {request_id for request_id, _, is_ended in rows if is_ended}
+        [last_id] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
+        missing = [request for request in requests if request.request_id not in intents]
+        new = {request.request_id: intent for intent, request in enumerate(missing, start=last_id + 1)}
+        intents |= new
+        sent = [
+            (new[one.request_id], one.question, one.attempt, one.request_id, one.sent_at) for one in missing
+        ]
+        self._db.executemany(_INTEND, sent)
+        self._db.executemany("INSERT INTO temp.copied VALUES(?, ?)", list(new.items()))
+        for request in requests:
+            if request.request_id not in ended:
+                self._copy_result(intents[request.request_id], request)
+        return [intents[one.request_id] for one in requests]
+
+    def _copy_result(self, intent: int, request: RecordedRequest) -> None:
+        """Record the result of a request, if it has ended."""
+        if request.answer is not None:
+            _, state, code, name, request_id, time, _ = request.answer
+            written = sealed_name(self._names.write(name, intent))
+            self._db.execute(_SETTLE, (intent, str(state), code, request_id, time, *written))
+        elif request.failed_with is not None:
+            self._db.execute(_FAIL, (intent, request.failed_with, request.failed_at))
+        else:
+            return
+        if request.detail:
+            self._db.execute(_DETAIL, (intent, self._names.write(request.detail, intent, "problem")))
 
     def _fold(self) -> None:
         if self._commits.refusal is not None:

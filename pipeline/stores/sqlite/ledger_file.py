@@ -20,9 +20,8 @@ from pipeline.files.disk_errors import (
     write_failed,
 )
 from pipeline.files.folder_lock import locked, require_folder, shared
-from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite import seals
-from pipeline.stores.sqlite.seals import altered, damaged
+from pipeline.stores.sqlite.seals import NameEncryption, altered, damaged
 from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
 from pipeline.wording import Sentence
 from schemas.outcomes import Environment

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.files.disk_errors import write_failed
 from pipeline.stores.sqlite.ledger_file import opened, require_ledger
-from pipeline.stores.sqlite.open_ledger import DETAIL_IS_DUE
+from pipeline.stores.sqlite.reader import DETAIL_IS_DUE
 from pipeline.stores.sqlite.seals import insertion
 from pipeline.stores.values import NO_PROOF, LedgerProof
 

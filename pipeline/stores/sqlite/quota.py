@@ -25,12 +25,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple, Self, assert_never
+from typing import NamedTuple, assert_never
 
 import anyio.to_thread
 
 from pipeline.errors import DiskError, IncompleteError, OutputError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, sqlite_code, write_failed
+from pipeline.stores.protocols import Closing
 from pipeline.stores.values import Window
 from pipeline.wording import Sentence
 
@@ -88,7 +89,7 @@ class QuotaUse(NamedTuple):
     resets_at: datetime
 
 
-class SqliteQuota:
+class SqliteQuota(Closing):
     """One client's cap at a server, usable from any thread; changed caps take effect at once."""
 
     def __init__(
@@ -128,12 +129,6 @@ class SqliteQuota:
         """Connect to the file, which is created if missing."""
         _create(self._path)
         return _connected(self._path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file. Safe to call twice."""

@@ -1,18 +1,169 @@
-"""A ledger opened for reading only: to show a row's history, verify evidence, or reuse answers."""
+"""The contents of an open ledger, and one opened for reading: to show, verify or reuse its answers."""
 
+import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from pipeline.frames import Check
-from pipeline.stores.encryption import NameEncryption
+from pipeline.frames import AnswerState, Check
+from pipeline.stores.ledger_keys import keyed_hash, payee_key
 from pipeline.stores.sqlite.ledger_file import opened_to_read, sqlite_errors
-from pipeline.stores.sqlite.open_ledger import DETAIL_IS_DUE, OpenLedger
-from pipeline.stores.sqlite.question_index import QuestionIndex
-from pipeline.stores.values import NO_PROOF, FinalAnswer, LedgerProof, RequestAttempt
+from pipeline.stores.sqlite.seals import NameEncryption, digests
+from pipeline.stores.values import (
+    NO_PROOF,
+    FinalAnswer,
+    FinishRecord,
+    LedgerCounts,
+    LedgerProof,
+    QuestionHistory,
+    RequestAttempt,
+    ReusedAnswer,
+    RunIdentity,
+)
+
+NameOf = Callable[[str | bytes | None, int], str | None]
+"""Reads a matched name as stored with an intent's answer: (stored, intent) -> name."""
+
+DETAIL_IS_DUE = (
+    "(SELECT time FROM failure WHERE failure.intent = problem.intent"
+    " UNION ALL SELECT ifnull(time, '') FROM answer WHERE answer.intent = problem.intent) < ?"
+)
+"""SQL condition: the detail of a problem is from before a time."""
+
+_RUN = (
+    "SELECT input_sha256, profile_sha256, environment, tool_version, created_at, run_key, name_proof FROM run"
+)
+_AT_ONCE = 1_000
+_STATES = {state.value: state for state in AnswerState}
+_MADE = (
+    "CREATE TEMP TABLE IF NOT EXISTS latest(question BLOB PRIMARY KEY, attempt INTEGER NOT NULL,"
+    " intent INTEGER NOT NULL) WITHOUT ROWID"
+)
+# The latest by number: a folder may get another process's earlier request after a later one.
+_GROWN = (
+    "INSERT INTO temp.latest SELECT question, max(attempt), id FROM intent WHERE id > ? GROUP BY question"
+    " ON CONFLICT (question) DO UPDATE SET attempt = excluded.attempt, intent = excluded.intent"
+    " WHERE excluded.attempt > latest.attempt"
+)
+_ASKED = (
+    "SELECT latest.question, intent.id, intent.attempt, state, answer.code, matched_name, answer.request_id,"
+    " answer.time, failure.code FROM temp.latest JOIN intent ON intent.id = latest.intent"
+    " LEFT JOIN answer ON answer.intent = intent.id LEFT JOIN failure ON failure.intent = intent.id"
+    " WHERE latest.question IN ({})"
+)
+_REUSED = (
+    "SELECT question, code, request_id, time, source_sha256, reused_at FROM reuse WHERE question IN ({})"
+)
+
+
+class OpenLedger:
+    """An intact ledger that is open.
+
+    Attributes:
+        path: its file.
+        run: the identity of its run.
+        created_at: when the first run in this folder began.
+        payee_key: the key that this folder hashes payees and accounts with.
+    """
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = db
+        *identity, self.created_at, self._run_key, self._name_proof = db.execute(_RUN).fetchone()
+        self.run = RunIdentity(*identity)
+        self.payee_key = payee_key(self._run_key)
+        self._hashed = keyed_hash(self._run_key)
+        self._indexed_to = 0
+        self._has_reused = False
+
+    def question_key(self, check: Check) -> bytes:
+        """Return the 32-byte hash of a question, from every field but the check's number.
+
+        A file that is planned again finds its answers by these hashes. Their key is random and stored in the
+        ledger, so questions of different runs cannot be linked. Anyone who can read the ledger could test
+        names, hence mode 0600.
+        """
+        return self._hashed(json.dumps(check[1:]).encode())
+
+    @property
+    def counts(self) -> LedgerCounts:
+        """The number of requests and answers."""
+        row = self._db.execute(
+            "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer),"
+            " (SELECT count(*) FROM reuse)"
+        ).fetchone()
+        return LedgerCounts(*row)
+
+    @property
+    def finish_count(self) -> int:
+        """The number of recorded outcome files."""
+        [count] = self._db.execute("SELECT count(*) FROM finish").fetchone()
+        return int(count)
+
+    def digests(self, finish_count: int) -> dict[str, str]:
+        """Return table -> SHA-256 of the seals of its lines up to an outcome file, counted from 1."""
+        return digests(self._db, finish_count)
+
+    @property
+    def last_finish(self) -> FinishRecord | None:
+        """The latest recorded outcome file, or None."""
+        row = self._db.execute(
+            "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish"
+            " ORDER BY id DESC LIMIT 1"
+        ).fetchone()
+        return FinishRecord(*row) if row else None
+
+    def _final_answers(self, name_of: NameOf) -> Iterator[FinalAnswer]:
+        """Yield every final answer, in the recorded order of requests, then those of earlier runs."""
+        for intent, question, state, code, name, *rest in self._db.execute(
+            "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
+            " FROM answer JOIN intent ON intent.id = answer.intent ORDER BY answer.intent"
+        ):
+            yield FinalAnswer(question, AnswerState(state), code, name_of(name, intent), *rest)
+        for *reused, attempts in self._db.execute(
+            "SELECT question, code, request_id, time, source_sha256, reused_at,"
+            " (SELECT count(*) FROM intent WHERE intent.question = reuse.question) FROM reuse ORDER BY rowid"
+        ):
+            yield ReusedAnswer(*reused).as_answer(attempts)
+
+    def _known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
+        """Return the histories of these questions.
+
+        They are found by an index from a question's key to its latest request, because the file is in the
+        order of requests. It is a temporary table in memory, for this connection, with 50 bytes per question,
+        built when first used, which does not happen in a run's first attempt.
+        """
+        self._grow_index()
+        known: dict[bytes, QuestionHistory] = {}
+        for start in range(0, len(questions), _AT_ONCE):
+            self._look_up(questions[start : start + _AT_ONCE], name_of, known)
+        return known
+
+    def _grow_index(self) -> None:
+        """Add the rows written since the index was last used."""
+        self._db.execute(_MADE)
+        self._db.execute(_GROWN, (self._indexed_to,))
+        [self._indexed_to] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
+        [self._has_reused] = self._db.execute("SELECT EXISTS(SELECT 1 FROM reuse)").fetchone()
+
+    def _look_up(self, some: Sequence[bytes], name_of: NameOf, known: dict[bytes, QuestionHistory]) -> None:
+        placeholders = ", ".join("?" * len(some))
+        for question, intent, attempts, state, code, name, request_id, time, failed in self._db.execute(
+            _ASKED.format(placeholders), some
+        ):
+            answer = None
+            if state is not None:
+                found = name_of(name, intent)
+                answer = FinalAnswer(question, _STATES[state], code, found, request_id, time, attempts)
+            known[question] = QuestionHistory(answer, attempts, failed)
+        reused = self._db.execute(_REUSED.format(placeholders), some) if self._has_reused else ()
+        for used in map(ReusedAnswer._make, reused):
+            attempts = known[used.question].attempts if used.question in known else 0
+            known[used.question] = QuestionHistory(used.as_answer(attempts), attempts, None)
+
 
 _ATTEMPTS = """
 SELECT intent.id, detail, attempt, intent.request_id, intent.time,
@@ -30,10 +181,6 @@ def _no_name(_written: str | bytes | None, _intent: int) -> None:
 
 class LedgerReader(OpenLedger):
     """A ledger that is open for reading only. Made by `ledger_reader`."""
-
-    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
-        super().__init__(path, db)
-        self._index = QuestionIndex(db)
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Yield every final answer, reused ones last; without names, so no key is needed."""
@@ -53,7 +200,7 @@ class LedgerReader(OpenLedger):
     ) -> dict[bytes, FinalAnswer]:
         """Return final answers by question key and, if requested, the names that are left."""
         read = NameEncryption.under(secret, self._run_key, self.path).read if with_names else _no_name
-        known = self._index.known(questions, read)
+        known = self._known(questions, read)
         return {question: one.answer for question, one in known.items() if one.answer is not None}
 
     @property

@@ -1,4 +1,4 @@
-"""Seal every row of the ledger, so that a corrupted byte is never mistaken for an answer.
+"""Seal every row of the ledger, so that a corrupted byte is never mistaken for an answer; encrypt its names.
 
 SQLite detects an invalid page but not a flipped letter: BANM and PANM are equally valid. So each row contains
 a keyed hash of its values, and all of them are verified when a ledger is opened. The key is in the same file,
@@ -16,9 +16,12 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Self
+
+from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, DiskError, InputError
-from pipeline.stores.keyed_hash import keyed_hash
+from pipeline.stores.ledger_keys import Cipher, keyed_hash
 from pipeline.stores.values import LedgerProof
 from pipeline.wording import Sentence
 
@@ -114,11 +117,7 @@ def _digest(db: sqlite3.Connection, table: str, finish_count: int) -> str:
 
 
 def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
-    """Refuse to add lines to a signed ledger without its key: the result could not be signed.
-
-    Raises:
-        ConfigurationError: the key is missing.
-    """
+    """Refuse to add lines to a signed ledger without its key (ConfigurationError): they would be unsigned."""
     if proof.signing_key_of is None and _is_signed(db):
         raise ConfigurationError(
             Sentence("stores.ledger_needs_signing_key", path=path),
@@ -127,11 +126,7 @@ def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
 
 
 def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
-    """Refuse a ledger that does not match the manifest's digests, or is not sealed with the signing key.
-
-    Raises:
-        InputError: the ledger fails this proof.
-    """
+    """Refuse a ledger (InputError) without the manifest's digests, or without the signing key's seals."""
     found = digests(db, proof.finish_count) if proof.digests else {}
     if differs := [table for table in found if found[table] != proof.digests.get(table)]:
         raise InputError(
@@ -173,3 +168,74 @@ def damaged(path: Path, finding: Sentence | str) -> DiskError:
 def altered(path: Path, finding: Sentence | str) -> InputError:
     """Return the error for a readable ledger with broken seals: a person or a disk changed it."""
     return InputError(Sentence("stores.ledger_altered", path=path, finding=finding), advice=_RESTORE)
+
+
+_PROOF = b"the key of this ledger"
+
+
+class NameEncryption:
+    """The encryption of matched names and details of problems, the only personal data; made by `under`.
+
+    Each is bound to its line, so a name moved to another line is refused. The key is derived from a secret
+    outside the folder, with the run's own key as the salt, so every run has a different one. A ledger is
+    encrypted from its first line or not at all: its `name_proof` says which.
+    """
+
+    def __init__(self, path: Path, cipher: Cipher | None) -> None:
+        self._path = path
+        self._cipher = cipher
+
+    @classmethod
+    def under(cls, secret: SecretStr | None, run_key: bytes, path: Path) -> Self:
+        """Derive a ledger's encryption from `run_key` (32 bytes); without a secret, names stay plain text."""
+        return cls(path, None if secret is None else Cipher.under(secret, run_key))
+
+    @property
+    def proof(self) -> bytes | None:
+        """A value stored in the ledger to verify its key; None if names are plain text."""
+        return None if self._cipher is None else self._cipher.encrypt(b"", _PROOF)
+
+    def require(self, proof: bytes | None) -> None:
+        """Refuse a missing key, or one that is not the ledger's (ConfigurationError)."""
+        if (mismatch := self._mismatch(proof)) is not None:
+            what, step = mismatch
+            raise ConfigurationError(
+                Sentence("stores.ledger_key_differs", path=self._path, why=what),
+                advice=(step, Sentence("advice.start_over")),
+            )
+
+    def proves(self, proof: bytes | None) -> bool:
+        """True if the ledger was created with this key or, if there is no key, without one."""
+        return self._mismatch(proof) is None
+
+    def _mismatch(self, proof: bytes | None) -> tuple[Sentence, Sentence] | None:
+        """Explain how the key differs from the ledger's, and what to do; None if it matches."""
+        if proof is None:
+            begun_in_clear = (Sentence("stores.begun_without_key"), Sentence("stores.finish_without_key"))
+            return None if self._cipher is None else begun_in_clear
+        if self._cipher is None:
+            return Sentence("stores.names_this_ledger"), Sentence("stores.name_their_key")
+        if self._cipher.decrypt(proof, _PROOF) is None:
+            return Sentence("stores.this_ledger_encrypted"), Sentence("stores.name_one_profile")
+        return None
+
+    def write(self, name: str | None, intent: int, table: str = "answer") -> str | bytes | None:
+        """Return a name or detail as it is stored in a table, in the row of an intent."""
+        if name is None or self._cipher is None:
+            return name
+        return self._cipher.encrypt(name.encode(), _line(intent, table))
+
+    def read(self, written: str | bytes | None, intent: int, table: str = "answer") -> str | None:
+        """Return the name that was given to `write`; a DiskError if it was stored in another row."""
+        if written is None or (self._cipher is None and isinstance(written, str)):
+            return written
+        if self._cipher is None or isinstance(written, str):
+            raise damaged(self._path, Sentence("stores.found_name_not_encrypted"))
+        name = self._cipher.decrypt(written, _line(intent, table))
+        if name is None:
+            raise damaged(self._path, Sentence("stores.found_name_not_decrypted"))
+        return name.decode()
+
+
+def _line(intent: int, table: str) -> bytes:
+    return f"{table} {intent}".encode()

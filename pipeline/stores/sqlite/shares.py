@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +37,22 @@ class _Divisions(NamedTuple):
             files = {account: DivisionFile(self._path(account)) for account in accounts}
             for file in files.values():
                 stack.callback(file.close)
-            yield lambda account: _renewal_in(files[account], account, self._me(account), self.terms.ticks)
+
+            def new_holder(account: ServerAccount) -> Renew:
+                me = self._me(account)
+
+                async def renew(wish: ShareWish) -> ShareRenewal:
+                    def rule(division: Division | None) -> tuple[Division, ShareRenewal]:
+                        now = self.terms.ticks()
+                        if division is None:
+                            division = sharing.not_before(now + LEASE_S + account.window_s, account)
+                        return sharing.renewed(division, account, wish, me, now)
+
+                    return await files[account].change(rule)
+
+                return renew
+
+            yield new_holder
 
     async def _take_locks(
         self, accounts: Collection[ServerAccount], waiting: Waiting, stack: AsyncExitStack
@@ -64,11 +79,8 @@ class _Divisions(NamedTuple):
     async def _begin(self, account: ServerAccount, rest_s: float) -> None:
         """Begin a new division of the account, without shares."""
         nobody = sharing.not_before(self.terms.ticks() + rest_s, account) if rest_s else Division()
-        file = DivisionFile(self._path(account))
-        try:
+        with closing(DivisionFile(self._path(account))) as file:
             await file.change(lambda _: (nobody, None))
-        finally:
-            file.close()
 
     def _path(self, account: ServerAccount) -> Path:
         return self.folder / f"{file_name(f'{account.scope}|{account.api}')}.json"
@@ -79,20 +91,3 @@ class _Divisions(NamedTuple):
         server = account.scope.partition("|")[0]
         who = LeaseHolder(server, pid, self.terms.clock().strftime("%Y-%m-%dT%H:%M:%SZ"))
         return sharing.joining(f"{pid} {began:.9f}", who, account)
-
-
-def _renewal_in(
-    file: DivisionFile, account: ServerAccount, me: HeldShare, ticks: Callable[[], float]
-) -> Renew:
-    """Return the function that renews one lease of an account."""
-
-    async def renew(wish: ShareWish) -> ShareRenewal:
-        def rule(division: Division | None) -> tuple[Division, ShareRenewal]:
-            now = ticks()
-            if division is None:
-                division = sharing.not_before(now + LEASE_S + account.window_s, account)
-            return sharing.renewed(division, account, wish, me, now)
-
-        return await file.change(rule)
-
-    return renew

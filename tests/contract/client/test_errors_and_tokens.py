@@ -10,7 +10,7 @@ from tables import for_each
 
 from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import TURNED_AWAY_CODES, OwnCode
-from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
+from pipeline.sections import TEST_SERVER_DAILY_CAP
 from schemas.cop import ReasonCode
 from schemas.problem import ProblemCode
 from schemas.strict import parse

@@ -24,7 +24,7 @@ from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
 from pipeline.stores.postgres.shared_run import HeldChunk, PostgresRun
 from pipeline.stores.postgres.store import PostgresStore
-from pipeline.stores.shared import AccountCap, AskingProcess, QuestionPlan
+from pipeline.stores.protocols import AccountCap, AskingProcess, QuestionPlan
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.quota import QuotaInThreads, SqliteQuota
 from pipeline.stores.sqlite.shares import local_shares

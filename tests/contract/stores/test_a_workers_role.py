@@ -10,7 +10,7 @@ from tables import for_each
 from pipeline.errors import DiskError, IncompleteError
 from pipeline.stores.postgres import cared_for
 from pipeline.stores.postgres.daily_caps import DailyCaps
-from pipeline.stores.shared import AccountCap
+from pipeline.stores.protocols import AccountCap
 from schemas.outcomes import ApiName
 
 SCOPE = "cop.example|0123456789abcdef"

@@ -11,7 +11,7 @@ import spenders
 from postgres import database_of
 
 from pipeline.stores.postgres.daily_caps import EDGE_S, DailyCaps, PostgresCap
-from pipeline.stores.shared import AccountCap
+from pipeline.stores.protocols import AccountCap
 
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2031, 3, 2, tzinfo=UTC)

@@ -8,7 +8,8 @@ from shared_ledgers import ask_all
 
 from pipeline.errors import IncompleteError
 from pipeline.jobs.purge import PurgeJob, purge
-from pipeline.runs.shared_folder import write_store_record
+from pipeline.runs.folder import keep_document
+from schemas.folder import STORE
 from schemas.shared import SharedRunRecord
 
 NOW = datetime(2031, 4, 1, tzinfo=UTC)
@@ -24,7 +25,7 @@ def shared_folder(ledger_desk, tmp_path, finish_run, outcomes_of):
     file = tmp_path / "payments.csv"
     file.write_text("name,sort_code,account_number\nAda Quillon,112233,12345678\n")
     folder = finish_run(file, outcomes_of({}))
-    write_store_record(folder, SharedRunRecord(ledger=ledger_desk.url(), run=run.id))
+    keep_document(folder / STORE, SharedRunRecord(ledger=ledger_desk.url(), run=run.id))
     return folder
 
 
@@ -46,7 +47,7 @@ def test_the_questions_that_were_left_to_workers_go_with_the_payments(shared_fol
     (questions / "questions-00000.parquet").touch()
     (root / "not ours").mkdir()
     record = SharedRunRecord(ledger=ledger_desk.url(), run=run_id, work=str(root))
-    write_store_record(shared_folder, record)
+    keep_document(shared_folder / STORE, record)
     planned = purge(shared_folder, PurgeJob(with_payments=True, dry_run=True), now=NOW)
     purge(shared_folder, PurgeJob(with_files=True), now=NOW)
     assert str(questions) in planned.deleted
@@ -77,7 +78,8 @@ def test_the_names_of_another_run_stay(shared_folder, ledger_desk):
 def test_where_the_database_is_away_nothing_is_deleted(shared_folder, ledger_desk, proxy_to, postgres):
     proxy = proxy_to(postgres.port)
     [[run_id]] = ledger_desk.rows("SELECT id FROM precheck.run")
-    write_store_record(shared_folder, SharedRunRecord(ledger=ledger_desk.url(port=proxy.port), run=run_id))
+    record = SharedRunRecord(ledger=ledger_desk.url(port=proxy.port), run=run_id)
+    keep_document(shared_folder / STORE, record)
     proxy.close_door()
     before = sorted(path.name for path in shared_folder.iterdir())
     with pytest.raises(IncompleteError, match="the ledger's database has not answered"):

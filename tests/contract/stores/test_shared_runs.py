@@ -12,8 +12,8 @@ import pytest
 from shared_ledgers import IDENTITY, NOW, answer_to, ask, ask_all, checks_of
 
 from pipeline.errors import CapSpentError, ConfigurationError, LeaseLostError, UsageError
-from pipeline.stores.postgres.recorded import recorded
-from pipeline.stores.shared import AccountCap, QuestionPlan
+from pipeline.stores.postgres.lines import recorded
+from pipeline.stores.protocols import AccountCap, QuestionPlan
 from pipeline.stores.values import FruitlessQuestion, PlannedChunk, RoundState
 from schemas.outcomes import ApiName
 

@@ -11,7 +11,7 @@ from postgres import OWNER, RUNNER
 from shared_ledgers import IDENTITY, LATER, NOW, ask, ask_all
 
 from pipeline.errors import DiskError
-from pipeline.stores.shared import QuestionPlan
+from pipeline.stores.protocols import QuestionPlan
 from pipeline.stores.values import ReusedAnswer
 from schemas.outcomes import ApiName
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.desk.sessions import Lifetime, Sessions, new_link
+from pipeline.desk.access import Sessions, new_link
 
 PAYMENTS = b"name,sort_code,account_number,amount,currency\nAda Quillon,001122,00012345,10.00,GBP\n"
 PAGES = ("/", "/search", "/audit")
-LASTS = Lifetime(60, 3600)
+LASTS = {"idle_max_s": 60, "max_s": 3600}
 
 
 def test_a_link_works_once(own_desk):
@@ -30,7 +30,7 @@ def test_a_link_works_once(own_desk):
 
 
 def test_two_who_use_a_link_at_the_same_moment_get_one_session(tmp_path):
-    sessions = Sessions(tmp_path, LASTS, clock=lambda: 0.0, chance=lambda: "x" * 9)
+    sessions = Sessions(tmp_path, **LASTS, clock=lambda: 0.0, chance=lambda: "x" * 9)
     new_link(tmp_path, "Ada", "token", 0.0)
     assert [sessions.enter("token") is not None for _ in range(2)] == [True, False]
 
@@ -77,14 +77,14 @@ def test_the_browser_is_opened_by_a_private_file_and_its_command_line_has_no_tok
 
 @pytest.mark.parametrize("age_s", [24 * 3600 + 1])
 def test_an_old_link_lets_nobody_in(tmp_path, age_s):
-    sessions = Sessions(tmp_path, LASTS, clock=lambda: float(age_s), chance=lambda: "x" * 9)
+    sessions = Sessions(tmp_path, **LASTS, clock=lambda: float(age_s), chance=lambda: "x" * 9)
     new_link(tmp_path, "Ada", "token", 0.0)
     assert sessions.enter("token") is None
 
 
 def test_a_session_ends_after_idle_time_and_a_page_that_asks_by_itself_does_not_keep_it(tmp_path):
     now = [0.0]
-    sessions = Sessions(tmp_path, LASTS, clock=lambda: now[0], chance=lambda: "session")
+    sessions = Sessions(tmp_path, **LASTS, clock=lambda: now[0], chance=lambda: "session")
     new_link(tmp_path, "Ada", "token", 0.0)
     session, person = sessions.enter("token")
     now[0] = 50
@@ -97,7 +97,7 @@ def test_a_session_ends_after_idle_time_and_a_page_that_asks_by_itself_does_not_
 
 def test_a_session_ends_after_its_longest_time_however_much_is_asked(tmp_path):
     now = [0.0]
-    sessions = Sessions(tmp_path, LASTS, clock=lambda: now[0], chance=lambda: "session")
+    sessions = Sessions(tmp_path, **LASTS, clock=lambda: now[0], chance=lambda: "session")
     new_link(tmp_path, "Ada", "token", 0.0)
     session, person = sessions.enter("token")
     for at_s in range(50, 3601, 50):

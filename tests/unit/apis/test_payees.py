@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.frames import ACCEPTED
 from pipeline.rules.payees import KEYED, keyed, masked_name, payees_of
-from pipeline.stores.keyed_hash import payee_hashes
+from pipeline.stores.ledger_keys import payee_hashes
 
 HASHED = payee_hashes(b"\x01" * 32, KEYED)
 OTHER = payee_hashes(b"\x02" * 32, KEYED)

@@ -7,15 +7,14 @@ from types import SimpleNamespace
 import pytest
 from multidict import CIMultiDict
 
-from pipeline.config.desk import DeskSection
-from pipeline.desk.access import ProxyAccess
+from pipeline.config.file import DeskSection
+from pipeline.desk.access import LINK_MAX_S, ProxyAccess, Sessions, new_link
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Forbidden, NotNamed
-from pipeline.desk.sessions import LINK_MAX_S, Lifetime, Sessions, new_link
 
 OURS = os.getuid()
 HEADER = "X-Forwarded-Email"
-LASTS = Lifetime(60, 3600)
+LASTS = {"idle_max_s": 60, "max_s": 3600}
 TEAM = DeskSection(host="desk.example", roles={"approver": ["Anna@example.com"]})
 
 
@@ -71,7 +70,9 @@ def test_nobody_but_the_proxy_says_who_it_is(named):
 def entered(tmp_path):
     """Whom a link of time 0 lets in, at a time."""
     new_link(tmp_path, "Mara", "token", 0.0)
-    return lambda token, at_s: Sessions(tmp_path, LASTS, clock=lambda: at_s, chance=lambda: "s").enter(token)
+    return lambda token, at_s: Sessions(tmp_path, **LASTS, clock=lambda: at_s, chance=lambda: "s").enter(
+        token
+    )
 
 
 def test_a_link_works_once(entered):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.desk.words import localized
+from pipeline.desk.languages import localized
 from pipeline.reports.differences import difference
 from pipeline.wording import LANGUAGES, Sentence, speak
 from schemas.summary import NotPayment

@@ -12,8 +12,7 @@ from pipeline.desk.listing import Asked, Listing
 from pipeline.desk.people import ALONE, Person
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide, opened_as_recorded, signed
-from pipeline.desk.review import Review, last_decisions, reviewed
-from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
+from pipeline.desk.review import OF_A_ROW, Review, last_decisions, refuse_changed, reviewed, shown_of
 from pipeline.desk.states import State, status_of
 from schemas.desk import DeskFile, Release, RowsDecided
 from schemas.outcomes import WarningCode

@@ -7,7 +7,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from pipeline.desk.guards import ACCESS, RECORDS, guard
+from pipeline.desk.context import CONTEXT
+from pipeline.desk.guards import guard
 from pipeline.desk.people import ALONE, Person
 
 
@@ -21,12 +22,12 @@ async def asked(handler, method="GET", **headers):
     app.router.add_route(method, "/", handler)
     access = SimpleNamespace(
         hosts=[],
-        origins=[],
+        scheme="http",
         prefix="",
         require_peer=lambda _request: None,
         person=lambda _request, **_how: Person("Mara", ALONE),
     )
-    app[ACCESS], app[RECORDS] = access, unrecorded
+    app[CONTEXT] = SimpleNamespace(access=access, record_refusal=unrecorded)
     async with TestClient(TestServer(app)) as client:
         access.hosts.append(f"127.0.0.1:{client.port}")
         async with client.request(method, "/", headers=headers) as answer:

@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import pytest
 from in_memory import visit
 
-from pipeline.desk.access import LocalAccess
-from pipeline.desk.peers import is_ours, system_tells
+from pipeline.desk.access import LocalAccess, is_ours, system_tells
 from pipeline.desk.refusals import Forbidden
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

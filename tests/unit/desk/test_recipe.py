@@ -8,7 +8,7 @@ from pathlib import Path
 from systemd_units import needs_systemd, systemd_on
 
 from pipeline.cli.desk import desk
-from pipeline.config.desk import DeskSection
+from pipeline.config.file import DeskSection
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE = (DOCS / "desk.md").read_text("utf-8")

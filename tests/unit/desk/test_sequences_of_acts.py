@@ -19,8 +19,7 @@ from pipeline.desk.pages import releasing as release_page
 from pipeline.desk.people import Person, Role, folded
 from pipeline.desk.refusals import DeskRefusal
 from pipeline.desk.releasing import Decided, decide, require_possible, shaped_by, shaping, signed
-from pipeline.desk.review import reviewed
-from pipeline.desk.shown import shown_of
+from pipeline.desk.review import reviewed, shown_of
 from pipeline.desk.states import State, require, status_of
 from pipeline.errors import PrecheckError
 from pipeline.review import placements

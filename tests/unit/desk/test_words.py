@@ -7,8 +7,8 @@ from pathlib import Path
 from jinja2 import nodes
 
 import pipeline
+from pipeline.desk.languages import BY_ITSELF, CARRIED, recorded, sentence_of
 from pipeline.desk.rendering import environment
-from pipeline.desk.words import BY_ITSELF, CARRIED, recorded, sentence_of
 from pipeline.errors import InputError
 from pipeline.wording import Sentence, speaking
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.sandbox.banks import Conduct
+from pipeline.sandbox.network import Responder
 from pipeline.sandbox.problems import ProblemError
-from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.settings import SandboxSettings
 from schemas.outcomes import ApiName
 

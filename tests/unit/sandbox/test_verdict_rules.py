@@ -7,9 +7,8 @@ import pytest
 from pipeline.sandbox.client_hello import ClientHello, Greeting
 from pipeline.sandbox.journal import Call, Journal, Visit
 from pipeline.sandbox.problems import Refusal
-from pipeline.sandbox.verdict.conduct import BREACHES_MAX, RuleStatus
 from pipeline.sandbox.verdict.reports import as_text, verdict_on
-from pipeline.sandbox.verdict.rules import RULES
+from pipeline.sandbox.verdict.rules import BREACHES_MAX, RULES, RuleStatus
 from schemas.outcomes import ApiName
 
 RULE = {rule.name: rule for rule in RULES}

@@ -6,7 +6,7 @@ import pytest
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES
 from pipeline.rules.payees import KEYED, keyed
 from pipeline.stages.compare import EarlierPayees, compare, warnings_of
-from pipeline.stores.keyed_hash import payee_hashes
+from pipeline.stores.ledger_keys import payee_hashes
 
 A, B, C, D = ("1" * 14, "2" * 14, "3" * 14, "4" * 14)
 NOTHING = pl.DataFrame(schema=PAYEE_KEYS)

@@ -1,4 +1,4 @@
-"""Choose how a file is read, and forecast its check: the two pages before any request is sent."""
+"""The pages of a check: how the file is read, the forecast, start and progress."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,36 +9,43 @@ from aiohttp import web
 
 from pipeline.config.inputs import ReadAs
 from pipeline.desk import checks
-from pipeline.desk.context import context_of, opened_by
-from pipeline.desk.guards import person_of
+from pipeline.desk.context import Context, context_of, opened_by, person_of
 from pipeline.desk.jobs import (
     RememberedMapping,
+    can_resume,
     columns_once,
     forecast_once,
     forget_columns,
     has_no_answer,
+    is_simulated,
     profiles,
     remember,
 )
-from pipeline.desk.languages import gettext
+from pipeline.desk.languages import (
+    duration,
+    gettext,
+    gettext_noop,
+    in_page_words,
+    ngettext,
+    number,
+    sentence_of,
+)
 from pipeline.desk.listing import Asked, Listing
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX, shaping
 from pipeline.desk.rendering import html, words
-from pipeline.desk.review import reviewed
-from pipeline.desk.shown import shown_of
-from pipeline.desk.states import FileStatus, State, may
-from pipeline.desk.words import sentence_of
+from pipeline.desk.review import reviewed, shown_of
+from pipeline.desk.states import WORDS, FileStatus, State, may
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.encodings import ENCODINGS
 from pipeline.headers.columns import ACCOUNT_FIELDS, PAYEE_FIELDS
-from pipeline.runs.request import Clock
+from pipeline.runs.request import Clock, Phase
 from pipeline.wording import Sentence
 from schemas.columns import ColumnsRead
 from schemas.cop import AccountType
-from schemas.desk import Deed, DeskFile
+from schemas.desk import CheckProgress, Deed, DeskFile
 from schemas.forecast import Forecast
 from schemas.outcomes import Outcome
 from schemas.payments import FIELDS, IGNORE
@@ -99,13 +106,9 @@ def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Found(NamedTuple):
-    """The result of trying to read a file."""
-
     read: ColumnsRead | None
-    refusal: str = ""
-    """The error, if the file cannot be read this way."""
-    sheets: tuple[tuple[str, str], ...] = ()
-    """Names and headers of the sheets, if the user must choose one."""
+    refusal: str = ""  # the error, if the file cannot be read this way
+    sheets: tuple[tuple[str, str], ...] = ()  # names and headers of the sheets, if the user must choose one
     readings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Encodings that fit, each with the first names as it decodes them."""
 
@@ -185,12 +188,11 @@ def _changes_in(file: DeskFile, form: dict[str, str]) -> dict[str, object]:
 @routes.get("/files/{id}/plan")
 async def plan(request: web.Request) -> web.Response:
     """The plan page: the forecast of a check."""
-    context = context_of(request)
-    current = await context.current(request)
+    context, person, current = await opened_by(request)
     if current.state is State.PURGED:
         raise Conflict(Sentence("desk.file_deleted"))
     forecast, refusal = await asyncio.to_thread(_forecast, current, context.clock)
-    names, person = await asyncio.to_thread(profiles), person_of(request)
+    names = await asyncio.to_thread(profiles)
     may_decide = may(current, person, Deed.DECIDED)
     corrected = await asyncio.to_thread(_correctable, current) if may_decide else {"lines": []}
     if corrected["lines"]:
@@ -228,8 +230,7 @@ class Made(NamedTuple):
     """The actual calls, cost and duration of a check, shown beside its plan."""
 
     calls: dict[str, ApiCalls]
-    costs: dict[str, Price]
-    """Cost of the requests sent, including repeated ones, if the profile has a price."""
+    costs: dict[str, Price]  # cost of the requests sent, including repeated ones, if the profile has a price
     duration_s: float
 
 
@@ -337,3 +338,90 @@ async def stop(request: web.Request) -> web.Response:
     await asyncio.to_thread(lambda: current.folder.change(stopped_by=person.name, resumes_daily=False))
     await context.record(request, Deed.STOPPED, current.id)
     raise web.HTTPSeeOther(f"/files/{current.id}/progress")
+
+
+PHASES = {
+    "starting": gettext_noop("The check is starting."),
+    "reading": gettext_noop("Reading and planning the file."),
+    "connecting": gettext_noop("Connecting to the name-check service."),
+    "asking": gettext_noop("Checking with the banks."),
+    "writing": gettext_noop("Writing the results."),
+}
+_SIMULATED = gettext_noop("Checking with the sandbox.")  # shown instead of the names of banks
+
+
+@routes.get("/files/{id}/progress")
+async def progress(request: web.Request) -> web.Response:
+    """The progress of a running check, or its result."""
+    context, person, current = await opened_by(request)
+    if current.progress is None and current.summary is None:
+        raise web.HTTPSeeOther(f"/files/{current.id}/{WORDS[current.state].page}")
+    return html(
+        request,
+        "progress",
+        current=current,
+        live=_live(current, context),
+        will_be_simulated=current.state is State.RUNNING
+        and (_is_simulated(current) or await asyncio.to_thread(is_simulated, current.file.profile)),
+        may_stop=any(may(current, person, deed) for deed in (Deed.STOPPED, Deed.STARTED)),
+        State=State,
+        can_resume=current.state is not State.CAPPED
+        or await asyncio.to_thread(can_resume, current.folder, context.clock),
+        may_start_over=await asyncio.to_thread(may_start_over, current, context.clock),
+    )
+
+
+@routes.get("/files/{id}/progress.json")
+async def progress_now(request: web.Request) -> web.Response:
+    """The progress as JSON, for the page's script."""
+    context, _, current = await opened_by(request)
+    return web.json_response(_live(current, context))
+
+
+def _is_simulated(current: FileStatus) -> bool:
+    return current.progress is not None and current.progress.simulated
+
+
+def _live(current: FileStatus, context: Context) -> dict[str, object]:
+    """Describe the progress in words, which the page shows unchanged."""
+    now = current.progress or CheckProgress(phase="writing", started="", exit_code=0)
+    is_on = current.state is State.RUNNING
+    is_asking_sandbox = now.simulated and now.phase == Phase.ASKING
+    sentence = gettext(_SIMULATED if is_asking_sandbox else PHASES.get(now.phase, ""))
+    if now.waiting_for is not None:
+        sentence = in_page_words([Sentence.of_data(now.waiting_for)])
+    if now.stopping:
+        sentence = gettext("Stopping: waiting for the last replies.")
+    if now.slowed:
+        sentence += " " + gettext("The name-check service asked for fewer requests at a time.")
+    return {
+        "state": current.state.value,
+        "is_on": is_on,
+        "done": now.answered_before_count + now.done_count,
+        "of": now.answered_before_count + now.check_count,
+        "count": _count(now) if now.check_count else "",
+        "rate": _rate(now, context.clock()) if is_on else "",
+        "sentence": sentence if is_on else "",
+        "next": WORDS[current.state].page,
+    }
+
+
+def _count(now: CheckProgress) -> str:
+    """The answered questions; after a resumption, those answered since are counted separately."""
+    before = now.answered_before_count
+    done = number(before + now.done_count)
+    return ngettext(
+        "%(done)s of %(num)s question", "%(done)s of %(num)s questions", before + now.check_count, done=done
+    )
+
+
+def _rate(now: CheckProgress, time: datetime) -> str:
+    if now.asking_since is None or not now.done_count:
+        return ""
+    taken_s = max((time - datetime.fromisoformat(now.asking_since)).total_seconds(), 0.001)
+    rate = now.done_count / taken_s
+    left_s = (now.check_count - now.done_count) / rate
+    pace = number(rate, "#,##0.0")
+    if not left_s:
+        return gettext("%(rate)s a second", rate=pace)
+    return gettext("%(rate)s a second, about %(time)s left", rate=pace, time=duration(left_s))

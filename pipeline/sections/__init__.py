@@ -1,1 +1,0 @@
-"""Building blocks for sections of the configuration: kinds of values, secrets, a server and its limits."""
