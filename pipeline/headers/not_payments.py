@@ -66,7 +66,9 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
         if filled.get(header) == What.BALANCE or _says_both_ways(header, cells)
     ]
     booked = [header for header, what in filled.items() if what == What.BOOKED]
-    days = [*booked, *_value_days(cells)] if booked else []
+    # `Valuta` above other cells than dates means a currency.
+    valued = [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
+    days = [*booked, *valued] if booked else []
     if balances and not (set(filled.values()) <= {What.BALANCE} and _owes_suppliers(cells)):
         return Sentence("headers.statement", column=quoted(balances[0]))
     if len(days) > 1:
@@ -227,11 +229,6 @@ def _debit_codes(cells: ColumnCells) -> list[str]:
     if header is None or not cells.is_filled(header):
         return []
     return [header] if are_direct_debits(header, cells.text(header)).fill_null(value=False).all() else []
-
-
-def _value_days(cells: ColumnCells) -> list[str]:
-    """Find `Valuta` above dates; above other cells it means a currency."""
-    return [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
 
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:

@@ -9,7 +9,7 @@ count (`pipeline.formats.csv.tally`).
 import codecs
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, NamedTuple
 
 import polars as pl
@@ -25,7 +25,6 @@ from pipeline.formats.csv.tally import (
     long_line,
     long_line_at,
     long_row,
-    refuse_long_lines,
     tally,
     text_bytes,
     unclosed_row,
@@ -145,21 +144,16 @@ def _pieces(file: IO[bytes], encoding: str | None) -> Iterator[tuple[bytes, byte
         yield piece, piece if decoder is None else decoder.decode(piece).encode(errors="replace")
 
 
-def read(
-    data: bytes,
-    options: ReadingOptions,
-    *,
-    where: str,
-    carefully: "Callable[[Body, Layout, str], _Rows] | None" = None,
-) -> Table:
-    """Read a delimited text; if polars cannot, `carefully` does, by default with the csv module.
+def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
+    """Read a delimited text with polars; if it cannot, with the csv module.
 
     Raises UsageError: the encoding is not supported; InputError: the text is unreadable or ambiguous.
     """
     text, encoding = to_utf_8(data, encoding=options.encoding, where=where)
     text = _with_single_line_ends(text)
     # UTF-8 may take more bytes than the file.
-    refuse_long_lines(text, where=where, line_first=1)
+    if (start := long_line_at(text)) is not None:
+        raise long_line(1 + line_ends(text[:start]), where)
     layout = find_layout(text, options.mapping, where=where)
     if len(layout.headers) == 1:
         raise InputError(Sentence("csv.one_column", where=where))
@@ -175,7 +169,7 @@ def read(
     )
     rows = _read_fast(body, layout) if expected.regular else None
     if rows is None or not _agree(rows.cells, expected):
-        rows = (carefully or _read_carefully)(body, layout, where)
+        rows = _read_carefully(body, layout, where)
         if not _agree(rows.cells, expected):
             raise InputError(Sentence("csv.two_ways_count", where=where))
     positions: RowPositions | None = RowPositions(unit="line", stretches=[(1, layout.line_first, 1)])

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import polars as pl
 from polars.expr.whenthen import ChainedThen, Then
@@ -28,22 +27,15 @@ _MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}
 """The separators as regular expressions."""
 
 
-class Named(NamedTuple):
-    """A kind of line and its name in the `kind` column."""
-
-    word: str
-    kind: LineKind
-
-
-def kinds_of(layout: BankLayout) -> list[Named]:
-    """Return the kinds of lines in a layout, in the order of trying."""
-    named = [
-        Named(word, kind)
+def kinds_of(layout: BankLayout) -> list[tuple[str, LineKind]]:
+    """Return the kinds of lines in a layout, in the order of trying, with their names in the `kind` column."""
+    named: list[tuple[str, LineKind]] = [
+        (word, kind)
         for word, kind in ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))
         if kind is not None
     ]
-    named += [Named(f"{OTHER} {number}", kind) for number, kind in enumerate(layout.others)]
-    return [*named, *(Named(f"{PAYMENT} {number}", kind) for number, kind in enumerate(layout.payments))]
+    named += [(f"{OTHER} {number}", kind) for number, kind in enumerate(layout.others)]
+    return [*named, *((f"{PAYMENT} {number}", kind) for number, kind in enumerate(layout.payments))]
 
 
 def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:
