@@ -244,27 +244,18 @@ def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
 def _names_payee(cells: ColumnCells) -> bool:
     """True if a column names payees; a name repeated in every row is the statement's owner."""
     return any(
-        meant.what == "name"
-        and meant.rank in (Rank.HOLDER, Rank.PAYEE)
-        and meant.side is not Side.OURS
+        meaning(header).rank in (Rank.HOLDER, Rank.PAYEE)
+        and meaning(header).side is not Side.OURS
         and not cells.is_constant([header])
-        for header in cells.headers
-        for meant in [meaning(header)]
-        if cells.is_filled(header)
+        for header in _named(cells, "name")
     )
 
 
 def _owes_suppliers(cells: ColumnCells) -> bool:
     """True if a balance is what is owed to the suppliers, each with its own IBAN, and no row has a date."""
-    of_suppliers = [
-        header
-        for header in cells.headers
-        if meaning(header).subject is Cue.SUPPLIER and cells.varies([header])
-    ]
-    ibans = [header for header in cells.headers if meaning(header).what == "iban"]
-    return (
-        bool(of_suppliers) and any(map(cells.varies, ([header] for header in ibans))) and not _has_date(cells)
-    )
+    of_suppliers = [header for header in cells.headers if meaning(header).subject is Cue.SUPPLIER]
+    vary = (any(cells.varies([header]) for header in some) for some in (of_suppliers, _named(cells, "iban")))
+    return all(vary) and not _has_date(cells)
 
 
 def _has_date(cells: ColumnCells) -> bool:
@@ -275,18 +266,14 @@ def _has_date(cells: ColumnCells) -> bool:
 
 def _has_one_account(cells: ColumnCells) -> bool:
     """True if an account not marked as the payee's is the same in every row: it is the statement's."""
-    return any(
-        meant.what in ("iban", "account_number")
-        and meant.side is not Side.PAYEE
-        and cells.is_constant([header])
-        for header in cells.headers
-        for meant in [meaning(header)]
-    )
+    accounts = [*_named(cells, "iban"), *_named(cells, "account_number")]
+    unmarked = [header for header in accounts if meaning(header).side is not Side.PAYEE]
+    return any(cells.is_constant([header]) for header in unmarked)
 
 
 def _pays_both_ways(cells: ColumnCells) -> bool:
     """True if a party pays in one row and is paid in another."""
-    names = [header for header in cells.headers if meaning(header).what == "name"]
+    names = _named(cells, "name")
     payers = [cells.text(header).unique() for header in names if meaning(header).side is Side.OURS]
     payees = [cells.text(header) for header in names if meaning(header).side is not Side.OURS]
     return any(payee.is_in(payer.drop_nulls().implode()).any() for payer in payers for payee in payees)
