@@ -9,7 +9,7 @@ count (`pipeline.formats.csv.tally`).
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple
 
 import polars as pl
@@ -144,8 +144,14 @@ def _pieces(file: IO[bytes], encoding: str | None) -> Iterator[tuple[bytes, byte
         yield piece, piece if decoder is None else decoder.decode(piece).encode(errors="replace")
 
 
-def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
-    """Read a delimited text with polars; if it cannot, with the csv module.
+def read(
+    data: bytes,
+    options: ReadingOptions,
+    *,
+    where: str,
+    carefully: "Callable[[Body, Layout, str], _Rows] | None" = None,
+) -> Table:
+    """Read a delimited text; if polars cannot, `carefully` does, by default with the csv module.
 
     Raises UsageError: the encoding is not supported; InputError: the text is unreadable or ambiguous.
     """
@@ -169,7 +175,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     )
     rows = _read_fast(body, layout) if expected.regular else None
     if rows is None or not _agree(rows.cells, expected):
-        rows = _read_carefully(body, layout, where)
+        rows = (carefully or _read_carefully)(body, layout, where)
         if not _agree(rows.cells, expected):
             raise InputError(Sentence("csv.two_ways_count", where=where))
     positions: RowPositions | None = RowPositions(unit="line", stretches=[(1, layout.line_first, 1)])
