@@ -28,7 +28,7 @@ _MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}
 
 
 def kinds_of(layout: BankLayout) -> list[tuple[str, LineKind]]:
-    """Return the kinds of lines in a layout, in the order of trying, with their names in the `kind` column."""
+    """Return the kinds of lines in a layout, in the order of trying, and their names in the column `kind`."""
     named: list[tuple[str, LineKind]] = [
         (word, kind)
         for word, kind in ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))
