@@ -77,7 +77,8 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     of_statement = (_has_date, _pays_both_ways, _has_one_account)
     if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
         both_ways += booked
-    is_signed = _of_both_signs(cells) or any(_goes_both_ways(header, cells) for header in both_ways)
+    goes_both_ways = (cells.varies([header]) and cells.are(header, _WAY) for header in both_ways)
+    is_signed = _of_both_signs(cells) or any(goes_both_ways)
     # A credit note or two, without any other sign, do not make a statement.
     signed = both_ways[0] if both_ways and is_signed else _of_both_signs(cells, above=0.5)
     if signed is not None:
@@ -311,11 +312,6 @@ _WAY = (
     r"|débit|soll|haben|af|bij|dare|avere|debe|haber)$"
 )
 """Matches a cell that states whether money came in or went out."""
-
-
-def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
-    """True if a column, not the amounts, shows money leaving in one row and arriving in another."""
-    return cells.varies([header]) and cells.are(header, _WAY)
 
 
 def _says_both_ways(header: str, cells: ColumnCells) -> bool:
