@@ -85,7 +85,8 @@ def parse_confined(
 
     Raises InputError: it cannot be parsed within the limits, or at all.
     """
-    limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * _size(data))
+    byte_count = len(data) if isinstance(data, bytes) else os.fstat(data.fileno()).st_size
+    limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * byte_count)
     request = json.dumps({"module": module, "options": dict(options), "memory_max_bytes": limit_bytes})
     # The child's error output quotes cells, so it is dropped.
     with subprocess.Popen(  # noqa: S603 (our own interpreter and module)
@@ -118,10 +119,6 @@ def parse_confined(
     raise InputError(
         Sentence("files.damaged_needs_more", where=where, what=what, limit_bytes=limit_bytes / GIB)
     )
-
-
-def _size(data: bytes | IO[bytes]) -> int:
-    return len(data) if isinstance(data, bytes) else os.fstat(data.fileno()).st_size
 
 
 def _feed(pipe: IO[bytes], data: bytes) -> None:

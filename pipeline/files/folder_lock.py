@@ -122,14 +122,11 @@ def _take(lock: int, kind: int, folder: Path, otherwise: Sequence[Sentence] = ()
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError as error:
+        owner = _owner_in(os.pread(lock, _CONTENT_BYTES_MAX, 0)) or Sentence("files.process_just_started")
         raise LockedError(
-            Sentence("files.working_this_folder", folder=folder, owner=_owner(lock)),
+            Sentence("files.working_this_folder", folder=folder, owner=owner),
             advice=(Sentence("files.wait_end"), *otherwise),
         ) from error
-
-
-def _owner(lock: int) -> Sentence:
-    return _owner_in(os.pread(lock, _CONTENT_BYTES_MAX, 0)) or Sentence("files.process_just_started")
 
 
 def _owner_in(content: bytes) -> Sentence | None:

@@ -37,7 +37,8 @@ def text_lines(
     (without it). The argument `start` is the text's offset in its file. The encoding has one byte per
     character, or is UTF-8. Lines are cut in blocks of about `block_length` characters.
     """
-    pieces = [_cut(block) for block in _blocks(text, block_length)]
+    blocks = (pl.Series("text", [block.removesuffix("\n")]) for block in _blocks(text, block_length))
+    pieces = [block.str.split("\n").explode() for block in blocks]
     texts = pl.concat(pieces) if pieces else pl.Series("text", [], dtype=pl.String)
     length = pl.col("text").str.len_chars() if one_byte_each else pl.col("text").str.len_bytes()
     has_end = (pl.int_range(pl.len()) < pl.len() - 1) | pl.lit(text.endswith("\n"))
@@ -57,10 +58,6 @@ def _blocks(text: str, block_length: int) -> Iterator[str]:
         end = text.find("\n", start + block_length) + 1 or len(text)
         yield text[start:end]
         start = end
-
-
-def _cut(block: str) -> pl.Series:
-    return pl.Series("text", [block.removesuffix("\n")]).str.split("\n").explode()
 
 
 _LETTERS = str.maketrans({"Æ": "AE", "Œ": "OE", "Ø": "O", "Ł": "L", "Đ": "D", "Ð": "D", "Þ": "TH", "ẞ": "SS"})

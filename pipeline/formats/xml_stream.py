@@ -95,7 +95,7 @@ class XmlStream:
             while fed < len(self.data):
                 until = min(understood + TOKEN_BYTES_MAX, len(self.data))
                 if until == fed:
-                    raise InputError(too_long(self.parser.CurrentLineNumber))
+                    raise self._too_long()
                 self.parser.Parse(self.data[fed:until], False)
                 fed, understood = until, self.parser.CurrentByteIndex
                 self.text_so_far()
@@ -107,8 +107,11 @@ class XmlStream:
     def text_so_far(self) -> str:
         """Return the text of the current element so far (InputError: longer than the longest token)."""
         if sum(map(len, self.text)) > TOKEN_BYTES_MAX:
-            raise InputError(too_long(self.parser.CurrentLineNumber))
+            raise self._too_long()
         return "".join(self.text)
+
+    def _too_long(self) -> InputError:
+        return InputError(Sentence("pain001.too_long", line=self.parser.CurrentLineNumber))
 
     def _guard_the_beginning(self) -> None:
         """Refuse XML features that no payment file needs, before parsing."""
@@ -212,11 +215,6 @@ def _as_utf_8(data: Bytes, codec: str) -> bytes:
 OTHER_ENCODING = Sentence("pain001.other_encoding")
 
 
-def too_long(line: int) -> Sentence:
-    """Return the refusal of a tag, comment or text longer than in any payment."""
-    return Sentence("pain001.too_long", line=line)
-
-
 def too_deep(line: int) -> InputError:
     """Return the refusal of elements nested deeper than in any payment."""
     return InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
@@ -231,8 +229,6 @@ _ENCODING_ERRORS = (
     expat.errors.XML_ERROR_INCORRECT_ENCODING,
     expat.errors.XML_ERROR_UNKNOWN_ENCODING,
 )
-_ENTITY = (expat.errors.XML_ERROR_UNDEFINED_ENTITY,)
-_ASCII_MAX = 0x7F
 
 
 def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
@@ -243,8 +239,8 @@ def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
         return Sentence("pain001.ends_before_end", place=place)
     if what in _ENCODING_ERRORS:
         return OTHER_ENCODING
-    if what in _ENTITY:
+    if what == expat.errors.XML_ERROR_UNDEFINED_ENTITY:
         return Sentence("pain001.entity_not_defined", place=place)
-    if data[offset : offset + 1] > bytes([_ASCII_MAX]):
+    if not data[offset : offset + 1].isascii():
         return Sentence("pain001.bytes_not_encoding", place=place)
     return Sentence("pain001.not_well_formed_xml", place=place)

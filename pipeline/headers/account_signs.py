@@ -64,17 +64,12 @@ def account_signs(
     says = says | payments["sort_code"].str.contains(_NAMED_CODE).fill_null(value=False)
     is_stated = has_code if "sort_code" in mapping else nothing
     banks = _bank_countries(cells)
-    is_of_many = (
-        banks.count() or payments["bic"].count() or payments["currency"].count() or _says_countries(cells)
-    )
+    says_countries = any(_COUNTRY & set(tokens_of(header)) for header in cells.columns)
+    is_of_many = banks.count() or payments["bic"].count() or payments["currency"].count() or says_countries
     if _all_say_sort_code(sources.get("sort_code", ())) and not is_of_many:
         # If nothing in the file points to another country, a row without a code is like the others.
         says = says | payments["account_number"].is_not_null()
     return AccountSigns(banks, says, is_stated, country)
-
-
-def _says_countries(cells: pl.DataFrame) -> bool:
-    return any(_COUNTRY & set(tokens_of(header)) for header in cells.columns)
 
 
 def _all_say_sort_code(sources: Sequence[Sequence[str]]) -> bool:

@@ -393,29 +393,20 @@ def _as_far_as_known(cells: ColumnCells, mapping: Mapping[str, str]) -> tuple[Co
         with suppress(ColumnsRefused):
             mapped[field] = _targets(field, target, cells.headers)
     disputed: dict[str, tuple[str, tuple[str, ...]]] = {}
-    while (choices := _undisputed(cells, mapped, disputed)) is None:
-        pass
+    choices: list[ColumnChoice] | None = None
+    while choices is None:
+        try:
+            choices = _choices(cells.without(disputed), mapped, insisted=True)
+        except ColumnsRefused as refusal:
+            assert refusal.candidates, "a choice that cannot be made names its columns"  # noqa: PT017
+            mapped.setdefault(refusal.field, ())
+            for header in refusal.candidates:
+                others = tuple(other for other in refusal.candidates if other != header)
+                disputed[header] = (refusal.field, others)
     ignored = _headers(mapped.get(IGNORE, ()))
     readings = readings_of(cells, [*_by_mapping(mapped), *choices], disputed, ignored=ignored)
     missing = _missing({*mapped, *(choice.field for choice in choices)})
     return with_looks(readings, _guesses_for_unknown(cells.without(disputed), missing))
-
-
-def _undisputed(
-    cells: ColumnCells,
-    mapped: dict[str, tuple[tuple[str, ...], ...]],
-    disputed: dict[str, tuple[str, tuple[str, ...]]],
-) -> list[ColumnChoice] | None:
-    """Return the undisputed choices; None, with the dispute added to `disputed`, if one fails."""
-    try:
-        return _choices(cells.without(disputed), mapped, insisted=True)
-    except ColumnsRefused as refusal:
-        assert refusal.candidates, "a choice that cannot be made names its columns"  # noqa: PT017
-        mapped.setdefault(refusal.field, ())
-        for header in refusal.candidates:
-            others = tuple(other for other in refusal.candidates if other != header)
-            disputed[header] = (refusal.field, others)
-        return None
 
 
 def _listed(headers: Sequence[str]) -> Sentence:

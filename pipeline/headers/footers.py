@@ -96,11 +96,6 @@ class _Sums(NamedTuple):
 
     money: pl.DataFrame  # amount as `frames.MONEY`, and currency: one row per payment
 
-    @property
-    def row_count(self) -> int:
-        """The number of payments."""
-        return self.money.height
-
     def by_currency(self) -> dict[str | None, Decimal]:
         """Currency, or None -> the sum of the payments in it."""
         sums = (
@@ -231,11 +226,11 @@ def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotP
 
     amount, currency = _figure(row)
     if kind is LabelKind.COUNT and (count := _count(row)) is not None:
-        agrees = count == sums.row_count or (amount is not None and sums.are(amount, None))
+        agrees = count == sums.money.height or (amount is not None and sums.are(amount, None))
         why = (
             Sentence("footer.counts", number=count)
             if agrees
-            else Sentence("footer.counts_others", number=count, found=sums.row_count)
+            else Sentence("footer.counts_others", number=count, found=sums.money.height)
         )
         return with_reason(why, payment_count=count, agrees=agrees)
     if row.label is None and amount is None:

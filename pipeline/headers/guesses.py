@@ -86,11 +86,9 @@ def pairs_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> Sentence | N
     sure = [pairs[0] for pairs in found.values() if len(pairs) == 1]
     choices = [Sentence("headers.one_of_pairs", pairs=pairs) for pairs in found.values() if len(pairs) > 1]
     steps = [Sentence("headers.each_of_pairs", pairs=sure), *choices] if sure else choices
-    return reduce(_and_also, steps) if steps else None
-
-
-def _and_also(one: Sentence, other: Sentence) -> Sentence:
-    return Sentence("headers.and_also", one=one, other=other)
+    if not steps:
+        return None
+    return reduce(lambda one, other: Sentence("headers.and_also", one=one, other=other), steps)
 
 
 def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:

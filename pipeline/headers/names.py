@@ -179,9 +179,8 @@ def _joined(
     for headers in by_part.values():
         for other in () if is_named else headers[1:]:
             if cells.differ([headers[0]], [other]):
-                raise either(
-                    "name", [(headers[0],), (other,)], cells, what=PART_OF_THE_NAME, pairs=[_PARTS_TOGETHER]
-                )
+                parts_of_one = [(headers[0],), (other,)]
+                raise either("name", parts_of_one, cells, what=PART_OF_THE_NAME, pairs=[_PARTS_TOGETHER])
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
     middle, family, second_family = first[What.MIDDLE], first[What.FAMILY], first[What.SECOND_FAMILY]
     # `Volunteer name` next to `Volunteer first name` is the rest of the name, like `Name`.
@@ -252,13 +251,8 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
         name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))
         holds = pl.select(pl.lit(name).str.contains(pl.lit(piece), literal=True)).to_series().drop_nulls()
     if holds.any() and not holds.all():
-        raise either(
-            "name",
-            [plain.headers, tuple(part)],
-            cells,
-            what=PART_OF_THE_NAME,
-            pairs=[pair("name", plain.headers), _PARTS_TOGETHER],
-        )
+        pairs = (pair("name", plain.headers), _PARTS_TOGETHER)
+        raise either("name", [plain.headers, tuple(part)], cells, what=PART_OF_THE_NAME, pairs=pairs)
     return not holds.any()
 
 

@@ -66,7 +66,9 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
         if filled.get(header) == What.BALANCE or _says_both_ways(header, cells)
     ]
     booked = [header for header, what in filled.items() if what == What.BOOKED]
-    days = [*booked, *_value_days(cells)] if booked else []
+    # `Valuta` above other cells than dates means a currency.
+    valued = [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
+    days = [*booked, *valued] if booked else []
     if balances and not (set(filled.values()) <= {What.BALANCE} and _owes_suppliers(cells)):
         return Sentence("headers.statement", column=quoted(balances[0]))
     if len(days) > 1:
@@ -75,7 +77,8 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     of_statement = (_has_date, _pays_both_ways, _has_one_account)
     if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
         both_ways += booked
-    is_signed = _of_both_signs(cells) or any(_goes_both_ways(header, cells) for header in both_ways)
+    goes_both_ways = (cells.varies([header]) and cells.are(header, _WAY) for header in both_ways)
+    is_signed = _of_both_signs(cells) or any(goes_both_ways)
     # A credit note or two, without any other sign, do not make a statement.
     signed = both_ways[0] if both_ways and is_signed else _of_both_signs(cells, above=0.5)
     if signed is not None:
@@ -229,11 +232,6 @@ def _debit_codes(cells: ColumnCells) -> list[str]:
     return [header] if are_direct_debits(header, cells.text(header)).fill_null(value=False).all() else []
 
 
-def _value_days(cells: ColumnCells) -> list[str]:
-    """Find `Valuta` above dates; above other cells it means a currency."""
-    return [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
-
-
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
     """True if the cells fit the header: `Creditor ID` may be a vendor number, `Sequence` a count."""
     if what == What.SEQUENCE:
@@ -247,27 +245,18 @@ def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
 def _names_payee(cells: ColumnCells) -> bool:
     """True if a column names payees; a name repeated in every row is the statement's owner."""
     return any(
-        meant.what == "name"
-        and meant.rank in (Rank.HOLDER, Rank.PAYEE)
-        and meant.side is not Side.OURS
+        meaning(header).rank in (Rank.HOLDER, Rank.PAYEE)
+        and meaning(header).side is not Side.OURS
         and not cells.is_constant([header])
-        for header in cells.headers
-        for meant in [meaning(header)]
-        if cells.is_filled(header)
+        for header in _named(cells, "name")
     )
 
 
 def _owes_suppliers(cells: ColumnCells) -> bool:
     """True if a balance is what is owed to the suppliers, each with its own IBAN, and no row has a date."""
-    of_suppliers = [
-        header
-        for header in cells.headers
-        if meaning(header).subject is Cue.SUPPLIER and cells.varies([header])
-    ]
-    ibans = [header for header in cells.headers if meaning(header).what == "iban"]
-    return (
-        bool(of_suppliers) and any(map(cells.varies, ([header] for header in ibans))) and not _has_date(cells)
-    )
+    of_suppliers = [header for header in cells.headers if meaning(header).subject is Cue.SUPPLIER]
+    vary = (any(cells.varies([header]) for header in some) for some in (of_suppliers, _named(cells, "iban")))
+    return all(vary) and not _has_date(cells)
 
 
 def _has_date(cells: ColumnCells) -> bool:
@@ -278,18 +267,14 @@ def _has_date(cells: ColumnCells) -> bool:
 
 def _has_one_account(cells: ColumnCells) -> bool:
     """True if an account not marked as the payee's is the same in every row: it is the statement's."""
-    return any(
-        meant.what in ("iban", "account_number")
-        and meant.side is not Side.PAYEE
-        and cells.is_constant([header])
-        for header in cells.headers
-        for meant in [meaning(header)]
-    )
+    accounts = [*_named(cells, "iban"), *_named(cells, "account_number")]
+    unmarked = [header for header in accounts if meaning(header).side is not Side.PAYEE]
+    return any(cells.is_constant([header]) for header in unmarked)
 
 
 def _pays_both_ways(cells: ColumnCells) -> bool:
     """True if a party pays in one row and is paid in another."""
-    names = [header for header in cells.headers if meaning(header).what == "name"]
+    names = _named(cells, "name")
     payers = [cells.text(header).unique() for header in names if meaning(header).side is Side.OURS]
     payees = [cells.text(header) for header in names if meaning(header).side is not Side.OURS]
     return any(payee.is_in(payer.drop_nulls().implode()).any() for payer in payers for payee in payees)
@@ -327,11 +312,6 @@ _WAY = (
     r"|débit|soll|haben|af|bij|dare|avere|debe|haber)$"
 )
 """Matches a cell that states whether money came in or went out."""
-
-
-def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
-    """True if a column, not the amounts, shows money leaving in one row and arriving in another."""
-    return cells.varies([header]) and cells.are(header, _WAY)
 
 
 def _says_both_ways(header: str, cells: ColumnCells) -> bool:

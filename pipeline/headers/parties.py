@@ -4,7 +4,6 @@ Also find the column of payees' keys in the payer's own system, such as employee
 """
 
 from collections.abc import Sequence
-from functools import cache
 
 import polars as pl
 
@@ -92,14 +91,10 @@ def without_name(token: str) -> str:
 
 
 def _is_thing(word: str) -> bool:
-    return word in _things() or word.removesuffix("s") in _things()
+    return word in _THINGS or word.removesuffix("s") in _THINGS
 
 
-@cache
-def _things() -> frozenset[str]:
-    return frozenset(map(fold, THINGS))
-
-
+_THINGS = frozenset(map(fold, THINGS))
 _RANKS = {
     **{f"{who}{which}": rank for rank, who in enumerate(KEY_OWNERS) for which in KEY_WORDS},
     **dict.fromkeys(map(fold, KEYS), 0),

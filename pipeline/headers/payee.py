@@ -90,7 +90,8 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
         others = [name for name in names if name.rank > chosen[0].rank]
         _refuse_plain_name(others, cells)
         chosen += _of_the_first_rank(others, cells)
-    chosen = _with_company(chosen, seen, cells, is_stated=bool(chosen) and _is_said(chosen[0], party))
+    is_said = bool(chosen) and (chosen[0].rank in (Rank.HOLDER, Rank.PAYEE) or _is_of(chosen[0], party))
+    chosen = _with_company(chosen, seen, cells, is_stated=is_said)
     chosen = chosen or _only_person(seen, cells)
     if not chosen:
         return unread_names.payee_in_other_words(cells) or _empty(cells)
@@ -129,11 +130,6 @@ def _companies_not_read(
         if name not in chosen and (seen.has_person or cells.is_constant(name.headers))
         for header in name.headers
     }
-
-
-def _is_said(name: Candidate, party: str | None) -> bool:
-    """True if a header, its own or the account's, shows that this party is paid."""
-    return name.rank in (Rank.HOLDER, Rank.PAYEE) or _is_of(name, party)
 
 
 # The owner of the account.
@@ -410,13 +406,8 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
 def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: ColumnCells) -> None:
     for second in seconds:
         first = chosen[0].headers
-        raise either(
-            "name",
-            [first, (second,)],
-            cells,
-            what=PART_OF_THE_NAME,
-            pairs=[pair("name", first), pair("name", (*first, second))],
-        )
+        pairs = [pair("name", first), pair("name", (*first, second))]
+        raise either("name", [first, (second,)], cells, what=PART_OF_THE_NAME, pairs=pairs)
 
 
 def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:

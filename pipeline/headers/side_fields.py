@@ -33,12 +33,9 @@ _OF_PAYMENTS = ("paymentcurrency", "payoutcurrency", "settlementcurrency", "targ
 def choose(cells: ColumnCells, mapped: Mapping[str, object]) -> list[ColumnChoice]:
     """Choose the columns of all fields but name and account; a choice without a source is only a note."""
     assert {*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS} <= set(FIELDS)
-    choices = []
-    for field in (*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS):
-        candidates = [] if field in mapped else _candidates(field, cells)
-        if candidates:
-            choices.append(_one(field, candidates, cells))
-    return choices
+    fields = (field for field in (*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS) if field not in mapped)
+    found = ((field, _candidates(field, cells)) for field in fields)
+    return [_one(field, candidates, cells) for field, candidates in found if candidates]
 
 
 def _candidates(field: str, cells: ColumnCells) -> list[str]:
@@ -115,11 +112,9 @@ def _one(field: str, candidates: Sequence[str], cells: ColumnCells) -> ColumnCho
     if differing and field == "bic" and meaning(first).side is meaning(differing[0]).side:
         note = Sentence("headers.neither_is_the_bic", one=quoted(first), other=quoted(differing[0]))
         return ColumnChoice(field, (), meaning(first).rule, tuple(candidates), (note,))
-    kept = Sentence(
-        "headers.kept_beside",
-        read=quoted(first),
-        field=Sentence(f"field.{field}"),
-        kept=quoted(differing[0] if differing else ""),
+    what = Sentence(f"field.{field}")
+    notes = tuple(
+        Sentence("headers.kept_beside", read=quoted(first), field=what, kept=quoted(other))
+        for other in differing[:1]
     )
-    notes = (kept,) if differing else ()
     return ColumnChoice(field, ((first,),), meaning(first).rule, tuple(candidates), notes)

@@ -258,9 +258,17 @@ def _refuse_owner_of_repeated(
     chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells
 ) -> None:
     """Refuse names that share an account, if another column may name its owner."""
-    may_own = _other_names(chosen, cells) if accounts else []
-    if accounts and not cells.is_constant(accounts):
-        may_own = [header for header in may_own if not cells.is_constant([header])]
+    if not accounts:
+        return
+    read, is_one = {header for name in chosen for header in name.headers}, cells.is_constant(accounts)
+    may_own = [
+        header
+        for header in cells.headers
+        if header not in read
+        and (is_of_unknown(header) or meaning(header).what in ("name", What.COMPANY, What.PARENT))
+        and are_parties(header, cells)
+        and (is_one or not cells.is_constant([header]))
+    ]
     for header in may_own:
         rows = pl.DataFrame(
             {
@@ -273,18 +281,6 @@ def _refuse_owner_of_repeated(
         owners = shared.group_by("account").agg(pl.col("other").n_unique(), lacks=pl.col("other").has_nulls())
         if owners.height > 0 and not owners["lacks"].any() and (owners["other"] == 1).all():
             raise either("name", [chosen[0].headers, (header,)], cells)
-
-
-def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
-    """Return the other columns with names of parties, known and unknown."""
-    read = {header for name in chosen for header in name.headers}
-    return [
-        header
-        for header in cells.headers
-        if header not in read
-        and (is_of_unknown(header) or meaning(header).what in ("name", What.COMPANY, What.PARENT))
-        and are_parties(header, cells)
-    ]
 
 
 def are_parties(header: str, cells: ColumnCells, look: str = _LIKE_A_PARTY, share: float = _MOSTLY) -> bool:

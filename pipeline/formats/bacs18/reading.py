@@ -57,13 +57,14 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noq
         has = Sentence("bacs18.only", kinds=kinds) if kinds else Sentence("bacs18.no_payments")
         raise InputError(Sentence("bacs18.only_credits_checked", where=where, has=has))
     payments = _payments(credits_)
+    has_days = credits_["day"].str.strip_chars().str.len_bytes().sum() > 0
     return Message(
         payments=payments,
         defects=_defects(credits_),
         locations=_locations(credits_, labels),
         controls=controls_of(records, labels, where=where),
         facts={
-            "days": _days(credits_),
+            "days": "several" if has_days else "one",
             "contras": str(records.filter(kind=CONTRA).height),
             "currency": _CURRENCY,
             **facts_of(labels),
@@ -123,7 +124,3 @@ def _locations(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataF
         originator.str.slice(6),
     )
     return line_locations(credits_, batch)
-
-
-def _days(credits_: pl.DataFrame) -> str:
-    return "several" if credits_["day"].str.strip_chars().str.len_bytes().sum() else "one"

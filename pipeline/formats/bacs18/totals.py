@@ -26,22 +26,13 @@ BLOCK_COUNT = Field(55, 60)  # EOF1
 _STERLING = "00"
 
 
-class Totals(NamedTuple):
-    """The totals in UTL1, in its order. A contra counts as a debit or a credit."""
-
-    debit_pence: int
-    credit_pence: int
-    debit_count: int
-    credit_count: int
-
-
 TOTALS: Mapping[str, Field] = {
     "bacs18.debit_total": Field(5, 17),
     "bacs18.credit_total": Field(18, 30),
     "bacs18.number_of_debits": Field(31, 37),
     "bacs18.number_of_credits": Field(38, 44),
 }
-"""The fields of UTL1, one per field of `Totals`: key of its name -> position."""
+"""The totals in UTL1, in its order: key of the name -> position. A contra counts as a debit or a credit."""
 TOTALS_FIELD = Field(5, 44)
 """The position of all these fields together."""
 
@@ -76,7 +67,7 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
     return labels
 
 
-def stated_totals(label: FileLabel, *, where: str) -> Totals:
+def stated_totals(label: FileLabel, *, where: str) -> list[int]:
     """Return the totals in UTL1 (InputError: not digits)."""
     stated = [label.field(field) for field in TOTALS.values()]
     for name, value in zip(TOTALS, stated, strict=True):
@@ -84,10 +75,10 @@ def stated_totals(label: FileLabel, *, where: str) -> Totals:
             raise InputError(
                 Sentence("bacs18.line_utl1_not", where=where, line=label.line, name=Sentence(name))
             )
-    return Totals(*map(int, stated))
+    return list(map(int, stated))
 
 
-def totals_text(totals: Totals) -> bytes:
+def totals_text(totals: Sequence[int]) -> bytes:
     """Write the totals in the form of UTL1."""
     digits = (
         str(total).zfill(field.last - field.first + 1)
@@ -138,13 +129,12 @@ def in_calendar(day: str) -> str | None:
     return date.isoformat() if of_year and date.year == year else None
 
 
-def totals_of(records: pl.DataFrame) -> Totals:
-    """Add up these records; malformed amounts and instructions do not count."""
+def totals_of(records: pl.DataFrame) -> list[int]:
+    """Return `TOTALS` of these records; malformed amounts and instructions do not count."""
     sides = (pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT)
     sums = [pl.col("pence").filter(is_mine).sum() for is_mine in sides]
     counts = [is_mine.sum() for is_mine in sides]
-    totals = [*sums, *counts]
-    return Totals(*(records.select(total).item() for total in totals))
+    return [records.select(total).item() for total in (*sums, *counts)]
 
 
 def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where: str) -> pl.DataFrame:

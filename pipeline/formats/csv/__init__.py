@@ -25,7 +25,6 @@ from pipeline.formats.csv.tally import (
     long_line,
     long_line_at,
     long_row,
-    refuse_long_lines,
     tally,
     text_bytes,
     unclosed_row,
@@ -159,7 +158,8 @@ def read(
     text, encoding = to_utf_8(data, encoding=options.encoding, where=where)
     text = _with_single_line_ends(text)
     # UTF-8 may take more bytes than the file.
-    refuse_long_lines(text, where=where, line_first=1)
+    if (start := long_line_at(text)) is not None:
+        raise long_line(1 + line_ends(text[:start]), where)
     layout = find_layout(text, options.mapping, where=where)
     if len(layout.headers) == 1:
         raise InputError(Sentence("csv.one_column", where=where))

@@ -3,7 +3,7 @@
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -88,7 +88,15 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
         key=lambda candidate: (candidate.sufficient, candidate.known_count, len(candidate.heading.cells)),
     )
     heading, lines = best.heading, best.lines
-    _require_text(heading.cells, where)
+    if any("\0" in cell for cell in heading.cells):
+        encoding = wide_encoding_of("".join(heading.cells))
+        raise InputError(
+            Sentence("csv.line_nul_bytes", where=where),
+            advice=(
+                Sentence("csv.give_csv_parquet"),
+                Sentence("advice.read_as_if_text", choices=[encoding]),
+            ),
+        )
     headers = column_names(
         heading,
         [line.cells for line in lines],
@@ -102,13 +110,10 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     )
     repeated = tuple(lines[index].number for index in heading.repeated)
     has_line, cells = heading.stated(headers)
-    line_end = _line_end(text[: lines[heading.start].end])
+    header = text[: lines[heading.start].end]
+    line_end = next((end for end in ("\r\n", "\r") if header.endswith(end.encode())), "\n")
     dialect = Dialect(best.delimiter, line_end=line_end, header_line=has_line, header_cells=cells)
     return Layout(dialect, headers, body_at, line_first, repeated)
-
-
-def _line_end(header: bytes) -> str:
-    return next((end for end in ("\r\n", "\r") if header.endswith(end.encode())), "\n")
 
 
 class _Line(NamedTuple):
@@ -150,14 +155,3 @@ def _first_lines(head: str, delimiter: str) -> Iterator[_Line]:
             read_count = reader.line_num
     except csv.Error:
         return
-
-
-def _require_text(cells: Sequence[str], where: str) -> None:
-    if any("\0" in cell for cell in cells):
-        raise InputError(
-            Sentence("csv.line_nul_bytes", where=where),
-            advice=(
-                Sentence("csv.give_csv_parquet"),
-                Sentence("advice.read_as_if_text", choices=[wide_encoding_of("".join(cells))]),
-            ),
-        )

@@ -195,13 +195,6 @@ def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int
     return CsvTally(line_ends(outside) + 1, text_byte_count, regular=False)
 
 
-def refuse_long_lines(body: bytes, *, where: str, line_first: int) -> None:
-    """Refuse a text with a line longer than `RECORD_BYTES_MAX` (InputError)."""
-    start = long_line_at(body)
-    if start is not None:
-        raise long_line(line_first + line_ends(body[:start]), where)
-
-
 def long_line_at(body: bytes) -> int | None:
     """Return the offset of an oversized line; the search skips ahead, so that short lines cost nothing."""
     start = 0

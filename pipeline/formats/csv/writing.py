@@ -83,7 +83,10 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
     Raises OSError: the file cannot be written; AssertionError: the file does not hold what was written.
     """
     for start in range(0, table.height, _ROWS_WRITTEN_AT_ONCE):
-        rows = _as_written(table.slice(start, _ROWS_WRITTEN_AT_ONCE))
+        rows = table.slice(start, _ROWS_WRITTEN_AT_ONCE)
+        # polars writes enums as text itself.
+        others = (column for column in rows if column.dtype not in (pl.String, *CLOSED_SETS))
+        rows = rows.with_columns(column_as_text(column) for column in others)
         # Through memory, so that a full disk fails in this file and not in polars.
         buffer = io.BytesIO()
         part = Dialect(dialect.delimiter, header_line=start == 0)
@@ -159,10 +162,3 @@ def _assert_holds(data: bytes, rows: pl.DataFrame, dialect: Dialect, *, column: 
         cells = pl.Series([], dtype=pl.String)
     if not cells.equals(rows[column].cast(pl.String)):
         raise AssertionError(f"the written file has another {column} than it was given")
-
-
-def _as_written(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows as text, except enums, which polars writes as text itself."""
-    return rows.with_columns(
-        column_as_text(column) for column in rows if column.dtype not in (pl.String, *CLOSED_SETS)
-    )

@@ -70,18 +70,15 @@ def copied(data: bytes) -> bytes:
         declared one.
     """
     copy = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive, _empty_archive(copy) as target:
+    # Compressed lightly, so that half a gigabyte need not be held in memory.
+    into = zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, into as target:
         parts = [part for part in archive.infolist() if _is_needed(part.filename)]
         if len({part.filename.casefold() for part in parts}) < len(parts):
             raise ValueError("a part stands twice in the archive")
         for part in parts:
             _copy_part(archive, part, target)
     return copy.getvalue()
-
-
-def _empty_archive(file: io.BytesIO) -> zipfile.ZipFile:
-    # Compressed lightly, so that half a gigabyte need not be held in memory.
-    return zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
 
 
 def _is_needed(name: str) -> bool:

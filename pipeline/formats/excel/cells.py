@@ -87,9 +87,9 @@ def count_cells(sheet: IO[bytes], shared: Sequence[int], budget: SizeBudget) -> 
         InputError: a row, or the whole text, is too large for payments, or there are too many merged ranges.
         ValueError, IndexError, expat.ExpatError: it is not a sheet.
     """
-    reader = _Reader(shared, RowBytes(budget))
+    reader = _Reader(shared, budget)
     parse(sheet, start=reader.start, end=reader.end, text=reader.text)
-    reader.rows.end_row()
+    reader.end_row()
     return reader.cells
 
 
@@ -165,40 +165,13 @@ class _SharedTexts:
                 pass
 
 
-class RowBytes:
-    """Adds up the texts of a sheet, row by row."""
-
-    def __init__(self, budget: SizeBudget) -> None:
-        self._budget = budget
-        self._row = 0
-        self._row_bytes = 0
-        self._cell_count = 0
-
-    def add(self, row: int, byte_count: int) -> None:
-        """Count a cell.
-
-        Raises InputError: its row exceeds `RECORD_BYTES_MAX`, or all rows together their limit.
-        """
-        if row != self._row:
-            self.end_row()
-            self._row = row
-        self._row_bytes += byte_count
-        self._cell_count += 1
-        if self._row_bytes > RECORD_BYTES_MAX:
-            refuse_long_row(self._row_bytes, f"sheet row {row}")
-
-    def end_row(self) -> None:
-        """Add the row to the total."""
-        self._budget.add(text_bytes=self._row_bytes, cell_count=self._cell_count)
-        self._row_bytes = self._cell_count = 0
-
-
 class _Reader:
     """Handles the parser's events for a sheet."""
 
-    def __init__(self, shared_lengths: Sequence[int], rows: RowBytes) -> None:
+    def __init__(self, shared_lengths: Sequence[int], budget: SizeBudget) -> None:
         self.cells = Cells()
-        self.rows = rows
+        self._budget = budget
+        self._counted_row = self._row_bytes = self._cell_count = 0
         self._shared_lengths = shared_lengths
         self._row = 0
         self._column = 0
@@ -245,6 +218,21 @@ class _Reader:
             self._close_cell()
             self._has_inline_text = False
 
+    def end_row(self) -> None:
+        """Add the row to the total."""
+        self._budget.add(text_bytes=self._row_bytes, cell_count=self._cell_count)
+        self._row_bytes = self._cell_count = 0
+
+    def _add(self, byte_count: int) -> None:
+        """Count a cell of the row (InputError: the row, or all rows together, exceed their limit)."""
+        if self._row != self._counted_row:
+            self.end_row()
+            self._counted_row = self._row
+        self._row_bytes += byte_count
+        self._cell_count += 1
+        if self._row_bytes > RECORD_BYTES_MAX:
+            refuse_long_row(self._row_bytes, f"sheet row {self._row}")
+
     def _open_cell(self, attributes: Mapping[str, str]) -> None:
         if (reference := attributes.get("r")) is not None:
             self._row, self._column = position(reference)
@@ -270,7 +258,7 @@ class _Reader:
             return
         cell = Cell(self._row, self._column, self._written)
         is_shared = self._kind == "s" and not self._has_inline_text
-        self.rows.add(self._row, self._shared_lengths[int(self._written)] if is_shared else self._text_bytes)
+        self._add(self._shared_lengths[int(self._written)] if is_shared else self._text_bytes)
         match self._kind:
             case "s" | "str" | "inlineStr" | "d":
                 self.cells.texts[self._column] += 1

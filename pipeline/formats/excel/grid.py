@@ -65,8 +65,12 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     _require_agreement(values, cells)
     _refuse_long_rows(values, cells.row_first)
     seen = _seen(values, cells)
-    values = _overlaid(values, seen, cells)
-    values = values.with_columns(pl.when(pl.all() != "").then(pl.all()))
+    values = values.with_columns(
+        values.to_series(column - cells.column_first).scatter(
+            [row - cells.row_first for row in rows], list(rows.values())
+        )
+        for column, rows in seen.items()
+    ).with_columns(pl.when(pl.all() != "").then(pl.all()))
     sheet_rows = pl.int_range(cells.row_first, cells.row_last + 1, dtype=pl.UInt32, eager=True)
     values = values.with_columns(
         _merged(cells, values.height).alias(DEFECT),
@@ -149,16 +153,6 @@ def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:
         rows = seen.setdefault(column, {})
         rows.update((cell.row, _shown(cell, read[cell.row - cells.row_first])) for cell in numbers)
     return seen
-
-
-def _overlaid(values: pl.DataFrame, seen: Mapping[int, Mapping[int, str]], cells: Cells) -> pl.DataFrame:
-    """Replace the values of some cells by what a person sees."""
-    return values.with_columns(
-        values.to_series(column - cells.column_first).scatter(
-            [row - cells.row_first for row in rows], list(rows.values())
-        )
-        for column, rows in seen.items()
-    )
 
 
 def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) -> pl.Series:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import polars as pl
 from polars.expr.whenthen import ChainedThen, Then
@@ -28,22 +27,15 @@ _MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}
 """The separators as regular expressions."""
 
 
-class Named(NamedTuple):
-    """A kind of line and its name in the `kind` column."""
-
-    word: str
-    kind: LineKind
-
-
-def kinds_of(layout: BankLayout) -> list[Named]:
-    """Return the kinds of lines in a layout, in the order of trying."""
-    named = [
-        Named(word, kind)
+def kinds_of(layout: BankLayout) -> list[tuple[str, LineKind]]:
+    """Return the kinds of lines in a layout, in the order of trying, and their names in the column `kind`."""
+    named: list[tuple[str, LineKind]] = [
+        (word, kind)
         for word, kind in ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))
         if kind is not None
     ]
-    named += [Named(f"{OTHER} {number}", kind) for number, kind in enumerate(layout.others)]
-    return [*named, *(Named(f"{PAYMENT} {number}", kind) for number, kind in enumerate(layout.payments))]
+    named += [(f"{OTHER} {number}", kind) for number, kind in enumerate(layout.others)]
+    return [*named, *((f"{PAYMENT} {number}", kind) for number, kind in enumerate(layout.payments))]
 
 
 def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:
@@ -58,19 +50,16 @@ def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.Dat
         is_last=pl.int_range(pl.len()) == pl.len() - 1 - pl.col("is_blank").not_().reverse().arg_max(),
     )
     found: Then | ChainedThen = pl.when("is_blank").then(pl.lit(BLANK))
+    places = {HEADER: pl.col("is_first"), TRAILER: pl.col("is_last")}
     for word, kind in kinds_of(layout):
-        found = found.when(_stands_there(word) & has_tags(layout, kind)).then(pl.lit(word))
+        is_there = places.get(word, pl.lit(value=True))
+        found = found.when(is_there & has_tags(layout, kind)).then(pl.lit(word))
     lines = lines.with_columns(found.otherwise(pl.lit(UNKNOWN)).alias("kind")).drop(
         "is_blank", "is_first", "is_last"
     )
     for sentence in _what_lacks(lines, layout):
         raise InputError(Sentence("layouts.file_lacks", where=where, why=sentence))
     return lines
-
-
-def _stands_there(word: str) -> pl.Expr:
-    """True if a line is in the position for lines of this kind."""
-    return {HEADER: pl.col("is_first"), TRAILER: pl.col("is_last")}.get(word, pl.lit(value=True))
 
 
 def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[Sentence]:

@@ -2,7 +2,6 @@
 
 import codecs
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import polars as pl
 
@@ -39,18 +38,27 @@ from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
+_UTF_8 = "utf-8"
 _UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
 
 
 def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> pl.DataFrame:
-    """Return the lines of a file with position and kind.
+    """Return the lines of a file, decoded without loss, with position and kind.
 
     Raises:
         UsageError: the encoding is not supported.
         InputError: the text is not in this encoding, or not in this layout.
     """
-    found = decoded(data, encoding=encoding, where=where)
-    lines = text_lines(found.text, start=found.start, one_byte_each=found.one_byte_each)
+    used = encoding_of(encoding)
+    if marked_encoding(data) is not None:
+        raise InputError(Sentence("layouts.text_utf_16_which", where=where))
+    refuse_false_encoding(data, used, where=where)
+    start = len(codecs.BOM_UTF8) if used == _UTF_8 and data.startswith(codecs.BOM_UTF8) else 0
+    try:
+        text = str(memoryview(data)[start:], used)
+    except UnicodeDecodeError as error:
+        raise not_in_encoding(data, start + error.start, where=where, encoding=used) from None
+    lines = text_lines(text, start=start, one_byte_each=used != _UTF_8)
     for line in lines.filter(pl.col("text").str.contains("\r", literal=True))["line"].head(1):
         raise InputError(Sentence("layouts.line_ends_cr", where=where, line=line))
     return classified(lines, layout, where=where)
@@ -162,38 +170,6 @@ def _set_aside(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
             found.append(lines.filter(kind=word).select("line", code=code, kind=pl.lit(kind.what)))
     empty = pl.DataFrame(schema=SET_ASIDE)
     return pl.concat([empty, *found]).sort("line")
-
-
-_UTF_8 = "utf-8"
-
-
-class DecodedText(NamedTuple):
-    """A text and its position in the file."""
-
-    text: str
-    start: int  # the offset of its first character
-    encoding: str
-
-    @property
-    def one_byte_each(self) -> bool:
-        """True if every character is one byte."""
-        return self.encoding != _UTF_8
-
-
-def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
-    """Decode a file without loss, as UTF-8 unless an encoding is given.
-
-    Raises UsageError: no bank accepts this encoding; InputError: the bytes are not text in this encoding.
-    """
-    used = encoding_of(encoding)
-    if marked_encoding(data) is not None:
-        raise InputError(Sentence("layouts.text_utf_16_which", where=where))
-    refuse_false_encoding(data, used, where=where)
-    start = len(codecs.BOM_UTF8) if used == _UTF_8 and data.startswith(codecs.BOM_UTF8) else 0
-    try:
-        return DecodedText(str(memoryview(data)[start:], used), start, used)
-    except UnicodeDecodeError as error:
-        raise not_in_encoding(data, start + error.start, where=where, encoding=used) from None
 
 
 def encoding_of(name: str | None) -> str:

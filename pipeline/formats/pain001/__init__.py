@@ -64,9 +64,10 @@ def message_of(parts: pl.DataFrame) -> Message:
     identity = FileIdentity(facts.pop("sha256"), int(facts.pop("byte_count")))
     count = int(facts.pop("data_payments"))
     found = totals(rows.select("batch", "amount"), levels.height)
+    is_cheque = levels["method"].eq_missing(CHEQUES).gather(rows["batch"])
     return Message(
         payments=rows.select(FIELDS),
-        defects=_defects(rows, levels),
+        defects=rows.select(defect=pl.when(is_cheque).then(pl.lit(CHEQUE)).otherwise("defect")).to_series(),
         locations=_locations(rows, levels),
         controls=controls(levels, found),
         facts=facts,
@@ -79,13 +80,6 @@ def message_of(parts: pl.DataFrame) -> Message:
             rows["bank_country"], rows["says_sort_code"], pl.repeat(value=False, n=rows.height, eager=True)
         ),
     )
-
-
-def _defects(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.Series:
-    is_cheque = levels["method"].eq_missing(CHEQUES).gather(rows["batch"])
-    return rows.select(
-        pl.when(is_cheque).then(pl.lit(CHEQUE)).otherwise("defect").alias("defect")
-    ).to_series()
 
 
 def _locations(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:

@@ -21,6 +21,7 @@ _RETIRED = ("pain.001.001.02", "pain.001.001.03")
 _BEYOND_SEPA = r"[^A-Za-z0-9/?:().,'+ \n-]"
 _BEYOND_GERMAN = r"[^A-Za-z0-9/?:().,'+ \n&*$%ÄÖÜäöüß-]"
 _CHARACTERS_SHOWN_MAX = 10
+_IS_SEPA = (pl.col("currency") == "EUR") & pl.col("iban").is_not_null()
 _NAME_CHARS_MAX, _REMITTANCE_CHARS_MAX, _AMOUNT_MAX = 70, 140, Decimal("999999999.99")
 
 
@@ -84,8 +85,7 @@ def _dates(message: Message, today: date) -> pl.DataFrame:
 def _addresses(message: Message, today: date) -> pl.DataFrame:
     batches = _batches(message)
     day = batches["date"].fill_null(today).gather(message.locations["level"] - 1)
-    is_sepa = (pl.col("currency") == "EUR") & pl.col("iban").is_not_null()
-    payees = pl.concat([message.payments.select(is_sepa=is_sepa), message.addresses], how="horizontal")
+    payees = pl.concat([message.payments.select(is_sepa=_IS_SEPA), message.addresses], how="horizontal")
     payees = payees.with_columns(day=day, path=pl.format("{}/Cdtr", message.locations["path"])).filter(
         message.payments["iban"].is_not_null()
     )
@@ -112,9 +112,8 @@ def _addresses(message: Message, today: date) -> pl.DataFrame:
 
 
 def _characters(message: Message, _: date) -> pl.DataFrame:
-    is_sepa = (pl.col("currency") == "EUR") & pl.col("iban").is_not_null()
     rows = pl.concat(
-        [message.payments.select("name", "reference", is_sepa=is_sepa), message.locations], how="horizontal"
+        [message.payments.select("name", "reference", is_sepa=_IS_SEPA), message.locations], how="horizontal"
     )
     either = pl.any_horizontal(pl.col("name", "reference").str.contains(_BEYOND_SEPA))
     beyond = rows.filter(either, "is_sepa")
@@ -134,8 +133,7 @@ def _characters(message: Message, _: date) -> pl.DataFrame:
 
 
 def _too_long(message: Message, _: date) -> pl.DataFrame:
-    is_sepa = (pl.col("currency") == "EUR") & pl.col("iban").is_not_null()
-    rows = pl.concat([message.payments, message.locations.drop("row")], how="horizontal").filter(is_sepa)
+    rows = pl.concat([message.payments, message.locations.drop("row")], how="horizontal").filter(_IS_SEPA)
     amount = pl.col("amount").cast(pl.Decimal(38, 5), strict=False)
     found = [
         rows.filter(is_odd).select(path=pl.format("{}/{}", "path", pl.lit(element)), value=value)

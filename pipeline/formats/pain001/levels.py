@@ -12,10 +12,10 @@ from pipeline.formats.edits import Bytes
 from pipeline.formats.message import THE_FILE, StatedTotal, controls_frame
 from pipeline.formats.pain001.elements import OF_PAYER, Kind
 from pipeline.formats.pain001.versions import (
+    OTHER_MESSAGES,
     dialect_of,
     name_chars_max,
     namespace_of,
-    refuse_other_message,
     version_of,
 )
 from pipeline.wording import Sentence
@@ -61,14 +61,15 @@ class Levels:
 
     def enveloped(self, tag: str, attributes: Sequence[str]) -> None:
         """Check an element around the message (InputError: it is another message)."""
-        self._declare(attributes)
-        refuse_other_message(tag.rpartition(":")[2])
+        self._declared |= _namespaces(attributes)
+        if (other := OTHER_MESSAGES.get(tag.rpartition(":")[2])) is not None:
+            raise InputError(other)
 
     def found(self, tag: str, attributes: Sequence[str]) -> None:
         """Record the message (InputError: it is not the first)."""
         if self.facts:
             raise InputError(Sentence("pain001.holds_several_messages"))
-        self._declare(attributes)
+        self._declared |= _namespaces(attributes)
         namespace = namespace_of(tag, self._declared)
         version = version_of(namespace, tag)
         self.facts |= {
@@ -121,9 +122,6 @@ class Levels:
     def whole(self, start: int, end: int) -> pl.DataFrame:
         """Return all levels, the message first."""
         return pl.concat([_frame([_row(start, end, self._header)]), *self._frames, _frame(self._batches)])
-
-    def _declare(self, attributes: Sequence[str]) -> None:
-        self._declared |= _namespaces(attributes)
 
 
 def _namespaces(attributes: Sequence[str]) -> dict[str, str]:

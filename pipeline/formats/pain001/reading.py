@@ -48,47 +48,43 @@ def parse(data: Bytes) -> Iterator[pl.DataFrame]:
 
     Raises InputError: it is not a credit transfer message, or is unsafe or ambiguous.
     """
-    reader = _Reader(XmlStream(data))
-    for _ in reader.stream.steps():
-        if len(reader.found.rows) >= _BLOCK_HEIGHT:
-            yield reader.part()
-    if not reader.found.levels.facts:
+    stream = XmlStream(data)
+    found = Found(stream)
+    walk(found, stream)
+    for _ in stream.steps():
+        if len(found.rows) >= _BLOCK_HEIGHT:
+            yield _part(found)
+    if not found.levels.facts:
         raise InputError(Sentence("pain001.xml_but_holds"))
-    yield reader.part()
-    yield reader.last()
+    yield _part(found)
+    yield _last(found, stream)
 
 
-class _Reader:
-    """Collects what is found in a document."""
+def _part(found: Found) -> pl.DataFrame:
+    """Return the payments since the last part."""
+    texts = _columns(found.rows, dict.fromkeys(INDEX, pl.String()))
+    locations = _columns(found.spans, LOCATIONS)
+    found.rows.clear()
+    found.spans.clear()
+    nothing = (pl.lit(None, PARTS[column]).alias(column) for column in ("levels", "facts"))
+    return pl.concat([fields(texts.select(TEXTS)), locations], how="horizontal").with_columns(*nothing)
 
-    def __init__(self, stream: XmlStream) -> None:
-        self.stream = stream
-        self.found = Found(stream)
-        walk(self.found, stream)
 
-    def part(self) -> pl.DataFrame:
-        """Return the payments since the last part."""
-        texts = _columns(self.found.rows, dict.fromkeys(INDEX, pl.String()))
-        locations = _columns(self.found.spans, LOCATIONS)
-        self.found.rows.clear()
-        self.found.spans.clear()
-        nothing = (pl.lit(None, PARTS[column]).alias(column) for column in ("levels", "facts"))
-        return pl.concat([fields(texts.select(TEXTS)), locations], how="horizontal").with_columns(*nothing)
-
-    def last(self) -> pl.DataFrame:
-        """Return the row with levels and facts."""
-        levels = self.found.levels.whole(*self.found.message)
-        facts = self.found.levels.facts | {"encoding": self.stream.encoding}
-        facts["data_payments"] = str(self.found.data_payment_count)
-        sha256, byte_count = self.stream.identity
-        facts |= {"sha256": sha256, "byte_count": str(byte_count)}
-        if self.found.is_sealed:
-            facts["sealed"] = "yes"
-        whole = {
-            "levels": [levels.to_struct()],
-            "facts": [[{"name": name, "fact": fact} for name, fact in facts.items()]],
-        }
-        return pl.DataFrame({column: whole.get(column, [None]) for column in PARTS}, schema=PARTS)
+def _last(found: Found, stream: XmlStream) -> pl.DataFrame:
+    """Return the row with levels and facts."""
+    facts = found.levels.facts | {
+        "encoding": stream.encoding,
+        "data_payments": str(found.data_payment_count),
+        "sha256": stream.identity.sha256,
+        "byte_count": str(stream.identity.byte_count),
+    }
+    if found.is_sealed:
+        facts["sealed"] = "yes"
+    whole = {
+        "levels": [found.levels.whole(*found.message).to_struct()],
+        "facts": [[{"name": name, "fact": fact} for name, fact in facts.items()]],
+    }
+    return pl.DataFrame({column: whole.get(column, [None]) for column in PARTS}, schema=PARTS)
 
 
 def _columns(rows: Sequence[Sequence[object]], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:

@@ -1,16 +1,15 @@
-"""Find the message type and version of a file; refuse other messages."""
+"""Find the message type and version of a file."""
 
 import codecs
 import re
 from collections.abc import Mapping
 
-from pipeline.errors import InputError
 from pipeline.formats.xml_stream import wide_encoding_of
 from pipeline.wording import Sentence
 
 CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02", "CBIPaymentRequest")
 """The elements that hold the message; the second one up to version .02, the third one in Italy."""
-_OTHERS = {
+OTHER_MESSAGES = {
     "CstmrDrctDbtInitn": Sentence("pain001.pain_direct_debits"),
     "pain.008.001.01": Sentence("pain001.pain_direct_debits"),
     "CstmrPmtStsRpt": Sentence("pain001.pain_report_bank"),
@@ -26,11 +25,12 @@ _OTHERS = {
     "FIToFIPmtStsRpt": Sentence("pain001.pacs_between_banks_give"),
     "PmtRtr": Sentence("pain001.pacs_between_banks_give_pain"),
 }
+"""Element of a message that holds no credit transfers -> its refusal."""
 
 _VERSION = re.compile(r"(?:pain\.001\.\d{3}|CBIPaymentRequest\.\d{2}\.\d{2})\.\d{2}(?:\.ch\.\d{2})?")
 _SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$|CBI")
 _NAME_CHARS, _SHORT_NAME_CHARS = 140, 70
-_MESSAGES = "|".join(map(re.escape, ("Document", *CREDIT_TRANSFERS, *_OTHERS)))
+_MESSAGES = "|".join(map(re.escape, ("Document", *CREDIT_TRANSFERS, *OTHER_MESSAGES)))
 _COMMENTS = r"(?><!--(?>.*?-->)\s*+)*+"
 """Possessive: comments without a matching element after them are scanned only once.
 
@@ -49,15 +49,6 @@ def sniff(head: bytes) -> bool:
     (True, False)
     """
     return _OPENING.match(_as_text(head[:_HEAD_BYTES_MAX])) is not None
-
-
-def refuse_other_message(element: str) -> None:
-    """Refuse a message that holds no credit transfers, by the local name of its element.
-
-    Raises InputError: it holds no credit transfers.
-    """
-    if element in _OTHERS:
-        raise InputError(_OTHERS[element])
 
 
 def version_of(namespace: str | None, element: str) -> str:
