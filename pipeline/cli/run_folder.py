@@ -31,7 +31,10 @@ from pipeline.errors import PrecheckError, UsageError, most_serious
 from pipeline.wording import ENGLISH, Sentence, language
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from pipeline.jobs.purge import PurgeJob, PurgeResult
+    from schemas.summary import Summary
 
 
 @click.command(cls=Command)
@@ -135,7 +138,10 @@ def report(given: Given) -> None:
         )
     if kept is not None:
         notify(Sentence("cli.workbook_kept", workbook=folder / REPORT_XLSX, kept=folder / kept))
-    show = partial(print_summary, folder=folder, already_finished=False, reasons=_reasons(folder))
+
+    def show(document: "Summary", console: "Console") -> None:
+        print_summary(document, folder, console, already_finished=False, reasons=_reasons(folder))
+
     print_answer(summary, show, as_json=given.as_json)
 
 
