@@ -148,7 +148,12 @@ def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswe
     match basis_of(check), *told:
         case Basis.NAME, NameMatch.CMTC, str() as name, None | IdMatch.NOAP if is_visible(name):
             return ParsedAnswer(NameMatch.CMTC.value, name)
-        case Basis.NAME, NameMatch() as code, None, None | IdMatch.NOAP if code is not NameMatch.CMTC:
+        case (
+            Basis.NAME,
+            (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code,
+            None,
+            None | IdMatch.NOAP,
+        ):
             return ParsedAnswer(code.value, None)
         case Basis.IDENTIFICATION, None | NameMatch.NOAP, None, IdMatch() as code:
             return ParsedAnswer(code.value, None)
