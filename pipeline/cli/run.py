@@ -157,7 +157,7 @@ def run(given: Given) -> None:
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, ObservingTargets, monitored, observed
     from pipeline.files.open_files import require_open_files
-    from pipeline.jobs.check import check_files
+    from pipeline.jobs.check_files import check_files
     from pipeline.reports.listings import FileEnd
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
 

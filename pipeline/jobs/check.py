@@ -4,53 +4,29 @@
                               `--------> Rejects ---------------------------'              `-report-> Summary
 
 `check` opens the folder, the profile and the ledger, and calls the steps of a `RunInput`: a payment file
-(`WholeFile`) runs the stages of `pipeline.stages` for all of its rows, a data set (`pipeline.jobs.data_set`)
-for each of its parts. An executor (`pipeline.executors`) asks the questions.
+(`pipeline.jobs.whole_file`) runs the stages of `pipeline.stages` for all of its rows, a data set
+(`pipeline.jobs.data_set`) for each of its parts. An executor (`pipeline.executors`) asks the questions.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pipeline.apis.registry import about_uk_accounts
 from pipeline.config import ConfigurationFile, Profile
-from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of, opened, signed_with
+from pipeline.config.profiles import Chosen, choose, opened, signed_with
 from pipeline.connections import api_of
-from pipeline.errors import CONCERN_ONE_FILE, InputError, PrecheckError, UsageError, status_of_summary
-from pipeline.files.disk_errors import is_expected_end
-from pipeline.formats.message import set_aside, stated_controls
-from pipeline.frames import Answers, Checks, Questions
-from pipeline.jobs.prepare import (
-    PlannedInput,
-    PreparedFile,
-    RunTime,
-    as_configured,
-    identity_of,
-    notify_of_wasted_calls,
-    prepare,
-    read_ahead,
-    read_file,
-    wanted,
-)
+from pipeline.errors import InputError, PrecheckError, status_of_summary
+from pipeline.jobs.prepare import PlannedInput, RunTime, as_configured, identity_of
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
-from pipeline.reports.changes import changes_of, gravest
-from pipeline.rules.enumeration import unknown_in_sequence
-from pipeline.runs.ended import changes_in, require_pain001
+from pipeline.jobs.whole_file import WholeFile
 from pipeline.runs.folder import has_begun, settled
 from pipeline.runs.manifest import language_of_reports, replaced_manifest
 from pipeline.runs.proof import is_past_signing, open_ledger, refuse_changed_copy
 from pipeline.runs.request import CheckJob, Notice, Phase, RunObserver, Surface
-from pipeline.runs.starting import (
-    finished_before,
-    is_same_reading,
-    refuse_foreign_files,
-    remove_outdated,
-)
-from pipeline.stages.plan import bases
+from pipeline.runs.starting import refuse_foreign_files, remove_outdated
 from pipeline.stages.read import PaymentSource
-from pipeline.stages.resolve import resolve
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
@@ -58,7 +34,7 @@ from schemas.strict import timestamp
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
-    from pipeline.executors.asking import AskingResult, FileQuestions, QuestionsLeft, RunQuestions
+    from pipeline.executors.asking import AskingResult, QuestionsLeft, RunQuestions
     from pipeline.executors.kept_open import KeptOpen
     from pipeline.jobs.writing import DecidedRun, OpenRun
 
@@ -202,156 +178,3 @@ def _notify_unsigned(job: CheckJob, chosen: Chosen, surface: Surface) -> None:
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         missing = Sentence("jobs.notice_not_signed")
         surface.notify(Notice(missing, {"folder": str(job.out)}, is_vital=True))
-
-
-class FileResult(NamedTuple):
-    """The result for one file."""
-
-    job: CheckJob
-    result: RunResult | None  # None if the file could not be checked
-    end: BaseException | None  # the error, or bug, that prevented the check or ended it early
-
-
-def check_files(
-    jobs: Sequence[CheckJob],
-    surfaces: Callable[[CheckJob], AbstractContextManager[Surface]],
-    how: Callable[[CheckJob, Surface], RunResult] = check,
-    kept: "KeptOpen | None" = None,
-) -> Iterator[FileResult]:
-    """Check payment files in order, and yield the result of each as soon as it is ready.
-
-    `surfaces` opens a surface for each job. Stopping one job ends them all. If the jobs share `kept`, each
-    file is read while the previous one's questions are asked. An error that affects all later files too is
-    raised, after the result of its own file.
-    """
-    turn = how if kept is None else _Turns(jobs, kept)
-    for job in jobs:
-        result: RunResult | None = None
-        end: BaseException | None = None
-        try:
-            with surfaces(job) as surface:
-                result = turn(job, surface)
-            end = result.ended_by
-        except BaseException as error:
-            if not concerns_one_file(error):
-                raise
-            end = error
-        yield FileResult(job, result, end)
-        if end is not None and not concerns_one_file(end):
-            raise end
-
-
-class _Turns:
-    """Checks files in order, with shared resources and files read ahead."""
-
-    def __init__(self, jobs: Sequence[CheckJob], kept: "KeptOpen") -> None:
-        self._left = iter(jobs[1:])
-        self._kept = kept
-        self._ahead: PaymentSource | None = None
-
-    def __call__(self, job: CheckJob, surface: Surface) -> RunResult:
-        """Check a file, and read the next one while its questions are asked."""
-        ahead, self._ahead = self._ahead, None
-        following = next(self._left, None)
-
-        def read_following() -> None:
-            if following is not None:
-                self._ahead = read_ahead(following, self._kept.configuration(following.config))
-
-        self._kept.meanwhile = read_following
-        return check(job, surface, self._kept, ahead)
-
-
-def concerns_one_file(end: BaseException) -> bool:
-    """True if the next file can still be checked, for example after a bug of ours."""
-    return isinstance(end, CONCERN_ONE_FILE) or not is_expected_end(end)
-
-
-class WholeFile:
-    """A `RunInput` for a file; it frees frames early, as there may be millions of rows."""
-
-    _prepared: PreparedFile
-    _checks: Checks
-    _asked: Questions
-    _answers: Answers
-    _questions: "FileQuestions"
-
-    def __init__(self, job: CheckJob, source: PaymentSource) -> None:
-        self.job = job
-        self.sha256 = self.run_sha256 = source.sha256
-        self._source = source
-
-    @classmethod
-    def read(cls, job: CheckJob, file: ConfigurationFile, *, ahead: PaymentSource | None = None) -> Self:
-        """Read a file, unless it was already read ahead."""
-        source = read_file(job, file) if ahead is None else ahead
-        if job.pain002:
-            require_pain001(source.format, name=job.file.name)
-        return cls(job, source)
-
-    def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
-        """See `RunInput.finished_before`."""
-        source, job = self._source, self.job
-        found = finished_before(job, job.format or source.outcome_format, ledger)
-        judged_by = wanted(job, chosen).in_words, modulus_of(chosen, today=today)
-        return found if found is not None and is_same_reading(found, job, source, *judged_by) else None
-
-    def changes(self, summary: Summary) -> Sequence[Change]:
-        """See `RunInput.changes`."""
-        return changes_of(summary, self._source.payments, changes_in(self.job.out))
-
-    def prepare(
-        self,
-        chosen: Chosen,
-        profile: Profile,
-        time: RunTime,
-        watch: RunObserver,  # noqa: ARG002 (quick)
-    ) -> Sentence | None:
-        """See `RunInput.prepare`."""
-        if self.job.work is not None and ledger_url(chosen) is None:
-            raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
-        self._prepared, self._checks = prepare(self.job, self._source, chosen, profile, time)
-        return self._prepared.refusal
-
-    def planned(self, profile: Profile) -> PlannedInput:  # noqa: ARG002 (its types are already assumed)
-        """See `RunInput.planned`."""
-        source, prepared = self._source, self._prepared
-        found = prepared.facts(source)
-        if source.message is not None:
-            found |= {"controls": stated_controls(source.message), "set_aside": set_aside(source.message)}
-        return PlannedInput(
-            [(self._checks, prepared.assignments)],
-            prepared.findings,
-            source.positions,
-            prepared.compared,
-            partial(gravest, payments=source.payments),
-            found,
-            source.payments,
-        )
-
-    def questions(self, surface: Surface) -> "FileQuestions":
-        """See `RunInput.questions`."""
-        from pipeline.executors.asking import FileQuestions
-
-        notify_of_wasted_calls(self._prepared.findings.warnings, self._source.positions, surface)
-        self._questions = FileQuestions(self._checks)
-        return self._questions
-
-    def left(self, asked: "AskingResult") -> "QuestionsLeft":
-        """See `RunInput.left`."""
-        from pipeline.executors.asking import questions_left
-
-        checks, prepared, answers = self._checks, self._prepared, self._questions.answers()
-        in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, answers)
-        self._prepared = prepared._replace(findings=prepared.findings.and_warnings(in_sequence))
-        self._asked, self._answers = Questions(bases(checks), prepared.assignments), answers
-        del self._checks, self._questions  # the largest frame
-        return questions_left(answers, self._asked.bases, asked)
-
-    def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
-        """See `RunInput.decide`."""
-        from pipeline.jobs.writing import write_results
-
-        source, findings, apis = self._source, self._prepared.findings, map(api_of, run.profile.servers)
-        resolved = resolve(findings, self._asked, self._answers, apis, run.profile.environment)
-        return write_results(run, left, source, self._prepared, resolved, self._asked.bases, surface)

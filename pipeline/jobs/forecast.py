@@ -8,10 +8,11 @@ from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, choose, ledger_url, to_plan_with
 from pipeline.connections import api_of, scope_for
 from pipeline.frames import Payments
-from pipeline.jobs.check import RunInput, WholeFile
+from pipeline.jobs.check import RunInput
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of
 from pipeline.jobs.quota import quota_usage
 from pipeline.jobs.reuse import OwnFolder, spared_checks
+from pipeline.jobs.whole_file import WholeFile
 from pipeline.reports.changes import listed_changes
 from pipeline.runs.request import CheckJob, Clock, DataSetJob, RunObserver
 from pipeline.stages.forecast import (

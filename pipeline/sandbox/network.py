@@ -18,13 +18,7 @@ from pipeline.sandbox.settings import SandboxSettings
 from schemas.cop import NameVerification, ReasonCode, VerificationReport
 from schemas.outcomes import ApiName, Outcome
 from schemas.problem import ProblemCode
-from schemas.vop import (
-    GatewayRequest,
-    IdMatch,
-    NameMatch,
-    StandardRequest,
-    VerificationOfPayeeResponse,
-)
+from schemas.vop import GatewayRequest, IdMatch, NameMatch, StandardRequest, VerificationOfPayeeResponse
 
 _JUST_WITHIN = 0.9  # of the responder wait
 _CODE_OF_STATUS = {

@@ -11,7 +11,8 @@ import pytest
 
 from pipeline.errors import InputError, StoppedError, UsageError
 from pipeline.executors.event_loop import in_event_loop, new_context, watched
-from pipeline.jobs.check import check, check_files
+from pipeline.jobs.check import check
+from pipeline.jobs.check_files import check_files
 from pipeline.jobs.data_set import check_data_set
 from pipeline.jobs.forecast import forecast_data_set
 from pipeline.runs.request import (

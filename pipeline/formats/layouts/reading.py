@@ -14,14 +14,7 @@ from pipeline.formats.encodings import (
     not_in_encoding,
     refuse_false_encoding,
 )
-from pipeline.formats.layouts.classified import (
-    BATCH,
-    UNKNOWN,
-    cell,
-    classified,
-    defect,
-    kinds_of,
-)
+from pipeline.formats.layouts.classified import BATCH, UNKNOWN, cell, classified, defect, kinds_of
 from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout, OtherLine, PaymentLine
 from pipeline.formats.layouts.totals import controls, hundredths, totals_of, with_batch
 from pipeline.formats.message import (

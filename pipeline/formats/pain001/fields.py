@@ -7,12 +7,7 @@ import polars as pl
 from pipeline.formats.pain001.elements import TEXTS
 from pipeline.rules.amounts import exact_text
 from pipeline.rules.selected_values import noted, replaced
-from pipeline.rules.unasked import (
-    AMOUNT_MALFORMED,
-    ELEMENT_TWICE,
-    PROXY,
-    SORT_CODES_DIFFER,
-)
+from pipeline.rules.unasked import AMOUNT_MALFORMED, ELEMENT_TWICE, PROXY, SORT_CODES_DIFFER
 from schemas.payments import FIELDS
 
 ORIGINS: Mapping[str, str] = {

@@ -3,15 +3,7 @@
 from collections.abc import Sequence
 
 from pipeline.errors import InputError
-from pipeline.formats.pain001.elements import (
-    BATCH,
-    CURRENCY_OF,
-    INDEX,
-    PAYMENT,
-    REPEATABLE,
-    Kind,
-    tree,
-)
+from pipeline.formats.pain001.elements import BATCH, CURRENCY_OF, INDEX, PAYMENT, REPEATABLE, Kind, tree
 from pipeline.formats.pain001.levels import Levels, StatedText, tag_end
 from pipeline.formats.xml_stream import DEPTH_MAX, Element, XmlStream, too_deep
 from pipeline.wording import Sentence
