@@ -21,7 +21,7 @@ class WatchedBreaker(Breaker):
         of_server = self._patience is SERVER
         if not self.is_open:
             return None
-        if self._probing:
+        if self.is_probing:
             return "half-open" if of_server else "bank's half-open"
         return "breaker open" if of_server else "bank's breaker open"
 
