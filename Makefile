@@ -126,7 +126,7 @@ catalogues: .venv/installed  ## gather the sentences of the desk, for its langua
 	$(BIN)/python docs/catalogues.py
 
 faults: .venv/installed  ## try the fault table, short form; prints tried, survived, figure, goal
-	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist worksteal
 
 simulate: .venv/installed  ## play histories in a simulated world; HISTORIES=100000 is the nightly form
 	$(BIN)/python tests/simulation/run.py --histories $(HISTORIES) $(ARGS)
