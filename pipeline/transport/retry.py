@@ -23,8 +23,8 @@ from typing import Literal
 
 import httpx
 
-from pipeline.errors import ConfigurationError, CredentialsError, PrecheckError, ProtocolError
-from pipeline.wording import Sentence
+from pipeline.errors import PrecheckError
+from pipeline.transport.turned_away import turned_away
 
 ATTEMPTS_MAX = 3
 WAIT_INITIAL_S = 0.5
@@ -37,25 +37,6 @@ REQUEST_ID = "request_id"
 """Extension with the correlation id that the reply should repeat."""
 REFUSALS = frozenset({400, 413, 415, 422})
 """Statuses that reject a question, from a server or a gateway in front of it."""
-_READ_BYTES_MAX = 4096
-_CERTIFICATE = re.compile(rb"(ssl|tls|client|x\.?509)[ -]certificate|certificate[ -]required", re.IGNORECASE)
-_HEADERS = re.compile(
-    rb"request header|header (fields|or cookie)|headers? (is |are )?too large", re.IGNORECASE
-)
-_CERTIFICATE_STATUSES = frozenset({495, 496})
-"""Statuses of nginx and others: the client certificate is wrong or missing."""
-
-_ADDRESS = frozenset({404, 405, 410, *range(300, 400)})
-_WRONG_CREDENTIALS = {
-    401: Sentence("transport.server_http_client"),
-    403: Sentence("transport.server_http_these"),
-    407: Sentence("transport.proxy_wants_credentials", status=407),
-}
-_MEANINGS = {
-    406: Sentence("transport.means_no_json"),
-    421: Sentence("transport.means_another_host"),
-    451: Sentence("transport.means_blocked"),
-}
 
 FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded", "held"]
 """How an exchange ended without a response.
@@ -205,23 +186,3 @@ def _again(attempt: RetryState, chance: float, *, floor_s: float) -> Retry | Giv
     wait_max_s = min(WAIT_INITIAL_S * 2 ** (attempt.number - 1), WAIT_MAX_S)
     # The server's pause is a minimum: jitter after it keeps clients from returning all at once.
     return Retry(floor_s + chance * wait_max_s)
-
-
-def turned_away(response: httpx.Response) -> PrecheckError:
-    """Return the error that ends a run if every request gets this reply."""
-    status, page = response.status_code, response.content[:_READ_BYTES_MAX]
-    if status in _ADDRESS:
-        return ConfigurationError(Sentence("transport.server_http_there", status=status))
-    if status in _WRONG_CREDENTIALS:
-        return CredentialsError(_WRONG_CREDENTIALS[status])
-    if status in _CERTIFICATE_STATUSES or _CERTIFICATE.search(page):
-        return CredentialsError(Sentence("transport.http_certificate", status=status))
-    if status == 431 or _HEADERS.search(page):
-        return ProtocolError(Sentence("transport.headers_too_large", status=status))
-    meaning = _MEANINGS.get(status, Sentence("transport.means_in_between"))
-    return ProtocolError(Sentence("transport.http_turned_away", status=status, meaning=meaning))
-
-
-def client_invalid(status: int) -> CredentialsError:
-    """Return the error that ends a run if every request is refused as CLIENT_INVALID."""
-    return CredentialsError(Sentence("transport.client_invalid", status=status))

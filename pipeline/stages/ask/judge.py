@@ -18,6 +18,7 @@ from pipeline.stages.ask.gate import Reply, asks_for_a_pause, code_of
 from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.transport import retry
 from pipeline.transport.masking import with_detail
+from pipeline.transport.turned_away import client_invalid, turned_away
 from pipeline.wording import Sentence
 from schemas.problem import ProblemCode
 
@@ -146,12 +147,12 @@ class ReplyJudge:
             return UselessReply(OwnCode.CLOCK, retry.TurnAway(wrong), detail=detail)
         problem = own_problem(response)
         if problem is None:
-            return _turned_away(response, retry.turned_away(response), detail)
+            return _turned_away(response, turned_away(response), detail)
         match echo_for(response, self._api.request(check, request_id, ""), request_id):
             case Echo.OTHER:
                 return self._refused_another(attempt)
             case _ if problem.code == ProblemCode.CLIENT_INVALID:
-                away = retry.TurnAway(with_detail(retry.client_invalid(response.status_code), detail))
+                away = retry.TurnAway(with_detail(client_invalid(response.status_code), detail))
                 return UselessReply(ProblemCode.CLIENT_INVALID, away, detail=detail)
             case Echo.MISSING if not attempt.is_fresh:
                 is_last = attempt.number >= attempt.number_max
