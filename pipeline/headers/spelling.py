@@ -165,8 +165,8 @@ def words_of(header: str) -> Words | None:
             found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
         ]
     # A digit in brackets does not count: it is a length, or part of a legend. A side or a bank in
-    # brackets does not count, as in `Name (from the bank statement)`, unless they hold only a side, or a kind
-    # of bank, as in `Name (Bank or Building Society)`.
+    # brackets does not count, as in `Name (from the bank statement)`, unless they hold only a side,
+    # or name kinds of banks, as in `Name (Bank or Building Society)`.
     is_only = set(inside) <= {Cue.OURS} or inside.count(Cue.BANK) > 1
     aside = () if is_only else (Cue.OURS, Cue.BANK)
     kept = [found for found in inside if not isinstance(found, int) and found not in aside]

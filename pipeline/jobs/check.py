@@ -43,7 +43,7 @@ class RunInput(Protocol):
     """The input of a run, with its steps (read, plan, decide, write), which `check` calls in order."""
 
     job: CheckJob  # the arguments of the check
-    sha256: str  # of the input's bytes
+    sha256: str  # SHA-256 of the input's bytes
     run_sha256: str  # identifies the input in its folder's ledger
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:

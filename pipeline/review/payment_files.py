@@ -60,7 +60,7 @@ class TableWriter(NamedTuple):
         here = Corrections(corrections.with_columns(pl.col("row") - (self.run.part.first_row - 1)))
         return self._written(correct(self.run.source.original, here), file, name)
 
-    def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:  # noqa: ARG002 - no table says what it is for
+    def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:  # noqa: ARG002 (a table does not name its role)
         """Write some of the rows."""
         return self._written(self.run.source.original.filter(keep), file, name)
 

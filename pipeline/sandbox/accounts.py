@@ -71,7 +71,7 @@ _HEADS = {
 
 MIX = ((880, Outcome.MATCH), (50, Outcome.CLOSE_MATCH), (40, Outcome.NO_MATCH), (30, Outcome.NOT_POSSIBLE))
 """Questions per thousand with each outcome; our choice."""
-_TYPE_WRONG = 20  # of a thousand UK accounts have the other account type
+_TYPE_WRONG = 20  # UK accounts per thousand that have the other account type
 _NOT_POSSIBLE = (ReasonCode.AC01, ReasonCode.AC01, ReasonCode.OPTO, ReasonCode.ACNS, ReasonCode.CASS)
 _NAME_MAX = 140
 _OTHER_TYPE = {AccountType.PERSONAL: AccountType.BUSINESS, AccountType.BUSINESS: AccountType.PERSONAL}

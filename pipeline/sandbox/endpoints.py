@@ -4,6 +4,7 @@ A check is handled in the order of a gateway: authentication, limits, validation
 """
 
 import ipaddress
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,17 +28,17 @@ from schemas.outcomes import ApiName, Environment
 from schemas.vop import StandardRequest
 
 
-class Endpoint:
+class Endpoint(ABC):
     """Handles the requests to one path."""
 
     methods: ClassVar[tuple[str, ...]]  # the HTTP methods that are allowed
 
-    def recognise(self, request: web.BaseRequest, call: Call) -> None:
+    def recognise(self, request: web.BaseRequest, call: Call) -> None:  # noqa: B027 (nothing, by default)
         """Record what the headers say about a call, and the headers to echo; by default nothing."""
 
+    @abstractmethod
     async def answer(self, request: web.BaseRequest, call: Call) -> bytes:
         """Return the body of a 200 response; raise a ProblemError for any other status."""
-        raise NotImplementedError
 
 
 class DescriptionEndpoint(Endpoint):

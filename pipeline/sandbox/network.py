@@ -20,7 +20,7 @@ from schemas.outcomes import ApiName, Outcome
 from schemas.problem import ProblemCode
 from schemas.vop import GatewayRequest, IdMatch, NameMatch, StandardRequest, VerificationOfPayeeResponse
 
-_JUST_WITHIN = 0.9  # of the responder wait
+_JUST_WITHIN = 0.9  # share of the responder wait
 _CODE_OF_STATUS = {
     AccountStatus.ABSENT: ReasonCode.AC01,
     AccountStatus.OPTED_OUT: ReasonCode.OPTO,

@@ -37,9 +37,9 @@ PROGRESS = re.compile(r"[0-9,]+ of [0-9,]+ questions, [0-9.,]+/s")
 
 
 def shows(page, printed):
-    """Whether a page shows what was printed, but for what it leaves out and the ends of lines.
+    """True if a page shows what was printed, apart from what it elides and trailing blanks.
 
-    Every ten seconds a run says how far it is: on a busy machine a demo has such lines.
+    A run prints its progress every ten seconds; on a busy machine a demo has such lines, which are ignored.
     """
     page_lines, lines = ([line.rstrip() for line in text.strip().splitlines()] for text in (page, printed))
     lines = [line for line in lines if not PROGRESS.search(line)]

@@ -19,7 +19,7 @@ def account_of(row):
 
 
 def given_up_after_s(seen):
-    """Seconds from the first request to the last failure, by the ledger: no call tells of the end."""
+    """Seconds from the first request to the last failure, read from the ledger."""
     [ledger] = seen.desk.folder.glob("*/ledger.db")
     with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)) as connection:
         query = "SELECT min(intent.time), max(failure.time) FROM failure JOIN intent ON id = failure.intent"

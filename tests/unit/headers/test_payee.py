@@ -215,6 +215,8 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
         {"Tenant": [ADA, BO], "Landlord": [ACME, BRILL]},
         {"Employee": [ADA, BO], "Supplier": [ACME, BRILL]},
         {"Pupil": [ADA, BO], "Parent name": [ACME, BRILL]},
+        # A pupil's teacher makes the list none of employees, whose parents would not be paid.
+        {"Student name": [ADA, BO], "Parent name": [ACME, BRILL], "Teacher": ["Cy Orme", "Cy Orme"]},
         {"First name": ["Ada", "Bo"], "Last name": ["Q", "M"], "Parent/Guardian name": [ACME, BRILL]},
         {"Firma": [ACME, BRILL], "Inhaber": [ADA, BO]},
         {"Account owner": [ADA, BO], "Supplier": [ACME, BRILL]},
