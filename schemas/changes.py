@@ -9,8 +9,7 @@ from schemas.strict import OwnDocument
 class BankOutcomes(OwnDocument):
     """The answers of one responding bank."""
 
-    bank: str
-    """Country and bank code as in its IBANs, or a UK sort code."""
+    bank: str  # country and bank code as in its IBANs, or a UK sort code
     answered_count: int
     match_count: int
     close_match_count: int
@@ -26,8 +25,7 @@ class BankOutcomes(OwnDocument):
 class EarlierRun(OwnDocument):
     """A finished run that a file was compared with."""
 
-    folder: str
-    """Name of its folder, without the path."""
+    folder: str  # name of its folder, without the path
     input_name: str
     input_sha256: str
     finished: str
@@ -36,28 +34,21 @@ class EarlierRun(OwnDocument):
 class Comparison(OwnDocument):
     """A comparison of a file with earlier runs, and its result, without names or accounts."""
 
-    requested: str
-    """The user's folders, or the pattern whose newest match was used."""
-    runs: list[EarlierRun]
-    """Latest first; empty if no folder matched the pattern."""
-    payee_count: int
-    """Number of payments that could be compared."""
-    new_count: int
-    """Number of these payments whose payee and account are both new."""
-    banks: list[BankOutcomes] = []
-    """Each bank's answers in the latest of the runs."""
+    requested: str  # the user's folders, or the pattern whose newest match was used
+    runs: list[EarlierRun]  # latest first; empty if no folder matched the pattern
+    payee_count: int  # number of payments that could be compared
+    new_count: int  # number of these payments whose payee and account are both new
+    banks: list[BankOutcomes] = []  # each bank's answers in the latest of the runs
 
 
 class BankComparison(OwnDocument):
     """How many payments a check and the reports of the payer's bank agree on."""
 
     agreed_count: int
-    differing_count: int
-    """Payments that differ; each has a change with the code BANK_DIFFERS."""
+    differing_count: int  # payments that differ; each has a change with the code BANK_DIFFERS
     only_bank_count: int
     """Payments that only the bank answered; the check rejected, deferred or did not answer them."""
-    only_check_count: int
-    """Payments without a final status in any report."""
+    only_check_count: int  # payments without a final status in any report
 
 
 class Change(OwnDocument):

@@ -22,19 +22,13 @@ class PartRead(OwnDocument):
     """Place, problem and remedy, or None. With a problem, all other fields are as for no rows."""
     row_count: int = 0
     accepted_count: int = 0
-    headers: list[str] = []
-    """Headers of its columns, in order."""
-    decision: dict[str, str] = {}
-    """Field -> its columns by position, in `--map` notation."""
-    blank: list[str] = []
-    """Positions of columns without any cell; how they are read does not matter."""
-    columns: dict[str, str] = {}
-    """Header -> field that the column was read as."""
-    as_written: dict[str, str] = {}
-    """Field -> the header of an identical column."""
+    headers: list[str] = []  # headers of its columns, in order
+    decision: dict[str, str] = {}  # field -> its columns by position, in `--map` notation
+    blank: list[str] = []  # positions of columns without any cell; how they are read does not matter
+    columns: dict[str, str] = {}  # header -> field that the column was read as
+    as_written: dict[str, str] = {}  # field -> the header of an identical column
     notes: list[LocalizedText] = []
-    assumed_type_count: int = 0
-    """Number of payments whose account type was assumed."""
+    assumed_type_count: int = 0  # number of payments whose account type was assumed
     dialect: FileDialect = FileDialect()
     not_payments: list[NotPayment] = []
     controls: list[StatedControl] = []
@@ -48,8 +42,7 @@ class BucketPlanned(OwnDocument):
     """Counts of the distinct questions about the accounts in a bucket."""
 
     question_counts: dict[ApiName, int]
-    uk_account_count: int
-    """Number of distinct UK accounts in questions."""
+    uk_account_count: int  # number of distinct UK accounts in questions
     many_names_rows: list[int]
     """The first ten rows that try many names on an account, numbered in the data set."""
     many_names_count: int
@@ -60,15 +53,12 @@ class BucketPlanned(OwnDocument):
 class PartDecided(OwnDocument):
     """The outcomes of a part."""
 
-    answers: str
-    """Identifies the answers behind the outcomes: equal values mean equal answers."""
-    basis: str
-    """Identifies all other data behind the outcomes."""
+    answers: str  # identifies the answers behind the outcomes: equal values mean equal answers
+    basis: str  # identifies all other data behind the outcomes
     outcome_name: str
     outcome_sha256: str
     outcome_byte_count: int
-    summary: Summary
-    """Summary of the part, with row numbers of the data set."""
+    summary: Summary  # summary of the part, with row numbers of the data set
 
 
 class PartKept(OwnDocument):
@@ -82,8 +72,6 @@ class PartKept(OwnDocument):
 class DataSetRecord(OwnDocument):
     """The parts of a run's data set: `data_set.json`."""
 
-    input_sha256: str
-    """The run's identity in the ledger: the digest of the parts when the run began."""
+    input_sha256: str  # the run's identity in the ledger: the digest of the parts when the run began
     parts: list[PartKept]
-    work: str
-    """The run's folder in the work folder; it exists until all parts are decided."""
+    work: str  # the run's folder in the work folder; it exists until all parts are decided

@@ -9,8 +9,7 @@ from schemas.cop import AccountType
 from schemas.review import Decision, Shaped
 from schemas.strict import OwnDocument
 
-NOTHING_BEFORE = "0" * 64
-"""The predecessor's hash in the first entry of a journal."""
+NOTHING_BEFORE = "0" * 64  # the predecessor's hash in the first entry of a journal
 
 
 class Entry(OwnDocument):
@@ -63,27 +62,22 @@ class RowCommented(Entry):
 class Deed(StrEnum):
     """Recorded actions of people at the desk."""
 
-    OPENED = "opened"
-    """The start of a session; in a team, a person's first request since the desk started."""
+    OPENED = "opened"  # the start of a session; in a team, a person's first request since the desk started
     CLOSED = "closed"
     UPLOADED = "uploaded"
     READ_AS = "read as"
-    PLANNED = "planned"
-    """Checks were planned with the chosen profile."""
+    PLANNED = "planned"  # checks were planned with the chosen profile
     STARTED = "started"
     STOPPED = "stopped"
-    STARTED_OVER = "started over"
-    """A check that had ended without any answer was started over."""
+    STARTED_OVER = "started over"  # a check that had ended without any answer was started over
     DECIDED = "decided"
     HANDED_OVER = "handed over"
     SENT_BACK = "sent back"
     NOT_NOTIFIED = "not notified"
     """The people in `[notify]` were not notified of a file that waits or was sent back."""
     APPROVED = "approved"
-    CORRECTED = "corrected"
-    """A file was corrected by decisions; the new file must be checked again."""
-    COMPARED = "compared"
-    """A check was compared with the bank's report on the same file."""
+    CORRECTED = "corrected"  # a file was corrected by decisions; the new file must be checked again
+    COMPARED = "compared"  # a check was compared with the bank's report on the same file
     GIVEN = "given to the bank"
     COMMENTED = "commented"
     SAW_ACCOUNTS = "saw accounts"
@@ -91,8 +85,7 @@ class Deed(StrEnum):
     DOWNLOADED = "downloaded"
     VERIFIED = "verified"
     PURGED = "purged"
-    REFUSED = "refused"
-    """A request was refused for lack of a session, an identity or a right."""
+    REFUSED = "refused"  # a request was refused for lack of a session, an identity or a right
 
 
 class AuditEntry(Entry):

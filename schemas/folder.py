@@ -9,46 +9,34 @@ STORE = "store.json"
 """Names the run in a shared ledger that the folder belongs to; absent if it has its own ledger."""
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
-SIGNATURE = "manifest.json.sig"
-"""The 64-byte Ed25519 signature of the manifest's bytes, if signed."""
+SIGNATURE = "manifest.json.sig"  # the 64-byte Ed25519 signature of the manifest's bytes, if signed
 APPROVALS = "approvals.json"
 REPORT_HTML = "report.html"
 REPORT_XLSX = "report.xlsx"
 ATTENTION = "attention.csv"
-REPORTS = (REPORT_HTML, REPORT_XLSX, ATTENTION)
-"""Reports for people; all contain names."""
-OTHER_NAMES = "changes.csv"
-"""The names that differ at the bank, for a list of payees."""
+REPORTS = (REPORT_HTML, REPORT_XLSX, ATTENTION)  # reports for people; all contain names
+OTHER_NAMES = "changes.csv"  # the names that differ at the bank, for a list of payees
 PAIN002, PAIN002_SIMULATED = "pain002.xml", "pain002.simulated.xml"
 """The report for bank software, if requested; the second name if a sandbox answered."""
 CORRECTIONS = "corrections.csv"
 HOLD_REASONS = "hold_reasons.csv"
-BANK_REPORTS = "bank_report-*"
-"""Copies of a bank's reports."""
-PAYEES = "payees.csv"
-"""Keyed hashes of payees and accounts, for comparison with a later run."""
-CHANGES = "changes.jsonl"
-"""Changes since an earlier run, with masked names."""
+BANK_REPORTS = "bank_report-*"  # copies of a bank's reports
+PAYEES = "payees.csv"  # keyed hashes of payees and accounts, for comparison with a later run
+CHANGES = "changes.jsonl"  # changes since an earlier run, with masked names
 REASONS = "reasons.jsonl"
 """The sentences of each reason, for pages in other languages; they may contain masked names."""
-WARNED = "warned.parquet"
-"""The warnings of a data set's rows; a single file's are in the summary."""
+WARNED = "warned.parquet"  # the warnings of a data set's rows; a single file's are in the summary
 OPTIONAL = (WARNED, PAYEES, CHANGES, REASONS, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
 """Files that only some runs write."""
 CORRECTED: Final = "corrected"
 FAMILY = "family.txt"
 """Folders (one per line) that checked files corrected or held here, if they are not next to this one."""
-FAMILY_LOCK = ".family.lock"
-"""The lock of a split, in every run's folder with these payments."""
-OUTCOMES = "outcomes"
-"""The folder of the outcome files of a data set, one for each of its parts."""
-DATA_SET = "data_set.json"
-"""The parts of a data set when its run began."""
+FAMILY_LOCK = ".family.lock"  # the lock of a split, in every run's folder with these payments
+OUTCOMES = "outcomes"  # the folder of the outcome files of a data set, one for each of its parts
+DATA_SET = "data_set.json"  # the parts of a data set when its run began
 RELEASE: Final = "release"
-HOLD: Final = "hold"
-"""Payment files, with the input's suffix, after `.simulated` if a sandbox answered."""
-PARTS: Final = ".parts"
-"""The suffix of folders of payment files, if the input is a data set."""
+HOLD: Final = "hold"  # payment files, with the input's suffix, after `.simulated` if a sandbox answered
+PARTS: Final = ".parts"  # the suffix of folders of payment files, if the input is a data set
 
 
 def outcome_name(suffix: str) -> str:

@@ -17,26 +17,17 @@ class ApiForecast(OwnDocument):
 
     api: ApiName
     row_count: int
-    question_count: int
-    """Distinct questions in the file."""
-    answered_before_count: int = 0
-    """Questions with an answer from an earlier run in the same folder."""
-    reused_count: int = 0
-    """Questions with an answer from a run in another folder (--reuse-from)."""
-    call_count: int
-    """Questions left to ask."""
-    price_per_call: Price | None = None
-    """The profile's price; null without one."""
-    cost: Price | None = None
-    """Cost of the calls without repeats; null without a price."""
+    question_count: int  # distinct questions in the file
+    answered_before_count: int = 0  # questions with an answer from an earlier run in the same folder
+    reused_count: int = 0  # questions with an answer from a run in another folder (--reuse-from)
+    call_count: int  # questions left to ask
+    price_per_call: Price | None = None  # the profile's price; null without one
+    cost: Price | None = None  # cost of the calls without repeats; null without a price
     rate_per_s: float
-    duration_s: float
-    """Seconds at the configured rate if every first request is answered."""
+    duration_s: float  # seconds at the configured rate if every first request is answered
     daily_cap: int | None
-    used_count: int = 0
-    """Requests already used in the current window."""
-    day_count: int
-    """Days needed under the cap, including today if calls are left."""
+    used_count: int = 0  # requests already used in the current window
+    day_count: int  # days needed under the cap, including today if calls are left
 
 
 class RejectedRow(OwnDocument):
@@ -51,8 +42,7 @@ class RejectedRow(OwnDocument):
     name: Annotated[str | None, Field(exclude=True)] = None
     """The payee's name in the row; this and the next two cells are only for pages of the desk."""
     amount: Annotated[str | None, Field(exclude=True)] = None
-    cell: Annotated[str | None, Field(exclude=True)] = None
-    """The content of the field."""
+    cell: Annotated[str | None, Field(exclude=True)] = None  # the content of the field
 
 
 class BrokenRule(OwnDocument):
@@ -62,8 +52,7 @@ class BrokenRule(OwnDocument):
     code: str
     message: str
     row_count: int
-    rows: list[int]
-    """The first ten rows."""
+    rows: list[int]  # the first ten rows
     sentence: Annotated[list[JsonValue], Field(exclude=True)] = []
     """The message's sentence, as in `frames.FINDINGS`, for pages in other languages."""
 
@@ -75,25 +64,17 @@ class Forecast(OwnDocument):
     input_name: str
     row_count: int
     accepted_count: int
-    rejected_count: int
-    """Rows that break a local rule."""
-    unasked_count: int = 0
-    """Valid rows that the profile excludes from checking."""
+    rejected_count: int  # rows that break a local rule
+    unasked_count: int = 0  # valid rows that the profile excludes from checking
     apis: list[ApiForecast]
-    costs: list[Price] = []
-    """Cost of all calls that have a price, by currency."""
+    costs: list[Price] = []  # cost of all calls that have a price, by currency
     saved_call_count: int
-    rejects: list[RejectedRow]
-    """The first thousand, in row order."""
-    broken_rules: list[BrokenRule]
-    """All broken rules, most frequent first."""
+    rejects: list[RejectedRow]  # the first thousand, in row order
+    broken_rules: list[BrokenRule]  # all broken rules, most frequent first
     warning_count: int
-    refusal: Spoken | None = None
-    """Why a run of this file would not send anything; None if it would."""
-    warning_codes: list[WarningCount] = []
-    """Warnings that need no answer, by code."""
-    compared: Comparison | None = None
-    """The comparison with earlier runs; None without one."""
+    refusal: Spoken | None = None  # why a run of this file would not send anything; None if it would
+    warning_codes: list[WarningCount] = []  # warnings that need no answer, by code
+    compared: Comparison | None = None  # the comparison with earlier runs; None without one
     changes: list[Change] = []
     """Changes since these runs: the first thousand of each code, largest amounts first."""
     why_uncounted: Spoken | None = None
@@ -104,15 +85,10 @@ class Forecast(OwnDocument):
     """
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines."""
-    notes: list[Spoken] = []
-    """Notes for people on how columns were chosen."""
-    not_payments: list[NotPayment] = []
-    """Rows of the table that are not payments."""
+    notes: list[Spoken] = []  # notes for people on how columns were chosen
+    not_payments: list[NotPayment] = []  # rows of the table that are not payments
     controls: list[StatedControl] = []
     """At most a thousand control totals of a payment format, differing ones first."""
-    set_aside: list[SetAside] = []
-    """Contents of the file other than payments."""
-    bank_warnings: list[BankWarning] = []
-    """What a bank may refuse."""
-    currency_sources: CurrencySources = CurrencySources()
-    """How the currency of each row is known."""
+    set_aside: list[SetAside] = []  # contents of the file other than payments
+    bank_warnings: list[BankWarning] = []  # what a bank may refuse
+    currency_sources: CurrencySources = CurrencySources()  # how the currency of each row is known

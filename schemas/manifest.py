@@ -24,8 +24,7 @@ class ServerUsed(OwnDocument):
 
     api: ApiName
     base_url: str
-    client: str
-    """The identity that the server saw, masked except for its end."""
+    client: str  # the identity that the server saw, masked except for its end
     rate_per_s: float
     in_flight_max: int
     daily_cap: int | None
@@ -34,21 +33,18 @@ class ServerUsed(OwnDocument):
     probe_wait_s: float
     response_margin_s: float
     send_remittance: bool = False
-    bic_table: dict[str, str] = {}
-    """The user's directory of banks, for VoP Standard only."""
+    bic_table: dict[str, str] = {}  # the user's directory of banks, for VoP Standard only
 
 
 class ProfileUsed(OwnDocument):
     """The settings of the run, without credentials."""
 
     name: str
-    sha256: str
-    """Identifies all settings that decide which questions are asked, as in the ledger."""
+    sha256: str  # identifies all settings that decide which questions are asked, as in the ledger
     default_account_type: AccountType
     gb_iban_to: str
     ask_by: str
-    vop_countries: list[str] | None = None
-    """Countries whose IBANs go to VoP; None: any."""
+    vop_countries: list[str] | None = None  # countries whose IBANs go to VoP; None: any
     vop_names: str = "any"
     servers: list[ServerUsed]
 
@@ -58,20 +54,13 @@ class LedgerEvidence(OwnDocument):
 
     input_sha256: str | None = None
     """The ledger's hash of the payments, if parts of a data set were corrected since."""
-    question_count: int
-    """Distinct questions of the file."""
-    unanswered_count: int
-    """Questions without a final answer."""
-    answer_count: int
-    """Final answers from servers."""
-    reused_count: int
-    """Reused answers of earlier runs."""
-    attempt_count: int
-    """Requests of all runs in this folder."""
-    created_at: str
-    """When the first run in this folder began."""
-    finish_count: int
-    """Number of outcome files that runs in this folder have written."""
+    question_count: int  # distinct questions of the file
+    unanswered_count: int  # questions without a final answer
+    answer_count: int  # final answers from servers
+    reused_count: int  # reused answers of earlier runs
+    attempt_count: int  # requests of all runs in this folder
+    created_at: str  # when the first run in this folder began
+    finish_count: int  # number of outcome files that runs in this folder have written
     digests: dict[str, str]
     """Ledger table -> SHA-256 of the seals of its lines at that time; purging names does not change it."""
 
@@ -87,42 +76,32 @@ class Purge(OwnDocument):
     """A deletion of returned names by `precheck purge`."""
 
     time: str
-    answers_before: str
-    """Names in answers before this time were deleted from the ledger."""
-    files: list[str]
-    """Files deleted with the names; they may be missing."""
-    by: str | None = None
-    """The user's name; null if unknown."""
-    reason: str | None = None
-    """The reason that the user gave."""
+    answers_before: str  # names in answers before this time were deleted from the ledger
+    files: list[str]  # files deleted with the names; they may be missing
+    by: str | None = None  # the user's name; null if unknown
+    reason: str | None = None  # the reason that the user gave
 
 
 class PaymentsEvidence(FileEvidence):
     """A payment file made from the run's answers."""
 
     row_count: int
-    totals: list[Money]
-    """By currency; rows without a readable amount are only in `row_count`."""
+    totals: list[Money]  # by currency; rows without a readable amount are only in `row_count`
 
 
 class SplitMade(OwnDocument):
     """A split by `precheck split`."""
 
     time: str
-    by: str
-    """The person who approved the files and had them made."""
+    by: str  # the person who approved the files and had them made
     self_approved: bool
     """False if `by` neither decided rows nor shaped the file, and everyone had to identify themselves."""
-    shaped: list[Shaped] = []
-    """People who shaped the file at a desk; empty if it never was at one."""
-    policy: dict[str, Verdict]
-    """Outcome, code or warning -> verdict, as applied."""
-    release: PaymentsEvidence | None
-    """None if no row was released."""
+    shaped: list[Shaped] = []  # people who shaped the file at a desk; empty if it never was at one
+    policy: dict[str, Verdict]  # outcome, code or warning -> verdict, as applied
+    release: PaymentsEvidence | None  # None if no row was released
     hold: PaymentsEvidence | None
     reasons: FileEvidence
-    refused_rows: list[int]
-    """Rows that a person decided to release, but the policy held."""
+    refused_rows: list[int]  # rows that a person decided to release, but the policy held
     held_rows: list[int]
     again_rows: list[int] = []
     """Rows released again by `--release-again`, although an earlier release file has them."""
@@ -131,31 +110,23 @@ class SplitMade(OwnDocument):
 class Manifest(OwnDocument):
     """What was checked, how, and the result."""
 
-    tool_version: str
-    versions: dict[str, str]
-    """Versions of Python and of libraries that affect results."""
+    tool_version: str  # of the run that wrote the outcome file
+    versions: dict[str, str]  # versions of Python and of libraries that affect results
     profile: ProfileUsed
     environment: Environment
-    simulated: bool
-    """True if a sandbox answered, so that the answers say nothing about real accounts."""
-    many_names_reason: str | None
-    """The user's reason for many names of one account."""
+    simulated: bool  # true if a sandbox answered, so that the answers say nothing about real accounts
+    many_names_reason: str | None  # the user's reason for many names of one account
     started: str
     finished: str
-    """The program version of the run that wrote the outcome file."""
-    written: str
-    """When this document was last written."""
+    written: str  # when this document was last written
     input: InputFile
-    mapping: dict[str, str]
-    """Canonical field -> header, from --map."""
-    language: str = "en"
-    """Language of page and workbook; all other files are in English."""
+    mapping: dict[str, str]  # canonical field -> header, from --map
+    language: str = "en"  # language of page and workbook; all other files are in English
     outcome_file: FileEvidence
     files: list[FileEvidence]
     """The other files of the folder: the summary, the reports, and files made from them later."""
     outcomes: list[OutcomeTotal]
-    totals: list[Money]
-    """Control totals over all rows of the file, by currency."""
+    totals: list[Money]  # control totals over all rows of the file, by currency
     ledger: LedgerEvidence
     approvals: list[Approval]
     bank_reports: list[ReportUsed] = []

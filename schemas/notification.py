@@ -13,16 +13,12 @@ class NotifiedFile(OwnDocument):
 
     file: str
     folder: str
-    status: int | None = None
-    """Exit status of the file; None if the run ended before it."""
-    environment: Environment | None = None
-    """The kind of server that answered; None without an outcome file."""
+    status: int | None = None  # exit status of the file; None if the run ended before it
+    environment: Environment | None = None  # the kind of server that answered; None without an outcome file
     simulated: bool = False
-    row_counts: dict[str, int] = Field(default_factory=dict)
-    """Outcome -> number of rows."""
+    row_counts: dict[str, int] = Field(default_factory=dict)  # outcome -> number of rows
     complete: bool = False
-    next_step: str | None = None
-    """How to continue an incomplete run."""
+    next_step: str | None = None  # how to continue an incomplete run
 
 
 Event = Literal["run ended", "approval waiting", "sent back"]
@@ -32,10 +28,8 @@ class Notification(OwnDocument):
     """A run has ended, or a desk file awaits approval or was sent back; no payees, accounts or amounts."""
 
     event: Event
-    status: int = 0
-    """The exit status of the run."""
-    reason: str
-    """What happened and what to do, in English."""
+    status: int = 0  # the exit status of the run
+    reason: str  # what happened and what to do, in English
     host: str
     profile: str | None = None
     started: str | None = None

@@ -18,8 +18,7 @@ class Outcome(StrEnum):
     UNANSWERED = "unanswered"
 
 
-UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
-"""The outcomes that a later run may change."""
+UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)  # the outcomes that a later run may change
 
 
 class Action(StrEnum):
@@ -82,8 +81,7 @@ class ApiName(StrEnum):
     BANK_REPORT = "bank_report"  # no API: the payer's bank checked the file, and its report was imported
 
 
-VOP = (ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD)
-"""The two forms of Verification of Payee."""
+VOP = (ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD)  # the two forms of Verification of Payee
 
 
 class Environment(StrEnum):

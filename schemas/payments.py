@@ -41,8 +41,7 @@ class Payment(BaseModel):
 FIELDS: tuple[str, ...] = tuple(Payment.model_fields)
 """The canonical fields, in the order of the documentation."""
 
-IGNORE = "ignore"
-"""The key in mappings for columns to ignore."""
+IGNORE = "ignore"  # the key in mappings for columns to ignore
 
 
 class ConfiguredHeader(str):

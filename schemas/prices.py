@@ -9,5 +9,4 @@ class Price(OwnDocument):
     """An amount in a currency."""
 
     amount: Decimal
-    currency: str
-    """ISO 4217."""
+    currency: str  # ISO 4217

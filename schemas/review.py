@@ -40,8 +40,7 @@ class ControlTotal(OwnDocument):
     """Rows and amounts of a set of payments."""
 
     row_count: int
-    totals: list[Money]
-    """By currency; rows without a readable amount are only in `row_count`."""
+    totals: list[Money]  # by currency; rows without a readable amount are only in `row_count`
 
 
 class PaymentFile(ControlTotal):
@@ -55,25 +54,17 @@ class Fix(OwnDocument):
     """The result of `precheck fix`."""
 
     simulated: bool
-    corrections: str
-    """The path of corrections.csv."""
-    row_count: int
-    """Rows that need a correction."""
-    correctable_count: int
-    """Rows among them whose corrections are all known and have columns."""
-    corrected: PaymentFile | None
-    """None if no correction was accepted."""
+    corrections: str  # the path of corrections.csv
+    row_count: int  # rows that need a correction
+    correctable_count: int  # rows among them whose corrections are all known and have columns
+    corrected: PaymentFile | None  # None if no correction was accepted
     corrected_rows: list[int]
-    positions: RowPositions | None = None
-    """The positions of the rows in the file; None if it has no lines."""
+    positions: RowPositions | None = None  # the positions of the rows in the file; None if it has no lines
     notes: list[Spoken] = []
     """A sentence for each possible objection of a bank, and for what the file lacks of the input."""
-    refused_rows: list[int]
-    """Rows whose requested correction is impossible, for a reason in corrections.csv."""
-    before_next: Spoken
-    """What a person must do before `next_step`."""
-    next_step: str
-    """The command to run next."""
+    refused_rows: list[int]  # rows whose requested correction is impossible, for a reason in corrections.csv
+    before_next: Spoken  # what a person must do before `next_step`
+    next_step: str  # the command to run next
 
 
 class HoldReason(OwnDocument):
@@ -87,27 +78,18 @@ class Split(OwnDocument):
     """The result of `precheck split`."""
 
     simulated: bool
-    policy: dict[str, Verdict]
-    """Outcome, code or warning -> verdict, as applied; a code outranks its outcome."""
+    policy: dict[str, Verdict]  # outcome, code or warning -> verdict, as applied; a code outranks its outcome
     input: ControlTotal
-    release: PaymentFile | None
-    """None if no row may be paid."""
-    hold: PaymentFile | None
-    """None if no row is held."""
-    positions: RowPositions | None = None
-    """The positions of the rows in the file; None if it has no lines."""
+    release: PaymentFile | None  # None if no row may be paid
+    hold: PaymentFile | None  # None if no row is held
+    positions: RowPositions | None = None  # the positions of the rows in the file; None if it has no lines
     differences: list[Spoken] = []
     """A sentence for each difference between the file's own figures and its payments."""
-    notes: list[Spoken] = []
-    """A sentence for each possible objection of a bank to the files."""
-    released_warnings: list[WarningCount]
-    """Warnings on released rows."""
-    how_to_hold: Spoken | None
-    """How to hold the rows with a warning; None if none was released."""
-    reasons: str
-    """The path of hold_reasons.csv."""
-    held: list[HoldReason]
-    """Reasons with the most rows first."""
+    notes: list[Spoken] = []  # a sentence for each possible objection of a bank to the files
+    released_warnings: list[WarningCount]  # warnings on released rows
+    how_to_hold: Spoken | None  # how to hold the rows with a warning; None if none was released
+    reasons: str  # the path of hold_reasons.csv
+    held: list[HoldReason]  # reasons with the most rows first
     unheeded_rows: list[int]
     """Rows that a person decided to release but that stay held; approvals.json records the refusal."""
 

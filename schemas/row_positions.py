@@ -17,8 +17,7 @@ class RowPositions(OwnDocument):
     stretches: list[tuple[int, int, int]]
     """First row, its position, and the distance from row to row, up to the next stretch. A file with one line
     per row has one stretch."""
-    names: list[str] = []
-    """Names of the parts of a data set."""
+    names: list[str] = []  # names of the parts of a data set
 
     def of(self, row: int) -> int:
         """Return the position of a row; rows are counted from 1.

@@ -31,12 +31,9 @@ class StoryRoute(OwnDocument):
 class StoryQuestion(OwnDocument):
     """The question; equal rows share one."""
 
-    fields: dict[str, str]
-    """Fields that are not empty, with the account masked."""
-    rows: list[int]
-    """The first hundred rows that share the question, including this one."""
-    positions: list[str] = []
-    """Positions of these rows in the file; empty if the format has none."""
+    fields: dict[str, str]  # fields that are not empty, with the account masked
+    rows: list[int]  # the first hundred rows that share the question, including this one
+    positions: list[str] = []  # positions of these rows in the file; empty if the format has none
     row_count: int
 
 
@@ -46,8 +43,7 @@ class StoryAttempt(OwnDocument):
     number: int
     request_id: str
     sent: str
-    ended: str
-    """answered, refused, failed, or `in doubt` if the run was killed meanwhile."""
+    ended: str  # answered, refused, failed, or `in doubt` if the run was killed meanwhile
     code: str | None
     ended_at: str | None
     detail: str | None = None
@@ -63,46 +59,39 @@ class StoryDecision(OwnDocument):
 
     by: str
     time: str
-    decision: Decision | None
-    """None if the decision was refused or is not recorded."""
+    decision: Decision | None  # None if the decision was refused or is not recorded
     what: str
     why: str
     approved_by: str
     self_approved: bool
-    claimed_by: str | None
-    """The approver that a workbook names, unverified; None if none."""
+    claimed_by: str | None  # the approver that a workbook names, unverified; None if none
 
 
 class StoryCorrection(OwnDocument):
     """A cell that a decision corrected, as in `corrections.csv`."""
 
     field: str
-    before: str
-    """The old text; empty if the cell was empty."""
+    before: str  # the old text; empty if the cell was empty
     now: str
 
 
 class StoryPayment(OwnDocument):
     """Where the last split put the payment."""
 
-    file: str
-    """The file of payments to release or to hold."""
+    file: str  # the file of payments to release or to hold
     is_released: bool
     approved_by: str
     time: str
-    self_approved: bool
-    """As in `SplitMade`."""
+    self_approved: bool  # as in `SplitMade`
 
 
 class StoryOrigin(OwnDocument):
     """The payment in the file that was corrected or split."""
 
     file: str
-    folder: str
-    """Folder of that file's run, relative to this run's folder."""
+    folder: str  # folder of that file's run, relative to this run's folder
     is_corrected: bool
-    first_row: int
-    """Its row in the first file of the family."""
+    first_row: int  # its row in the first file of the family
 
 
 class Story(OwnDocument):
@@ -110,28 +99,21 @@ class Story(OwnDocument):
 
     file: str
     row: int
-    made_of: StoryOrigin | None = None
-    """None if no other known file is its source."""
+    made_of: StoryOrigin | None = None  # None if no other known file is its source
     released_before: str | None = None
     """Another file of the family whose release file has the payment, or None."""
-    place: str | None = None
-    """Position in the file, such as line 18; None if the format has none."""
-    batch: str | None = None
-    """The batch's name in the file; None if the format has no batches."""
+    place: str | None = None  # position in the file, such as line 18; None if the format has none
+    batch: str | None = None  # the batch's name in the file; None if the format has no batches
     environment: Environment
     simulated: bool
-    payment: dict[str, str]
-    """Field -> content, without empty fields; accounts are masked."""
+    payment: dict[str, str]  # field -> content, without empty fields; accounts are masked
     findings: list[StoryFinding]
-    route: StoryRoute | None
-    """None if no API can check the payment."""
+    route: StoryRoute | None  # None if no API can check the payment
     question: StoryQuestion | None
     attempts: list[StoryAttempt]
     answered_by_earlier_run: bool
     outcome: OutcomeColumns
-    decisions: list[StoryDecision] = []
-    """People's approved decisions, oldest first."""
+    decisions: list[StoryDecision] = []  # people's approved decisions, oldest first
     corrections: list[StoryCorrection] = []
     """What the last corrected file changed in the row; none if `corrections.csv` was changed or deleted."""
-    payment_file: StoryPayment | None = None
-    """None if the file was not split."""
+    payment_file: StoryPayment | None = None  # None if the file was not split

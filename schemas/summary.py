@@ -17,59 +17,44 @@ from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.row_positions import RowPositions
 from schemas.strict import OwnDocument, Spoken
 
-TOTALS_DIFFER: Final = "TOTALS_DIFFER"
-"""A total or count in the file differs from its payments."""
-ROWS_NAMED_MAX = 10
-"""Maximum number of rows of one kind that a document lists."""
-ROWS_LISTED_MAX = 1_000
-"""Maximum number of items that a document lists."""
+TOTALS_DIFFER: Final = "TOTALS_DIFFER"  # a total or count in the file differs from its payments
+ROWS_NAMED_MAX = 10  # maximum number of rows of one kind that a document lists
+ROWS_LISTED_MAX = 1_000  # maximum number of items that a document lists
 
 
 class NotPayment(OwnDocument):
     """A table row that is not a payment; outcome files, counts and sums leave it out."""
 
-    place: int | None
-    """Its line or sheet row; None if the format has neither."""
-    row: int | None
-    """The number that it would have as a payment; None for a second line of headers."""
+    place: int | None  # its line or sheet row; None if the format has neither
+    row: int | None  # the number that it would have as a payment; None for a second line of headers
     kind: Literal["headers", "total", "subtotal", "count", "note"]
-    label: str | None
-    """The label found in it; None for a sum without one or text below a label."""
+    label: str | None  # the label found in it; None for a sum without one or text below a label
     amount: Decimal | None = None
     currency: str | None = None
     payment_count: int | None = None
-    agrees: bool | None = None
-    """True if the stated figure agrees with the payments; None if none is stated."""
-    sentence: LocalizedText
-    """A sentence about the row."""
+    agrees: bool | None = None  # true if the stated figure agrees with the payments; None if none is stated
+    sentence: LocalizedText  # a sentence about the row
 
 
 class StatedControl(OwnDocument):
     """A control total of a payment format: the stated figure and the actual one."""
 
     where: Spoken
-    stated: str
-    """Empty if the file states nothing comparable."""
-    found: str | None
-    """The actual total; None if it cannot be added up."""
-    agrees: bool | None
-    """True if both are equal; None if `found` is None."""
-    difference: LocalizedText | None
-    """The difference; None if there is none."""
+    stated: str  # empty if the file states nothing comparable
+    found: str | None  # the actual total; None if it cannot be added up
+    agrees: bool | None  # true if both are equal; None if `found` is None
+    difference: LocalizedText | None  # the difference; None if there is none
 
 
 class SetAside(OwnDocument):
     """Entries of a file that are not payments: reported, never checked."""
 
-    kind: str
-    """Name in the singular: direct debit."""
+    kind: str  # name in the singular: direct debit
     code: str | None
     row_count: int
-    lines: list[int]
-    """The first ten line numbers."""
+    lines: list[int]  # the first ten line numbers
 
-    sentence: LocalizedText
-    """The sentence about them."""
+    sentence: LocalizedText  # the sentence about them
 
 
 class BankCode(StrEnum):
@@ -88,29 +73,21 @@ class BankWarning(OwnDocument):
     """Something in a payment file that a bank may refuse."""
 
     code: BankCode
-    path: str
-    """Path of the first element that breaks the rule, below the message."""
+    path: str  # path of the first element that breaks the rule, below the message
     place_count: int
-    value: str
-    """The value that breaks the rule."""
-    since: str | None
-    """First day of the rule; None: always."""
+    value: str  # the value that breaks the rule
+    since: str | None  # first day of the rule; None: always
     source: str
-    sentence: LocalizedText
-    """The whole warning, and what to do."""
+    sentence: LocalizedText  # the whole warning, and what to do
 
 
 class CurrencySources(OwnDocument):
     """The number of rows for each source of their currency."""
 
-    given: int = 0
-    """From a currency column or a header."""
-    beside_amount: int = 0
-    """From the sign or code in the amount's cell."""
-    uk_account: int = 0
-    """Pounds, inferred from the UK account."""
-    unknown: int = 0
-    """Unknown, because the currency of a payment to an IBAN is never guessed."""
+    given: int = 0  # from a currency column or a header
+    beside_amount: int = 0  # from the sign or code in the amount's cell
+    uk_account: int = 0  # pounds, inferred from the UK account
+    unknown: int = 0  # unknown, because the currency of a payment to an IBAN is never guessed
 
 
 class MadeOf(OwnDocument):
@@ -134,20 +111,15 @@ class FileDialect(OwnDocument):
     """True if the file has a header line; otherwise its columns are named by position."""
     header_cells: tuple[str, ...] = ()
     """The header line as it is in the file, if blank or repeated headers gave columns other names."""
-    delimiter: str | None = None
-    """The separator between the cells of a line; None if the format has none."""
+    delimiter: str | None = None  # the separator between the cells of a line; None if the format has none
     line_end: str | None = None
     byte_order_mark: bool = False
-    sheet_name: str | None = None
-    """The sheet with the payments, in a workbook."""
-    numbers: tuple[str, ...] = ()
-    """The columns of amounts in a workbook whose filled cells are all numbers."""
+    sheet_name: str | None = None  # the sheet with the payments, in a workbook
+    numbers: tuple[str, ...] = ()  # the columns of amounts in a workbook whose filled cells are all numbers
     extra_column_count: int = 0
     """Number of columns in the outcome file, before the outcome, that hold excess cells of rows."""
-    lines_above: bool = False
-    """True if lines other than the header line precede the payments."""
-    compression: Literal["gzip", "zip"] | None = None
-    """The file's compression, or None."""
+    lines_above: bool = False  # true if lines other than the header line precede the payments
+    compression: Literal["gzip", "zip"] | None = None  # the file's compression, or None
     unpacked_name: str | None = None
     """Name of the file inside a compressed file, with a payment file's suffix."""
 
@@ -159,42 +131,28 @@ class InputFile(FileDialect):
     sha256: str
     byte_count: int
     row_count: int
-    made_of: MadeOf | None = None
-    """None if no known run corrected or held these payments."""
+    made_of: MadeOf | None = None  # None if no known run corrected or held these payments
     format: str
-    format_said: bool = False
-    """True if `--input-format` was given."""
-    layout: dict[str, JsonValue] | None = None
-    """The user's layout; None for a built-in format."""
-    sheet: str | None = None
-    """Sheet of a workbook, as the user named it; None: the only one with data."""
+    format_said: bool = False  # true if `--input-format` was given
+    layout: dict[str, JsonValue] | None = None  # the user's layout; None for a built-in format
+    sheet: str | None = None  # sheet of a workbook, as the user named it; None: the only one with data
     country: str | None = None
     """Country of all accounts without an IBAN, from `--country` or the profile; None: from the file."""
-    columns: dict[str, str]
-    """Header -> its canonical field; other columns are copied unchanged."""
-    mapping: dict[str, str] = {}
-    """Field -> header, from `--map`."""
-    decision: dict[str, str] = {}
-    """Field -> its columns by position, in `--map` notation."""
-    notes: list[LocalizedText] = []
-    """Notes for people on how columns were chosen."""
+    columns: dict[str, str]  # header -> its canonical field; other columns are copied unchanged
+    mapping: dict[str, str] = {}  # field -> header, from `--map`
+    decision: dict[str, str] = {}  # field -> its columns by position, in `--map` notation
+    notes: list[LocalizedText] = []  # notes for people on how columns were chosen
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines, such as Parquet."""
-    not_payments: list[NotPayment] = []
-    """The rows of the table that are not payments, in file order."""
-    warning_codes: list[Literal["TOTALS_DIFFER"]] = []
-    """Warnings about the whole file, by code."""
+    not_payments: list[NotPayment] = []  # the rows of the table that are not payments, in file order
+    warning_codes: list[Literal["TOTALS_DIFFER"]] = []  # warnings about the whole file, by code
 
-    facts: dict[str, str] = {}
-    """Facts in a payment file about itself, such as version and encoding."""
+    facts: dict[str, str] = {}  # facts in a payment file about itself, such as version and encoding
     controls: list[StatedControl] = []
     """At most a thousand control totals of a payment format, differing ones first."""
-    control_count: int = 0
-    """Number of all control totals."""
-    set_aside: list[SetAside] = []
-    """Contents of the file other than payments."""
-    bank_warnings: list[BankWarning] = []
-    """What a bank may refuse by its rules at the time of the check."""
+    control_count: int = 0  # number of all control totals
+    set_aside: list[SetAside] = []  # contents of the file other than payments
+    bank_warnings: list[BankWarning] = []  # what a bank may refuse by its rules at the time of the check
 
     @model_validator(mode="after")
     def _with_codes(self) -> Self:
@@ -215,8 +173,7 @@ class InputFile(FileDialect):
 class Money(OwnDocument):
     """A total in one currency."""
 
-    currency: str | None
-    """None if the file gives no currency."""
+    currency: str | None  # None if the file gives no currency
     row_count: int
     amount: Decimal
 
@@ -226,44 +183,31 @@ class OutcomeTotal(OwnDocument):
 
     outcome: Outcome
     row_count: int
-    totals: list[Money]
-    """By currency; rows without a readable amount are only in `row_count`."""
+    totals: list[Money]  # by currency; rows without a readable amount are only in `row_count`
 
 
 class BatchTotal(OwnDocument):
     """The rows of one batch of a payment file."""
 
-    batch: str | None
-    """Name in the file, with any account masked; None without a name."""
-    location: str
-    """Position: `PmtInf[2]`, or the line of its first payment."""
+    batch: str | None  # name in the file, with any account masked; None without a name
+    location: str  # position: `PmtInf[2]`, or the line of its first payment
     row_count: int
-    to_look_at_count: int
-    """Decided rows to review before payment, because they are not a match."""
-    totals: list[Money]
-    """By currency; rows without a readable amount are only in `row_count`."""
+    to_look_at_count: int  # decided rows to review before payment, because they are not a match
+    totals: list[Money]  # by currency; rows without a readable amount are only in `row_count`
 
 
 class PartTotal(FileDialect):
     """One part of a data set."""
 
-    name: str
-    """Name of its file."""
-    sha256: str = ""
-    """SHA-256 of its file; empty in summaries of earlier versions."""
-    problem: Spoken | None = None
-    """Why it cannot be used, and what to do; None if it was checked."""
-    first_row: int | None = None
-    """Row number in the data set of its first row; None if it cannot be used."""
+    name: str  # name of its file
+    sha256: str = ""  # SHA-256 of its file; empty in summaries of earlier versions
+    problem: Spoken | None = None  # why it cannot be used, and what to do; None if it was checked
+    first_row: int | None = None  # row number in the data set of its first row; None if it cannot be used
     row_count: int = 0
-    to_look_at_count: int = 0
-    """Decided rows to review before payment, because they are not a match."""
-    undecided_count: int = 0
-    """Rows left for a later run."""
-    totals: list[Money] = []
-    """By currency; rows without a readable amount are only in `row_count`."""
-    outcome_file: str | None = None
-    """Its outcome file in the folder of the run, or None."""
+    to_look_at_count: int = 0  # decided rows to review before payment, because they are not a match
+    undecided_count: int = 0  # rows left for a later run
+    totals: list[Money] = []  # by currency; rows without a readable amount are only in `row_count`
+    outcome_file: str | None = None  # its outcome file in the folder of the run, or None
     outcome_sha256: str | None = None
     outcome_byte_count: int = 0
 
@@ -276,28 +220,20 @@ class CodeCount(OwnDocument):
     action: Action
     reason: str
     row_count: int
-    rows: list[int]
-    """The first ten rows."""
+    rows: list[int]  # the first ten rows
 
 
 class ApiCalls(OwnDocument):
     """Calls to one API."""
 
     api: ApiName
-    question_count: int
-    """Distinct questions in the file."""
-    answered_before_count: int
-    """Questions with an answer from an earlier run in the same folder."""
-    reused_count: int = 0
-    """Questions with an answer from a run in another folder (--reuse-from)."""
-    elsewhere_count: int = 0
-    """Questions that other processes of a shared run answered meanwhile."""
-    request_count: int
-    """Requests sent by this run, retries included."""
-    repeat_count: int = 0
-    """Requests that repeated a question, perhaps one of an earlier run."""
-    pause_count: int = 0
-    """Pauses that the server requested after too many requests."""
+    question_count: int  # distinct questions in the file
+    answered_before_count: int  # questions with an answer from an earlier run in the same folder
+    reused_count: int = 0  # questions with an answer from a run in another folder (--reuse-from)
+    elsewhere_count: int = 0  # questions that other processes of a shared run answered meanwhile
+    request_count: int  # requests sent by this run, retries included
+    repeat_count: int = 0  # requests that repeated a question, perhaps one of an earlier run
+    pause_count: int = 0  # pauses that the server requested after too many requests
     in_flight_least: float | None = None
     """The lowest limit in flight after such pauses; below 1, a share of the rate. None: never reduced."""
 
@@ -307,8 +243,7 @@ class RouteCount(OwnDocument):
 
     api: ApiName
     reason: str
-    bic_source: str | None
-    """The source of the responder's BIC, for VoP Standard: file, table or registry."""
+    bic_source: str | None  # the source of the responder's BIC, for VoP Standard: file, table or registry
     row_count: int
 
 
@@ -338,21 +273,17 @@ class WarningCount(OwnDocument):
 
     code: WarningCode
     row_count: int
-    rows: list[int]
-    """The first ten rows."""
-    every_row: list[int] = []
-    """All rows, because a policy may hold them; empty in the summary of a data set."""
+    rows: list[int]  # the first ten rows
+    every_row: list[int] = []  # all rows, because a policy may hold them; empty in the summary of a data set
 
 
 class ModulusUsed(OwnDocument):
     """The tables of the UK modulus check in the profile."""
 
-    valid_from: str
-    """Their date in the profile."""
+    valid_from: str  # their date in the profile
     weights_sha256: str
     substitutions_sha256: str
-    is_old: bool
-    """True if they were too old to reject a payment."""
+    is_old: bool  # true if they were too old to reject a payment
     uncovered_count: int
     """Distinct UK accounts that were not checked, because the tables do not cover their sort codes."""
 
@@ -360,23 +291,16 @@ class ModulusUsed(OwnDocument):
 class ReportUsed(OwnDocument):
     """An imported bank report; anyone could have written the file."""
 
-    name: str
-    """SHA-256 of the copy in the folder."""
-    given_as: str
-    """The name of the file that was imported."""
-    sha256: str
-    provided_by: str
-    """The person who provided it; nothing proves that it comes from the bank."""
-    provided: str
-    """When it was imported."""
-    message_ids: list[str]
-    """The IDs of the reports in it."""
-    remarks: list[str] = []
-    """Notes about the whole file, such as legal texts."""
+    name: str  # of the copy in the folder
+    given_as: str  # the name of the file that was imported
+    sha256: str  # of the copy
+    provided_by: str  # the person who provided it; nothing proves that it comes from the bank
+    provided: str  # when it was imported
+    message_ids: list[str]  # the IDs of the reports in it
+    remarks: list[str] = []  # notes about the whole file, such as legal texts
 
 
-REHEARSAL = "rehearse"
-"""The built-in profile of `--rehearse`."""
+REHEARSAL = "rehearse"  # the built-in profile of `--rehearse`
 
 
 class Summary(OwnDocument):
@@ -385,52 +309,37 @@ class Summary(OwnDocument):
     tool_version: str
     profile: str
     environment: Environment
-    simulated: bool
-    """True if a sandbox answered, so that the answers say nothing about real accounts."""
+    simulated: bool  # true if a sandbox answered, so that the answers say nothing about real accounts
     many_names_reason: str | None = None
     """The user's reason for many names of one account; None if not allowed."""
     started: str
     finished: str
     input: InputFile
-    outcomes: list[OutcomeTotal]
-    """Every outcome in documented order, even without rows."""
+    outcomes: list[OutcomeTotal]  # every outcome in documented order, even without rows
     codes: list[CodeCount]
-    batches: list[BatchTotal] = []
-    """The first thousand batches in file order, if the format has batches."""
-    batch_count: int = 0
-    """Number of all batches."""
+    batches: list[BatchTotal] = []  # the first thousand batches in file order, if the format has batches
+    batch_count: int = 0  # number of all batches
     banks: list[BankOutcomes] = []
     """The thousand banks with the most answered rows, most first. Empty for a data set."""
-    bank_count: int = 0
-    """Number of all banks."""
-    parts: list[PartTotal] = []
-    """All parts of a data set, unusable ones first."""
+    bank_count: int = 0  # number of all banks
+    parts: list[PartTotal] = []  # all parts of a data set, unusable ones first
     routes: list[RouteCount]
     calls: list[ApiCalls]
-    saved_call_count: Annotated[int, Field(ge=0)]
-    """Calls saved by asking each distinct question once."""
-    attention: list[AttentionRow]
-    """The first thousand no-match and not-possible rows, largest amounts first."""
+    saved_call_count: Annotated[int, Field(ge=0)]  # calls saved by asking each distinct question once
+    attention: list[AttentionRow]  # the first thousand no-match and not-possible rows, largest amounts first
     attention_count: int
-    warnings: list[WarningRow]
-    """The first thousand."""
+    warnings: list[WarningRow]  # the first thousand
     warning_count: int
-    warning_codes: list[WarningCount] = []
-    """Every warning code that has rows."""
-    warned_match_count: int = 0
-    """Matches with a warning about the payee, which a person reviews too."""
-    compared: Comparison | None = None
-    """The comparison with earlier runs; None without one."""
-    modulus: ModulusUsed | None = None
-    """None if the profile has no modulus tables."""
+    warning_codes: list[WarningCount] = []  # every warning code that has rows
+    warned_match_count: int = 0  # matches with a warning about the payee, which a person reviews too
+    compared: Comparison | None = None  # the comparison with earlier runs; None without one
+    modulus: ModulusUsed | None = None  # None if the profile has no modulus tables
     bank_reports: list[ReportUsed] = []
     """Imported reports of the payer's bank, oldest first; the only source of answers if nothing was asked."""
     bank_comparison: BankComparison | None = None
     """How a check agrees with these reports; None if nothing was asked."""
-    complete: bool
-    """False if rows are left for a later run."""
-    next_step: str | None
-    """When and how to continue an incomplete run."""
+    complete: bool  # false if rows are left for a later run
+    next_step: str | None  # when and how to continue an incomplete run
     given_up: bool = False
     """True if the run is incomplete but running it again would ask nothing, as the remaining questions had no
     answer in several runs.

@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StringConstr
 
 from schemas.strict import Document
 
-LIFE_MAX_S = 86_400
-"""A longer life counts as one day."""
+LIFE_MAX_S = 86_400  # a longer life counts as one day
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?")
 
 

@@ -6,16 +6,13 @@ from schemas.strict import OwnDocument
 class VerifiedItem(OwnDocument):
     """One check of `precheck verify`."""
 
-    what: str
-    """The name of a file or comparison."""
+    what: str  # the name of a file or comparison
     well: bool
-    detail: str
-    """The result, or the difference and what to do."""
+    detail: str  # the result, or the difference and what to do
 
 
 class Verification(OwnDocument):
     """All checks of a folder, in order."""
 
-    well: bool
-    """True if all checks passed."""
+    well: bool  # true if all checks passed
     findings: list[VerifiedItem]

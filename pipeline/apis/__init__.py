@@ -21,8 +21,7 @@ from schemas.outcomes import Action, ApiName, Outcome
 if TYPE_CHECKING:  # slow to import, and needed only to ask questions
     import httpx
 
-MATCH_CODE = "MTCH"
-"""The code of a full match in every API. CoP itself has no code for it."""
+MATCH_CODE = "MTCH"  # the code of a full match in every API; CoP itself has no code for it
 IDENTIFICATION = frozenset(
     {"lei", "organisation_bic", "organisation_id", "organisation_id_scheme", "organisation_id_issuer"}
 )
@@ -51,10 +50,8 @@ CLOSE_NAME = Meaning(
     Sentence("explain.judge_names"),
 )
 """The meaning of a close match in every API."""
-RETRY_HERE = Sentence("todo.run_again_later")
-"""Advice if a question has no answer."""
-RETRY_ELSEWHERE = Sentence("todo.ask_anew")
-"""Advice if a question may get another answer later."""
+RETRY_HERE = Sentence("todo.run_again_later")  # advice if a question has no answer
+RETRY_ELSEWHERE = Sentence("todo.ask_anew")  # advice if a question may get another answer later
 
 
 class ContractBreachError(Exception):

@@ -58,8 +58,7 @@ from schemas.vop import (
 
 Json = dict[str, Any]
 Answer = NameVerificationResponse | VerificationOfPayeeResponse
-MATCHED = "MATCHED"
-"""Shown as the code of a full match of Confirmation of Payee, which has no code."""
+MATCHED = "MATCHED"  # shown as the code of a full match of Confirmation of Payee, which has no code
 COLUMNS = ("api", "account", "account type", "name or identification", "answer", "matched name")
 _HEADS = {
     "account": "story.account",

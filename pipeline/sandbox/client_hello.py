@@ -39,8 +39,7 @@ class Greeting:
 
     def __init__(self) -> None:
         self._received = b""
-        self.is_over = False
-        """True if more bytes would add nothing."""
+        self.is_over = False  # true if more bytes would add nothing
 
     def feed(self, data: bytes) -> ClientHello | None:
         """Take bytes as they arrive; return the ClientHello once, when it is complete."""

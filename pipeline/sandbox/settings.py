@@ -20,8 +20,7 @@ CLIENT_IDS = {
     Environment.TEST: "c0de0000-0000-4000-8000-000000000002",
     Environment.PRODUCTION: "c0de0000-0000-4000-8000-000000000003",
 }
-REQUESTING_BIC = "TREZFRP0XXX"
-"""An invented BIC of the participant in the client certificate."""
+REQUESTING_BIC = "TREZFRP0XXX"  # an invented BIC of the participant in the client certificate
 SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in CLIENT_IDS}
 
 Question = NameVerificationRequest | GatewayRequest

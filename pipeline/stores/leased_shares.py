@@ -15,15 +15,12 @@ from pipeline.stores.sharing import LEASE_S, NOTHING, SharePart, ShareRenewal, S
 from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
 from pipeline.wording import Sentence
 
-POLL_INTERVAL_S = 0.25
-"""How often a waiting process checks for a free share."""
+POLL_INTERVAL_S = 0.25  # how often a waiting process checks for a free share
 LEAVE_MAX_S = 2.0
 _NO_LIMITS = ShareLimits(0, 0)
 
-Renew = Callable[[ShareWish], Awaitable[ShareRenewal]]
-"""Renews one holder's lease in the store of divisions."""
-NewHolder = Callable[[], Renew]
-"""Makes a new holder; requests of this process's earlier holder still count."""
+Renew = Callable[[ShareWish], Awaitable[ShareRenewal]]  # renews one holder's lease in the store of divisions
+NewHolder = Callable[[], Renew]  # makes a new holder; requests of this process's earlier holder still count
 
 
 class WholeShare:

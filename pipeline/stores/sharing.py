@@ -25,8 +25,7 @@ from typing import NamedTuple, Self
 from pipeline.stores.values import LeaseHolder, ServerAccount
 
 LEASE_S = 5.0
-PAUSE_MAX_S = 60.0
-"""The longest pause that one process can impose on all."""
+PAUSE_MAX_S = 60.0  # the longest pause that one process can impose on all
 
 
 class SharePart(NamedTuple):

@@ -9,8 +9,7 @@ from pipeline.frames import TURNED_AWAY_CODES, AnswerState, Check, OwnCode
 from pipeline.wording import Moment, Sentence
 from schemas.problem import ProblemCode
 
-Window = Literal["utc_day", "rolling_24h"]
-"""What counts as a day for a cap."""
+Window = Literal["utc_day", "rolling_24h"]  # what counts as a day for a cap
 FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
 """The states of a request that end its question."""
 ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT, ProblemCode.CLIENT_INVALID}
@@ -33,12 +32,10 @@ class LedgerProof(NamedTuple):
 
     digests: Mapping[str, str] = MappingProxyType({})
     """Table -> SHA-256 of the seals of its lines, from the manifest; empty without a manifest."""
-    finish_count: int = 0
-    """The number of outcome files recorded when the manifest was made."""
+    finish_count: int = 0  # the number of outcome files recorded when the manifest was made
     signing_key_of: Callable[[bytes], bytes] | None = None
     """Key of a run -> key for the second half of its seals; None without signing."""
-    proved_finishes: int = 0
-    """Lines up to this outcome file are covered by a signed manifest."""
+    proved_finishes: int = 0  # lines up to this outcome file are covered by a signed manifest
 
     def signing_key(self, run_key: bytes) -> bytes | None:
         """Return the key for the second half of a run's seals; None without signing."""
@@ -91,10 +88,8 @@ class RequestAttempt(NamedTuple):
 
     number: int
     request_id: str
-    sent: str
-    """When it was sent."""
-    ended: str
-    """An `AnswerState` if it brought the final answer, `failed`, or `in doubt` after a kill."""
+    sent: str  # when it was sent
+    ended: str  # an `AnswerState` if it brought the final answer, `failed`, or `in doubt` after a kill
     code: str | None
     ended_at: str | None
     detail: str | None = None
@@ -162,8 +157,7 @@ class ChunkLease(NamedTuple):
     """A process's lease of a chunk of questions, until it is released or taken over."""
 
     chunk: int
-    fence: int
-    """Number of this lease of the chunk: writes with an earlier holder's number are refused."""
+    fence: int  # number of this lease of the chunk: writes with an earlier holder's number are refused
 
 
 class Question(NamedTuple):
@@ -185,20 +179,15 @@ class QuestionChunk(NamedTuple):
 class ServerAccount(NamedTuple):
     """The limits of a client at one API of a server, for all processes together."""
 
-    scope: str
-    """Server and client, as returned by `scopes.scope_of`."""
+    scope: str  # server and client, as returned by `scopes.scope_of`
     api: str
     rate_per_s: float
     """1 or more: whole requests per second. Less than 1: one request in `1 / rate_per_s` seconds."""
     in_flight_max: int
-    window_s: float
-    """How long a sent request counts, with a margin for slow ones."""
-    deadline_s: float
-    """How long a request may be in flight."""
-    daily_cap: int | None = None
-    """Daily cap; None if there is none."""
-    cap_window: str | None = None
-    """What counts as a day for the cap; None without a cap."""
+    window_s: float  # how long a sent request counts, with a margin for slow ones
+    deadline_s: float  # how long a request may be in flight
+    daily_cap: int | None = None  # daily cap; None if there is none
+    cap_window: str | None = None  # what counts as a day for the cap; None without a cap
 
 
 class ShareLimits(NamedTuple):

@@ -39,13 +39,10 @@ class Breaker:
         self._patience = patience
         self._failures_in_a_row = 0
         self._probes_failed = 0
-        self._probe_at: float | None = None
-        """When the next probe may be sent; None while closed."""
-        self.is_probing = False
-        """True if a probe is in flight, and all other requests wait for its reply."""
+        self._probe_at: float | None = None  # when the next probe may be sent; None while closed
+        self.is_probing = False  # true if a probe is in flight, and all other requests wait for its reply
         self._outages: set[int] = set()
-        self.streak = 0
-        """The number of the current streak of failures; each success begins another."""
+        self.streak = 0  # the number of the current streak of failures; each success begins another
 
     @property
     def is_open(self) -> bool:

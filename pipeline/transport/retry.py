@@ -33,8 +33,7 @@ RETRY_AFTER_MAX_S = 3600.0
 FRESH_CONNECTION = "fresh_connection"
 """Extension of an httpx request that needs a new connection, one that stays silent until it is sent."""
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?")
-REQUEST_ID = "request_id"
-"""Extension with the correlation id that the reply should repeat."""
+REQUEST_ID = "request_id"  # extension with the correlation id that the reply should repeat
 REFUSALS = frozenset({400, 413, 415, 422})
 """Statuses that reject a question, from a server or a gateway in front of it."""
 
@@ -53,8 +52,7 @@ class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks
     def __init__(self, kind: FailureKind, cause: OSError | None = None) -> None:
         super().__init__(kind)
         self.kind: FailureKind = kind
-        self.reason: OSError | str = cause or kind
-        """The cause, if the system names one."""
+        self.reason: OSError | str = cause or kind  # the cause, if the system names one
 
 
 @dataclass(frozen=True, slots=True)

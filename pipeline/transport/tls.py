@@ -34,8 +34,7 @@ HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3
 """How long a TLS 1.3 server may take to refuse the client certificate after the handshake."""
 _KEY_BYTES_MAX = 32 * 1024  # longer than any key, and short enough for a pipe
-RACE_S = 0.25
-"""How long one address of a host is tried alone before the next is tried as well (RFC 8305)."""
+RACE_S = 0.25  # how long one address of a host is tried alone before the next is tried as well (RFC 8305)
 _OLD_PEM = re.compile(rb"DEK-Info: *(?!AES|DES-EDE3|CAMELLIA|ARIA)[A-Z]")
 _OLD_PKCS8 = re.compile(
     rb"\x2a\x86\x48\x86\xf7\x0d(\x01\x05[\x01-\x0b]|\x01\x0c\x01[\x01\x02\x05\x06]|\x03[\x02\x04])"

@@ -18,10 +18,8 @@ from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.outcomes import ApiName
 from schemas.problem import ProblemCode
 
-RETRY_AFTER_S = 2
-"""The pause requested in the faults with Retry-After."""
-SKEW_S = 600.0
-"""How far the clock is off in the faults of clocks."""
+RETRY_AFTER_S = 2  # the pause requested in the faults with Retry-After
+SKEW_S = 600.0  # how far the clock is off in the faults of clocks
 _DRIP_S = 0.5
 _DAY_S = 24 * 3600.0
 _ONE_STAMP = "uses the answer; a single timestamp moves no cap"
@@ -494,8 +492,7 @@ SECTIONS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
 )
 """Every fault, by section, in listing order."""
 
-FAULTS = {fault.name: fault for _, section in SECTIONS for fault in section}
-"""The faults by name."""
+FAULTS = {fault.name: fault for _, section in SECTIONS for fault in section}  # the faults by name
 
 FORM = Sentence("sandbox.fault_form")
 _WIDTH = 80

@@ -38,8 +38,7 @@ REFUSAL_PAGE = (
 """An error page like nginx's."""
 PADDING_BYTES = 4 * 1024 * 1024
 _PADDING = b" " * PADDING_BYTES  # white space, so that the body remains valid JSON
-HEADER_PADDING = "x" * 200 * 1024
-"""The value of a header that is too long for any client to accept."""
+HEADER_PADDING = "x" * 200 * 1024  # the value of a header that is too long for any client to accept
 _SETTLE_S = 0.05  # time for written data to leave, before a reset discards the rest
 
 

@@ -9,8 +9,7 @@ from pipeline.sandbox.http_connection import Reply
 from pipeline.sandbox.journal import Call
 from pipeline.sandbox.settings import APIS, SandboxSettings
 
-SWAP_WAIT_MAX_S = 1.0
-"""How long a reply waits for another one to swap with; after that it is sent unchanged."""
+SWAP_WAIT_MAX_S = 1.0  # how long a reply waits for another one to swap with; after that it is sent unchanged
 _CORRELATION_HEADERS = {api.name: api.correlation_header for api in APIS}
 
 

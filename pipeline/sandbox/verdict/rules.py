@@ -15,11 +15,9 @@ from pipeline.sandbox.journal import TOKEN, Call, Journal, Visit
 from pipeline.sandbox.problems import Refusal
 from schemas.outcomes import ApiName, Environment
 
-BREACHES_MAX = 20
-"""How many breaches of a rule are listed; all of them are counted."""
+BREACHES_MAX = 20  # how many breaches of a rule are listed; all of them are counted
 
-IN_FLIGHT_S = 0.5
-"""Grace period after an answer, for requests that were already on their way."""
+IN_FLIGHT_S = 0.5  # grace period after an answer, for requests that were already on their way
 ATTEMPTS_MAX = 12
 """How often a question may be sent in a row; a pause requested by the server resets the count."""
 _TOKEN_IN_FLIGHT_S = 2.0
@@ -34,8 +32,7 @@ CONTENT_FAULTS = frozenset(fault.name for fault in FAULTS.values() if NO_ANSWER 
 CONNECTION_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Connections"])
 _FAILURES = (500, 502, 503, 504)
 _TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
-ELSEWHERE = "elsewhere"
-"""Name of the port that redirects lead to."""
+ELSEWHERE = "elsewhere"  # name of the port that redirects lead to
 WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-suite")
 """Ports of scenario tls, named after their TLS fault."""
 

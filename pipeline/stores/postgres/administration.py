@@ -20,8 +20,7 @@ from pipeline.stores.protocols import AccountState, ClosedRun, Closing, StoreClo
 from pipeline.stores.sharing import Division
 from pipeline.wording import Moment, Sentence
 
-SEEN_MAX_S = 60.0
-"""Processes not seen for this long are not listed."""
+SEEN_MAX_S = 60.0  # processes not seen for this long are not listed
 _TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 _NOW = f"SELECT {_TIME.format('clock_timestamp()')}"
 _RUNS = f"""

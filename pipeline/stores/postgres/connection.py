@@ -23,8 +23,7 @@ from pipeline.stores.protocols import Closing, StoreClocks
 from pipeline.wording import Sentence
 from schemas.strict import timestamp
 
-_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""Pauses between attempts to connect; the last one is repeated."""
+_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)  # pauses between attempts to connect; the last one is repeated
 _CONNECTING = {
     "autocommit": True,
     "prepare_threshold": 0,  # each statement here is used again and again
@@ -124,8 +123,7 @@ class Database(Closing):
         self.clocks = clocks
         self._user = {} if user is None else {"user": user}
         self._connection: psycopg.Connection | None = None
-        self.was_lost = False
-        """True after the server ended a connection: only then may it have lost data."""
+        self.was_lost = False  # true after the server ended a connection: only then may it have lost data
         self._outage = _Outage()
         self._lock = threading.Lock()
         self._closing = threading.Event()

@@ -18,8 +18,7 @@ from pipeline.stores.postgres.connection import Database, only_row
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.protocols import AccountCap
 
-EDGE_S = 30
-"""A unit taken this long before a window may belong to a request that arrives within the window."""
+EDGE_S = 30  # a unit taken this long before a window may belong to a request that arrives within the window
 _DAY_S = 86_400
 
 _TAKE = "SELECT precheck.cap_take(%s, %s, %s, %s)"
@@ -35,12 +34,10 @@ class _Count(NamedTuple):
     """The count of a cap at one moment. Times are seconds since the epoch."""
 
     used: int
-    counted_from: int
-    """Units taken up to this second are outside every window."""
+    counted_from: int  # units taken up to this second are outside every window
     closed_until: int
     now: float
-    opens: float
-    """The start of the next window that overlaps neither with this one nor with the server's."""
+    opens: float  # the start of the next window that overlaps neither with this one nor with the server's
 
 
 class DailyCaps:

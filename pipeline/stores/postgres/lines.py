@@ -31,8 +31,7 @@ from pipeline.wording import Sentence
 _SEAL_BYTE_COUNT = 16
 _WRAPPED_FOR = b"the key of this ledger"
 
-Seal = Callable[[bytes, str], bytes]
-"""(32-byte hash of a line's subject, the line's content) -> its seal."""
+Seal = Callable[[bytes, str], bytes]  # (32-byte hash of a line's subject, the line's content) -> its seal
 
 
 class WrappedKey(NamedTuple):

@@ -70,8 +70,7 @@ class WrittenLines(NamedTuple):
 class RefusedLines(NamedTuple):
     """Lines that were not written, for reasons that are not bugs."""
 
-    lost: Collection[ChunkLease]
-    """Leases that other processes have taken over, so their lines are refused."""
+    lost: Collection[ChunkLease]  # leases that other processes have taken over, so their lines are refused
     spent: Collection[tuple[bytes, int]]
     """Question and attempt of each intent that found no unit left in the cap."""
 

@@ -77,8 +77,7 @@ FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at
 """  # noqa: S608 (constants)
 
 
-LEASE_S = 15.0
-"""How long the questions of a dead process remain reserved."""
+LEASE_S = 15.0  # how long the questions of a dead process remain reserved
 _BEATS_IN_A_LEASE = 4
 _NOTHING = QuestionHistory(None, 0, None)
 

@@ -48,8 +48,7 @@ from pipeline.stores.values import (
 from pipeline.wording import Sentence
 
 Row = tuple[str | bytes | int | None, ...]
-Insert = tuple[str, Row]
-"""An INSERT and its parameters."""
+Insert = tuple[str, Row]  # an INSERT and its parameters
 _AT_ONCE = 1_000
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
 # Existing requests are indexed in memory, for this connection.

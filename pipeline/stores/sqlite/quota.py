@@ -35,8 +35,7 @@ from pipeline.stores.protocols import Closing
 from pipeline.stores.values import Window
 from pipeline.wording import Sentence
 
-EDGE_S = 30
-"""A request reserved this long before a window may still arrive within it."""
+EDGE_S = 30  # a request reserved this long before a window may still arrive within it
 BUSY_MAX_S = 30
 """How long to wait for other processes; each of them locks the file for only a few milliseconds."""
 

@@ -20,8 +20,7 @@ from pipeline.stores.leased_shares import Waiting
 from pipeline.stores.sqlite.division_file import ELSEWHERE, opened
 from pipeline.stores.values import LeaseHolder
 
-MOMENT_S = 0.02
-"""A starting run holds the lock exclusively for less than this time."""
+MOMENT_S = 0.02  # a starting run holds the lock exclusively for less than this time
 _UNFINISHED = b"unfinished"
 _RECORD_BYTES_MAX = 64
 
