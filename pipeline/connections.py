@@ -120,9 +120,8 @@ def tokens_of(server: Oauth) -> Tokens:
 def proxy_to(server: Server, url: str) -> Proxy | None:
     """Return the proxy for an address of a server, if the profile names one.
 
-    Raises:
-        ConfigurationError: the proxy's credentials cannot be read, or the environment's proxy is unusable.
-        TlsError: the proxy's authorities cannot be read.
+    ConfigurationError: credentials cannot be read, or the environment's proxy is unusable; TlsError: no
+    authorities.
     """
     from pipeline.transport.proxy import OF_PROXY, Proxy
 
@@ -144,10 +143,7 @@ def proxy_to(server: Server, url: str) -> Proxy | None:
 async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[float] = ()) -> str:
     """Check our certificate and make one TLS connection without sending anything; return version and suite.
 
-    An unreachable server is tried again after each of the waits.
-
-    Raises:
-        TlsError, CredentialsError, IncompleteError: the connection fails.
+    An unreachable server is tried again after each of the waits. Same errors as `preflight`.
     """
     if isinstance(server, MutualTls):
         facts = inspect_certificate(server.client_certificate, now=now)
@@ -208,18 +204,12 @@ async def open_channels(
     shares: Shares | None,
     quotas: Mapping[ApiName, CapCount] | None = None,
 ) -> AsyncIterator[dict[ApiName, ApiChannel]]:
-    """Open the channels that a run needs, and close them afterwards.
+    """Open the channels that a run needs, and close them afterwards (ConfigurationError: no secret).
 
-    First take a share of each server's limits, which all runs of this user divide, except for an embedded
-    sandbox, which has only one user. Then try one connection to each server: otherwise, a refused certificate
-    would look like a broken network on every row. Without `quotas`, the daily caps are counted across all
-    processes of this user.
-
-    The channel of an unreachable server holds the reason.
-
-    Raises:
-        IncompleteError: other runs still hold all shares of a server after the wait.
-        ConfigurationError: a secret cannot be read.
+    First take a share of each server's limits, which all runs of this user divide (IncompleteError: none came
+    free), except for an embedded sandbox, which has only one user. Then try one connection to each server, as
+    a refused certificate would look like a broken network on every row; an unreachable server's channel holds
+    the reason. Without `quotas`, the daily caps are counted across all processes of this user.
     """
     servers = {server.name: server for server in profile.servers if server.name in needed}
     accounts = [account_of(server) for server in servers.values()]

@@ -61,12 +61,9 @@ class Cop(Oauth):
 
 
 def request(check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request for one check (API reference, section "Headers").
+    """Build the request for a check with a name and an account type (API reference, section "Headers").
 
-    Args:
-        check: a check with a name and an account type.
-        request_id: a UUID v4 in lower case.
-        time: the time of the request in UTC, as `YYYY-MM-DDThh:mm:ss.sssZ`.
+    `request_id` is a UUID v4 in lower case; `time` is UTC, as `YYYY-MM-DDThh:mm:ss.sssZ`.
     """
     if check.name is None or check.account_type is None:
         raise AssertionError("a CoP check has a name and an account type")
@@ -88,11 +85,7 @@ def request(check: Check, request_id: str, time: str) -> httpx.Request:
 
 
 def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnswer:
-    """Read a response with status 200.
-
-    Raises:
-        ContractBreachError: the response contradicts itself or the API reference in any way.
-    """
+    """Read a 200 response (ContractBreachError: it contradicts itself or the API reference in any way)."""
     require_json(response)
     require_echo(response, CORRELATION_HEADER, request_id)
     try:

@@ -99,22 +99,16 @@ class VopStandard(MutualTls):
 
 
 def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request for one check in the gateway form.
+    """Build the request in the gateway form, for a check with a name or an identification.
 
-    Args:
-        check: a check with a name or an identification.
-        request_id: a UUID v4 in lower case.
-        time: the time of the request in UTC, as `YYYY-MM-DDThh:mm:ss.sssZ`.
+    `request_id` is a UUID v4 in lower case; `time` is UTC, as `YYYY-MM-DDThh:mm:ss.sssZ`.
     """
     body = GatewayRequest(party=_party(check), party_account=PartyAccount(iban=check.account))
     return post(GATEWAY_PATH, _headers(request_id, time), body.to_json())
 
 
 def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request for one check in the standard form, which names both banks by BIC11.
-
-    The other arguments are those of `gateway_request`.
-    """
+    """Build the request in the standard form, which names both banks by BIC11; else as `gateway_request`."""
     if check.responder_bic is None:
         raise AssertionError("a VoP Standard check has the responder's BIC")
     body = StandardRequest(
@@ -128,13 +122,10 @@ def standard_request(requesting_bic: str, check: Check, request_id: str, time: s
 
 
 def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswer:
-    """Read a response with status 200.
+    """Read a 200 response (ContractBreachError: it contradicts itself or the API reference in any way).
 
     A name is answered in `partyNameMatch`, an identification in `partyIdMatch`. The other member must be
     absent or NOAP.
-
-    Raises:
-        ContractBreachError: the response contradicts itself or the API reference in any way.
     """
     require_json(response)
     require_echo(response, CORRELATION_HEADER, request_id)

@@ -248,11 +248,9 @@ class ConfigurationFile:
             ) from None
 
     def profile(self, name: str) -> Profile:
-        """Return one profile.
+        """Return a profile (ConfigurationError: the file is unreadable, has a mistake, or lacks the profile).
 
-        Raises:
-            ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the message
-                names the key and the remedy, and quotes no value that could be a secret.
+        The message names the key and the remedy, and quotes no value that could be a secret.
         """
         profiles = self.whole.profiles
         if name not in profiles:

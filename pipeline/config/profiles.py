@@ -75,14 +75,11 @@ def choose_again(name: str, config: Path | None) -> Chosen:
 
 
 def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
-    """Find the profile with a name; without a name, it is the embedded sandbox.
+    """Find the profile with a name, or else the embedded sandbox (ConfigurationError: no such profile).
 
-    Built-in names need no configuration file, unless the user names one or the usual file defines them. If
-    the file has nothing but a policy for a built-in profile, it stays built in.
-
-    Raises:
-        UsageError: the user names a configuration file but no profile in it.
-        ConfigurationError: the profile does not exist.
+    Built-in names need no configuration file, unless the user names one (UsageError: a file without a name of
+    a profile) or the usual file defines them. With nothing but a policy there, a built-in profile stays built
+    in.
     """
     wanted = name or BUILT_IN[0]
     file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)

@@ -84,11 +84,7 @@ BAD_CLIENTS: Mapping[str, str] = {
 
 
 def provide_certificates(folder: Path, host: str, now: datetime) -> CertificateFiles:
-    """Use the certificates in a folder if all are still valid for the host, or else make new ones.
-
-    Raises:
-        OutputError: the files cannot be written.
-    """
+    """Return usable certificates for the host, from the folder or new (OutputError: not writable)."""
     files = CertificateFiles(folder)
     if not _are_usable(files, host, now):
         _write_server_side(files, host, now)

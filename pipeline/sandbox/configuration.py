@@ -31,12 +31,9 @@ def secret_path(folder: Path, role: Environment) -> Path:
 def write_configuration(
     files: CertificateFiles, settings: SandboxSettings, url: str, wrong_urls: Mapping[str, str]
 ) -> None:
-    """Write precheck.toml for a sandbox at a URL, into the folder of its certificates and secrets.
+    """Write precheck.toml for a sandbox at a URL, into its folder (OutputError: it cannot be written).
 
     Paths in it are relative. `wrong_urls` maps each TLS fault to the base URL of its port.
-
-    Raises:
-        OutputError: it cannot be written.
     """
     rate_max = settings.rate_per_s_max
     rate = _RATE_PER_S if rate_max is None else min(_RATE_PER_S, _RATE_SHARE * rate_max)

@@ -111,11 +111,7 @@ class SandboxControl:
 
 @asynccontextmanager
 async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Path]:
-    """Listen on the control address during the block; yield its path.
-
-    Raises:
-        ConfigurationError: the socket cannot be created.
-    """
+    """Listen on the control address during the block; yield its path (ConfigurationError: impossible)."""
     path = folder / SOCKET
     application = web.Application()
     application.add_routes(control.routes())

@@ -38,8 +38,7 @@ class IdentityProvider:
     def issue(self, form: bytes) -> tuple[Environment, bytes]:
         """Answer a form-encoded token request; return the token's role, and JSON (RFC 6749, section 5.1).
 
-        Raises:
-            ProblemError: 400 for a malformed form, 401 for a client, secret or scope that is not valid.
+        ProblemError: 400 for a malformed form, 401 for a client, secret or scope that is not valid.
         """
         request = _token_request(form)
         role = next((role for role, known in CLIENT_IDS.items() if known == request.client_id), None)

@@ -55,11 +55,7 @@ def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str 
 def check_headers(
     headers: MultiMapping[str], correlation_header: str, *, now_s: float, clock_skew_max_s: float
 ) -> None:
-    """Check the headers; X-Request-Timestamp may be off by up to `clock_skew_max_s`.
-
-    Raises:
-        ProblemError: 400, naming the first bad header.
-    """
+    """Check the headers (ProblemError 400: names the first bad one); the timestamp may be off by the skew."""
     one_value(headers, correlation_header, Refusal.CORRELATION_ID)
     if correlation_id(headers, correlation_header) is None:
         detail = f"header {correlation_header}: missing, or not a UUID"
@@ -166,9 +162,7 @@ BODY_BYTES_MAX = 64 * 1024
 async def read_body(request: web.BaseRequest, wait_max_s: float) -> bytes:
     """Read the whole body; send 100 first if the client expects that (`Expect: 100-continue`).
 
-    Raises:
-        ProblemError: 400 if the body is too long or malformed, 408 if it is too slow, 417 for any other
-    expectation.
+    ProblemError: 400 if it is too long or malformed, 408 if it is too slow, 417 for any other expectation.
     """
     await _continue(request)
     try:

@@ -17,10 +17,7 @@ class DailyCap:
     """Counts each client's requests per UTC day, and refuses those beyond the cap."""
 
     def __init__(self, requests_max: int, clock: Callable[[], float]) -> None:
-        """Start with empty counts, which exist only in memory.
-
-        The clock returns seconds since the epoch.
-        """
+        """Start with empty counts, which exist only in memory; the clock returns seconds since the epoch."""
         self.requests_max = requests_max
         self._clock = clock
         self._day = 0

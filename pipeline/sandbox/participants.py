@@ -54,12 +54,9 @@ class _Certificate:
 
 
 def requester_of(certificate: bytes | None, authority: x509.Certificate, now: datetime) -> str:
-    """Return the authorisation number in a client certificate (DER).
+    """Return the authorisation number in a client certificate (DER); TLS has only proved that it has the key.
 
-    TLS has only verified that the client holds the key.
-
-    Raises:
-        ProblemError: 401, if the certificate is missing or faulty; the detail says why.
+    ProblemError: 401, if the certificate is missing or faulty; the detail says why.
     """
     if certificate is None:
         raise client_invalid("no client certificate was presented", Refusal.CERTIFICATE_MISSING)

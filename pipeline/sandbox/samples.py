@@ -46,11 +46,7 @@ class SampleQuestion(NamedTuple):
 def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
     """Write a CSV of payments to accounts of the simulated network; `force` replaces an existing file.
 
-    Use the sandbox's seed; the same seed and number of rows produce the same file.
-
-    Raises:
-        OutputError: the file exists already, or cannot be written.
-        DiskError: the disk is full or failed.
+    Use the sandbox's seed; the same seed and number of rows produce the same file (OutputError, DiskError).
     """
     chance = random.Random(seed)  # noqa: S311 (a sample is no secret)
     remembered: list[SampleQuestion] = []
@@ -58,13 +54,10 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
 
 
 def write_dummy_payments(path: Path) -> None:
-    """Write a CSV of some forty payments to the dummy accounts, for trials without a configuration.
+    """Write a new CSV of some forty payments to the dummy accounts, for trials without a configuration.
 
     Two rows in three are correct; the others have a similar or different name, a wrong account type, a bank
-    that does not answer, or a missing digit. The file must not exist.
-
-    Raises:
-        OutputError, DiskError: see `write_payments`.
+    that does not answer, or a missing digit. Same errors as `write_payments`.
     """
     chance = random.Random(_DUMMY_SEED)  # noqa: S311 (a sample is no secret)
     questions = list(_of_dummy_accounts())

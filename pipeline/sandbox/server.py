@@ -66,15 +66,10 @@ async def serve(
     stop: asyncio.Event,
     conclude: Callable[[str], None] = _say_nothing,
 ) -> None:
-    """Serve until asked to stop.
+    """Serve until asked to stop (ConfigurationError: cannot listen; TlsError; OutputError: cannot write).
 
     When the server listens, `announce` is called once with its base URL. At the end, if a verdict is
     requested, `conclude` is called with the verdict in one line.
-
-    Raises:
-        ConfigurationError: the server cannot listen on the address.
-        TlsError: this Python cannot follow the TLS rules.
-        OutputError: the folder or the call log cannot be written.
     """
     make_folder(settings.folder)
     scenario = None if settings.scenario is None else scenario_named(settings.scenario)

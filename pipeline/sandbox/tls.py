@@ -52,13 +52,10 @@ def server_context(
     is_client_certificate_required: bool,
     tls: Tls = Tls.REFERENCE,
 ) -> ssl.SSLContext:
-    """Create the server's TLS context; each file contains a certificate and its key, of one kind.
+    """Create the server's TLS context; each file has a certificate and its key, of one kind (TlsError).
 
     Unless a client certificate is required, connections succeed even if it is missing or bad: the API that
     needs one then answers 401, and the others ignore it.
-
-    Raises:
-        TlsError: this Python cannot be limited to the suites of the reference.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     match tls:

@@ -44,11 +44,7 @@ B = TypeVar("B", bound=Batch[Any])
 
 
 class GroupCommit(Generic[Line, B]):
-    """The transactions of one connection, made on behalf of the tasks of one event loop.
-
-    Attributes:
-        refusal: why no more lines are accepted after a failed write; None until then.
-    """
+    """The transactions of one connection, made on behalf of the tasks of one event loop."""
 
     def __init__(
         self, new_batch: Callable[[], B], commit: Callable[[B], Awaitable[None]], *, is_shielded: bool

@@ -112,10 +112,9 @@ class LeasedShare:
         self._hurried.set()
 
     async def rejoin(self) -> bool:
-        """Take a share again after `leave`; False if another process would have to leave first.
+        """See `Share.rejoin`; the new lease is queued after those made meanwhile.
 
-        The new lease is queued after those made meanwhile. This does not wait for other processes, because
-        this one may hold other shares.
+        This does not wait for other processes, because this one may hold other shares.
         """
         await self._has_left.wait()
         self._renew, self._part = self._new_holder(), NOTHING
@@ -213,12 +212,10 @@ class LeasedShares:
 
     @asynccontextmanager
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, LeasedShare]]:
-        """Wait for a share of each account, and hold the shares during the block.
+        """See `Shares.lease` (ConfigurationError: a process on another host has other limits for an account).
 
-        Raises:
-            ConfigurationError: a process on another host has other limits for an account.
-            IncompleteError: no share became free in time, or the store is unavailable; nothing was sent.
-            OutputError, DiskError: the divisions cannot be written.
+        OutputError, DiskError: the divisions cannot be written; IncompleteError: also if the store is
+        unavailable.
         """
         _, ticks, announce, wait_max_s = self._terms
         waiting = Waiting(announce, anyio.current_time() + wait_max_s)
@@ -244,11 +241,7 @@ async def leased_shares(
 
     A waiting process holds no share that another may wait for: it returns all of them, and tries again with
     the missing account first. So no two processes wait for each other, even if one lost some of its shares,
-    for example after the machine slept.
-
-    Raises:
-        IncompleteError: a share did not become free in time; nothing was sent.
-        PrecheckError: a lease cannot be renewed.
+    for example after the machine slept. PrecheckError: a lease cannot be renewed; others as `Shares.lease`.
     """
     order = sorted(accounts, key=lambda account: (account.scope, account.api))
     while True:

@@ -77,12 +77,9 @@ class Ledger(Protocol):
         """Record the intent to send a request, which may be sent once this has returned.
 
         `attempt` is one more than the question's attempts so far. Times are UTC, ISO 8601 with Z, here and
-        below.
-
-        Raises:
-            DiskError: this or an earlier write is not durable; no more writes are accepted.
-            LeaseLostError: another process has the question now.
-            CapSpentError: the cap is used up, if it is counted with intents.
+        below. DiskError: this or an earlier write is not durable; no more writes are accepted.
+        LeaseLostError: another process has the question now. CapSpentError: the cap is used up, if it is
+        counted with intents.
         """
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
@@ -186,8 +183,7 @@ class Quota(CapCount, Protocol):
     async def reserve(self) -> bool:
         """Take one unit, durably, for a request about to be sent; False if none is left.
 
-        Raises:
-            DiskError, IncompleteError: it is unknown whether a unit was taken; send nothing.
+        DiskError, IncompleteError: it is unknown whether a unit was taken; send nothing.
         """
 
 
@@ -204,12 +200,9 @@ class Share(Protocol):
         """Release the share, because nothing is left to ask; other processes soon get it."""
 
     async def rejoin(self) -> bool:
-        """Take a share again after `leave`, without waiting for another process to leave.
+        """Take a share again after `leave`, without waiting for another process; errors as in `Shares.lease`.
 
         Returns False, without a share, if another process would have to leave first; the caller may retry.
-
-        Raises:
-            PrecheckError: see `Shares.lease`.
         """
 
 
@@ -219,8 +212,7 @@ class Shares(Protocol):
     def lease(self, accounts: Collection[ServerAccount]) -> AbstractAsyncContextManager[Mapping[str, Share]]:
         """Hold a share of each account during the block; yields API name -> share.
 
-        Raises:
-            IncompleteError: no share became free in time; nothing was sent.
+        IncompleteError: no share became free in time; nothing was sent.
         """
 
 
@@ -325,9 +317,8 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Closing, Protocol):
 class SharedStore(Closing, Protocol):
     """An open store, as one process uses it.
 
-    Raises:
-        ConfigurationError, IncompleteError: by any method; the store refuses access, or stayed unavailable
-            until the timeout.
+    Any method raises ConfigurationError if the store refuses access, IncompleteError if it stayed
+    unavailable.
     """
 
     def be_seen(self) -> None:
@@ -344,13 +335,9 @@ class SharedStore(Closing, Protocol):
     ) -> StoredRun:
         """Return the run that this process works on.
 
-        That is the folder's run `run_id`, even if finished; otherwise the unfinished run with this identity,
-        or a new one with the id `new_id`.
-
-        Raises:
-            UsageError: the folder's run is not in this store, or has another identity.
-            ConfigurationError: a version that plans differently began the run.
-            DiskError: the run's line in the store was changed.
+        That is the folder's run `run_id`, even if finished (UsageError: not here, or of another identity);
+        otherwise the unfinished run with this identity, or a new one with the id `new_id`.
+        ConfigurationError: a version that plans differently began the run; DiskError: its line was changed.
         """
 
     def find(self, run_id: UUID) -> StoredRun | None:
@@ -376,8 +363,7 @@ class SharedStore(Closing, Protocol):
     def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
         """Refuse to begin a run while another process has different limits; nothing is leased or written.
 
-        Raises:
-            ConfigurationError: another process has different limits; the error names both hosts.
+        ConfigurationError: another process has different limits; the error names both hosts.
         """
 
 
@@ -417,11 +403,7 @@ class StoreState(NamedTuple):
 
 
 class StoreCare(Closing, Protocol):
-    """A store, as its owner or operator uses it; it connects when first used.
-
-    Raises:
-        ConfigurationError, IncompleteError: by any method; see `SharedStore`.
-    """
+    """A store, as its owner or operator uses it; it connects when first used. Errors as in `SharedStore`."""
 
     @property
     def place(self) -> str:
@@ -444,9 +426,7 @@ class StoreCare(Closing, Protocol):
     def close_run(self, run_id: UUID) -> ClosedRun:
         """Record that a run is over, with the answers that it has so far.
 
-        Raises:
-            UsageError: the store has no such run.
-            IncompleteError: a process is asking its questions.
+        UsageError: the store has no such run; IncompleteError: a process is asking its questions.
         """
 
     def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
@@ -463,29 +443,20 @@ class StoreKind(Protocol):
     """A kind of shared store, such as PostgreSQL; its driver is imported when a store is opened."""
 
     def require_address(self, url: str) -> None:
-        """Refuse an invalid address.
+        """Refuse an address (ValueError) that is invalid, has a secret, or would trust an unverified server.
 
-        Raises:
-            ValueError: the address is invalid, contains a secret, or would trust an unverified server. The
-                message says what to do, and quotes no part of the address.
+        The message says what to do, and quotes no part of the address.
         """
 
     def opened_store(
         self, url: str, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
     ) -> AbstractContextManager[SharedStore]:
-        """Open a store for this process.
+        """Open a store for this process (IncompleteError: it stayed unavailable until the timeout).
 
-        Raises:
-            ConfigurationError: the store refuses access or has another key or version, or a package is
-                missing.
-            IncompleteError: the store stayed unavailable until the timeout.
+        ConfigurationError: it refuses access, has another key or version, or a package is missing.
         """
 
     def cared_for(
         self, url: str, clocks: StoreClocks, *, role: str | None = None
     ) -> AbstractContextManager[StoreCare]:
-        """Open a store for its owner, or for this role.
-
-        Raises:
-            ConfigurationError: a package for the store is missing.
-        """
+        """Open a store for its owner, or for this role (ConfigurationError: a package is missing)."""

@@ -50,11 +50,7 @@ def _usual(host: str) -> str:
 
 
 def _address(host: str) -> IPv4Address | IPv6Address:
-    """Return the IP address that the system would connect to, even for `127.1` or `::ffff:127.0.0.1`.
-
-    Raises:
-        OSError, ValueError: the host is a name.
-    """
+    """Return the address that is connected to, even for `127.1` (OSError, ValueError: the host is a name)."""
     if ":" not in host:
         return IPv4Address(inet_aton(host))
     address = IPv6Address(host)

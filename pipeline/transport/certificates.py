@@ -39,14 +39,9 @@ class CertificateFacts:
 
 
 def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
-    """Read our certificate from a PEM file, and list a server's possible objections.
+    """Read our certificate from a PEM file with its chain, in any order; list a server's possible objections.
 
-    Args:
-        path: A PEM file: our certificate and its chain, in any order.
-        now: The current time, with a time zone.
-
-    Raises:
-        TlsError: the file cannot be read or holds no certificate.
+    `now` has a time zone. TlsError: the file cannot be read or holds no certificate.
     """
     # Slow to import, and needed only for mutual TLS.
     from cryptography.x509.oid import ObjectIdentifier

@@ -49,10 +49,8 @@ def limit_suites(
 ) -> None:
     """Limit a new context to TLS 1.2 and 1.3 with the suites of the reference, and verify the result.
 
-    If `limit_tls13` returns False, only TLS 1.2 is enabled.
-
-    Raises:
-        TlsError: this Python's OpenSSL cannot offer exactly these suites.
+    If `limit_tls13` returns False, only TLS 1.2 is enabled. TlsError: OpenSSL cannot offer exactly these
+    suites.
     """
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:

@@ -43,7 +43,7 @@ class Client:
         door: Pace | None = None,
         open_transport: OpenTransport = transport_of,
     ) -> None:
-        """Check the address; no connection is opened yet.
+        """Check the address (ConfigurationError: see `plainly_https`); no connection is opened yet.
 
         Args:
             base_url: https, perhaps with a path; requests' paths are appended to it.
@@ -54,9 +54,6 @@ class Client:
                 and open ones do not, so requests that started a tenth of a second apart could otherwise be
                 sent together.
             open_transport: Opens the transport.
-
-        Raises:
-            ConfigurationError: the address is not https, or has a user, a query or a fragment.
         """
         self._base_url = plainly_https(base_url, "base_url")
         self._urls: dict[bytes, httpx.URL] = {}
@@ -88,9 +85,7 @@ class Client:
     async def renew(self, rejected: Token) -> Token:
         """Return the token to use after a 401 for `rejected`; any number of callers cause one fetch.
 
-        Raises:
-            CredentialsError: the refused token was itself just renewed: no token will help.
-            PrecheckError: see `Tokens.current`.
+        Same errors as `Tokens.refresh`.
         """
         assert self._tokens is not None
         return await self._tokens.refresh(rejected)
@@ -105,17 +100,10 @@ class Client:
     ) -> httpx.Response:
         """Send one request, once, and read the whole response, whatever its status.
 
-        Args:
-            request: The request, with a path instead of an address, and its own headers.
-            deadline_s: For everything from connecting to the last byte.
-            token: From `token` or `renew`; by default, the current one.
-            may_leave: Called when the request has its connection and is about to be sent.
-
-        Raises:
-            NetworkFailure: there is no response; its kind says how far the request got.
-            TlsError: the server is not trusted, or offers no permitted TLS.
-            CredentialsError: the server refused the client certificate.
-            PrecheckError: no token is available; as `Tokens.current`.
+        The request has a path instead of an address, and its own headers. The deadline covers everything from
+        connecting to the last byte. The token is from `token` or `renew`; by default, the current one.
+        `may_leave` is called when the request has its connection and is about to be sent. Same errors as
+        `exchange` and `token`.
         """
         token = token or await self.token()
         line = self._line
@@ -160,11 +148,7 @@ class Client:
 async def _held_back(
     door: Pace | None, may_leave: Callable[[], bool] | None, event: str, _details: Mapping[str, object]
 ) -> None:
-    """Hold a request back until it may be sent: the `trace` extension that httpx's transports call.
-
-    Raises:
-        NetworkFailure: of kind `held`, if it may not be sent.
-    """
+    """Hold a request back until it may be sent, as httpx's extension `trace` (NetworkFailure: it may not)."""
     if event != "http11.send_request_headers.started":
         return
     if door is not None and not await door.slot_unless_ended():

@@ -49,12 +49,9 @@ async def exchange(
 ) -> httpx.Response:
     """Send one request, exactly as given, once, and read the whole response, whatever its status.
 
-    The deadline covers everything from connecting to the last byte.
-
-    Raises:
-        NetworkFailure: there is no response; its kind says how far the request got.
-        TlsError: the server is not trusted, or offers no permitted TLS.
-        CredentialsError: the server refused the client certificate.
+    The deadline covers everything from connecting to the last byte. NetworkFailure: there is no response; its
+    kind says how far the request got. TlsError: the server is not trusted, or offers no permitted TLS.
+    CredentialsError: the server refused the client certificate.
     """
     failure: NetworkFailure | PrecheckError
     try:
@@ -89,11 +86,7 @@ async def once(
 
 
 async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> httpx.Response:
-    """Return the response with its body, unless that is encoded or too large.
-
-    Raises:
-        NetworkFailure: the body is encoded, or too large.
-    """
+    """Return the response with its body (NetworkFailure: the body is encoded, or too large)."""
     headers = response.headers
     if "content-encoding" in headers and headers["content-encoding"].strip().casefold() not in _UNENCODED:
         raise NetworkFailure("encoded")
@@ -142,9 +135,8 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> Netw
 def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:
     """Return the address without a final slash, if a secret may be sent to it.
 
-    Raises:
-        ConfigurationError: the address is not https, or has a user, a fragment, or a query without
-            `has_query`; the message names `what`.
+    ConfigurationError: it is not https, or has a user, a fragment, or a query without `has_query`; `what`
+    names it.
     """
     try:
         parts = httpx.URL(url)

@@ -20,17 +20,10 @@ PING_KEYS = Keys("--ping", "--ping-ca")
 
 
 async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
-    """Send one ping.
+    """Send one ping: `start`, or the exit status (IncompleteError: not accepted; it names only the host).
 
-    Args:
-        url: The https address of the job at the service, usually a secret.
-        word: `start`, or the exit status.
-        context: From `tls.client_context`.
-
-    Raises:
-        ConfigurationError: the address is not https, or has a user, a query or a fragment; or, as TlsError,
-    its server is not trusted.
-        IncompleteError: the ping was not accepted; the message names only the host.
+    The address of the job at the service is usually a secret. ConfigurationError: see `plainly_https`; or, as
+    TlsError, its server is not trusted.
     """
     request = httpx.Request("GET", f"{plainly_https(url, 'ping')}/{word}", headers=HEADERS)
     await _accepted(request, context=context, deadline_s=PING_DEADLINE_S, keys=PING_KEYS)

@@ -188,10 +188,8 @@ class _Connector(aiohttp.TCPConnector):
     ) -> Connection:
         """Return a connection, new or kept, once the request's trace permits sending.
 
-        Raises:
-            ClientConnectionError: a second connection is requested, as aiohttp does for a GET without a
-                reply.
-            NetworkFailure: held back; or every connection was closed, or received bytes, before sending.
+        ClientConnectionError: a second one is requested, as aiohttp does for a GET without a reply.
+        NetworkFailure: held back; or every connection was closed, or received bytes, before sending.
         """
         departure = _leaving.get()
         if departure is None or departure.has_left:
@@ -234,11 +232,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 async def _may_leave(request: httpx.Request, connection: Connection) -> bool:
-    """Wait until a request may be sent; return True if its connection is still usable then.
-
-    Raises:
-        NetworkFailure: held back.
-    """
+    """Wait until a request may be sent (NetworkFailure: held back); True if its connection is usable."""
     if (trace := request.extensions.get("trace")) is not None:
         try:
             await trace(_SENDING, {})

@@ -50,14 +50,10 @@ class Proxy:
     async def connect(
         self, host: str, port: int, context: ssl.SSLContext, new_protocol: Callable[[], _Protocol]
     ) -> tuple[asyncio.Transport, _Protocol]:
-        """Open a TLS connection to a server, and pass it to a new protocol.
+        """Open a TLS connection to a server, for a new protocol (OSError: the server's TLS failed).
 
-        Raises:
-            ProxyAwayError: the proxy cannot be reached, or cannot reach the server.
-            CredentialsError: the proxy does not accept our credentials.
-            TlsError: the proxy does not let us connect to this server, is not trusted, or is not an HTTP
-                proxy.
-            OSError: the server's TLS failed.
+        ProxyAwayError: the proxy cannot be reached, or cannot reach the server. CredentialsError: it does not
+        accept our credentials. TlsError: it forbids this server, is not trusted, or is not an HTTP proxy.
         """
         tunnel = await self._tunnel(_authority(host, port))
         protocol = new_protocol()

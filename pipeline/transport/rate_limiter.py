@@ -36,14 +36,9 @@ class Pace:
     """
 
     def __init__(self, rate_per_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start with the first slots free.
+        """Start with the first slots free; the rate is 0.1 to 5000 (ConfigurationError: out of range).
 
-        Args:
-            rate_per_s: The rate that the provider allows, 0.1 to 5000.
-            clock: Returns monotonic seconds. Not the event loop's clock, which stops while a task runs.
-
-        Raises:
-            ConfigurationError: the rate is out of range.
+        The clock returns monotonic seconds. It is not the event loop's, which stops while a task runs.
         """
         self.clock = clock
         self._left_at: deque[float] = deque(maxlen=RATE_MAX_PER_S)  # times of the last requests
@@ -54,14 +49,9 @@ class Pace:
         self._is_over = False
 
     def resize(self, rate_per_s: float, *, until: float = inf) -> None:
-        """Change the rate from now on.
+        """Change the rate from now on, until a time of this pace's clock (ConfigurationError: out of range).
 
-        Args:
-            rate_per_s: 0.1 to 5000; 0: nothing is sent until the next change.
-            until: When the rate expires, by this pace's clock.
-
-        Raises:
-            ConfigurationError: the rate is out of range.
+        The rate is 0.1 to 5000, or 0: nothing is sent until the next change.
         """
         if rate_per_s == 0:
             self.rate_per_s = rate_per_s

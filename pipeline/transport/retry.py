@@ -113,11 +113,7 @@ def decide(
 ) -> Decision:
     """Decide the next step after an exchange.
 
-    Args:
-        reply: The response, or how the exchange failed.
-        attempt: The state of the check.
-        chance: A random number in [0, 1), which spreads the retries of many checks over time.
-        now: The current time, for a Retry-After that names a date.
+    `chance` in [0, 1) spreads the retries of many checks over time; `now` is for a Retry-After with a date.
     """
     if isinstance(reply, NetworkFailure):
         return _after_failure(reply.kind, attempt, chance)
@@ -135,14 +131,10 @@ def decide(
 
 
 def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
-    """Return how long the server wants this client, not only this check, to send nothing.
+    """Return how many seconds the server wants this client, not only this check, to send nothing.
 
-    Args:
-        headers: Response headers by lower-case name.
-        now: The current time.
-
-    Returns:
-        Seconds, at most an hour; the longest of several; 0 without a pause, or if it cannot be parsed.
+    At most an hour; the longest of several; 0 without a pause, or if it cannot be parsed. Header names are in
+    lower case.
 
     >>> pause_s({"retry-after": "120"}, now=datetime(2030, 1, 1, tzinfo=UTC))
     120.0

@@ -82,20 +82,16 @@ def client_context(
     key: Path | EnvironmentKey | None = None,
     key_password: SecretStr | str | None = None,
 ) -> ssl.SSLContext:
-    """Create a TLS context that follows the rules of the API reference, and verify that it does.
+    """Create a TLS context that follows the rules of the API reference, and verify that it does (TlsError).
 
     Certificates and host names are always verified.
 
     Args:
         ca_file: The only authorities to trust, PEM, roots or not; by default, those of certifi.
         ca_key: The name of that setting, for messages.
-        certificate: Our certificate and its chain for mutual TLS, PEM in any order; presented whenever the
-    server asks for it.
+        certificate: Our certificate with its chain, PEM in any order; presented if the server asks for it.
         key: Its private key, PEM, a file or not; by default, the key is in the certificate's file.
         key_password: The passphrase of an encrypted key.
-
-    Raises:
-        TlsError: a file cannot be used, or this Python cannot restrict the suites.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     limit_suites(context)
@@ -274,16 +270,10 @@ _NO_COMMON_GROUND = {
 
 
 def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckError | None:
-    """Explain a TLS failure that a retry cannot solve.
+    """Explain a TLS failure that a retry cannot solve; the message has the server's host and port.
 
-    Args:
-        error: The error that OpenSSL raised.
-        server: The host and port, for the message.
-        keys: The settings that the advice names.
-
-    Returns:
-        CredentialsError if the server refuses our certificate, TlsError if either side refuses the other,
-        None if the network may be the cause.
+    Returns CredentialsError if the server refuses our certificate, TlsError if either side refuses the other,
+    None if the network may be the cause.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         unknown = (f"X509_V_ERR {error.verify_code}", "transport.ask_operator")
@@ -323,20 +313,16 @@ async def preflight(
 ) -> str:
     """Check, before any row is sent, that the server accepts a connection and does not close it at once.
 
-    After failures that a restarting server may cause, the connection is retried after each of the waits.
+    Returns version and suite, such as "TLSv1.3 TLS_AES_256_GCM_SHA384". After failures that a restarting
+    server may cause, the connection is retried after each of the waits.
 
     In TLS 1.3 the client finishes its handshake before the server checks its certificate. A refusal comes
     with the first read, as an alert or as a plain end of the connection, and would look like a broken network
     for every row. So this function reads for a moment.
 
-    Returns:
-        The version and the suite, such as "TLSv1.3 TLS_AES_256_GCM_SHA384".
-
-    Raises:
-        TlsError: no connection under the rules is possible.
-        CredentialsError: the server refuses our certificate, or closed the connection right after receiving
-        it.
-        IncompleteError: the connection failed, or the server ended it during the handshake.
+    TlsError: no connection under the rules is possible. CredentialsError: the server refuses our certificate,
+    or closed the connection right after receiving it. IncompleteError: the connection or the handshake
+    failed.
     """
     for wait_s in waits_s:
         try:

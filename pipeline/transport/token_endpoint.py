@@ -45,16 +45,9 @@ class TokenEndpoint:
         method: Literal["GET", "POST"] = "GET",
         proxy: Proxy | None = None,
     ) -> None:
-        """Check the address.
+        """Check the address: https, no query, as secrets are sent only in the body (ConfigurationError).
 
-        Args:
-            url: An https address without a query: the secret is sent only in the body.
-            context: From `tls.client_context`, without a client certificate.
-            method: GET, as in the reference, or POST.
-            proxy: The proxy to connect through, if any.
-
-        Raises:
-            ConfigurationError: the address is not https, or has a user, a query or a fragment.
+        The context is from `tls.client_context`, without a client certificate.
         """
         self._url = plainly_https(url, "token_url")
         self._context = context
@@ -64,12 +57,9 @@ class TokenEndpoint:
     async def __call__(self, request: TokenRequest) -> TokenResponse:
         """Request a token; repeat the request once after a 401, or a refusal in a form not the provider's.
 
-        Raises:
-            TokenUnavailable: there is no answer, or it says "later".
-            CredentialsError: the identity provider refused the client.
-            ProtocolError: the answer is not a token.
-            ConfigurationError: there is no token endpoint at this address or, as TlsError, no trusted
-        connection to it.
+        TokenUnavailable: there is no answer, or it says "later". CredentialsError: the client was refused.
+        ProtocolError: the answer is not a token. ConfigurationError: there is no token endpoint at this
+        address or, as TlsError, no trusted connection to it.
         """
         response = await self._ask(request)
         if response.status_code == 401 or (

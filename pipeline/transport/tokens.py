@@ -28,12 +28,7 @@ Fetch = Callable[[TokenRequest], Awaitable[TokenResponse]]
 
 
 class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event to ride out, not an error
-    """The token endpoint returned no token, but may do so later; the sentence says where, and why.
-
-    Attributes:
-        reason: the sentence.
-        pause_s: the requested pause; 0 if none.
-    """
+    """The endpoint returned no token, but may do so later; the sentence says where, and why."""
 
     def __init__(self, reason: Sentence, *, pause_s: float = 0.0) -> None:
         super().__init__(reason)
@@ -65,15 +60,11 @@ class Tokens:
         chance: Callable[[], float] = random.random,
         retry_wait_s: float = 0.5,
     ) -> None:
-        """Start without a token.
+        """Start without a token; `fetch` is one call of the token endpoint.
 
-        Args:
-            fetch: One call of the token endpoint. Raises TokenUnavailable if a retry may help, and a
-            PrecheckError if not.
-            request: The request for a token.
-            clock: Returns monotonic seconds.
-            chance: Returns random numbers in [0, 1).
-            retry_wait_s: The first wait between the attempts of one fetch; it doubles each time.
+        It raises TokenUnavailable if a retry may help, and a PrecheckError if not. The clock returns
+        monotonic seconds, `chance` numbers in [0, 1). `retry_wait_s` is the first wait of a fetch; it doubles
+        each time.
         """
         self._fetch = fetch
         self._request = request
@@ -89,11 +80,8 @@ class Tokens:
     async def current(self) -> Token:
         """Return a token that should be valid, fetching or refreshing it if needed.
 
-        Raises:
-            CredentialsError: the token endpoint refused the client.
-            IncompleteError: the token endpoint cannot be reached, and no token is left.
-            ProtocolError: the token endpoint's answer is not a token.
-            ConfigurationError: there is no token endpoint at the configured address.
+        IncompleteError: the endpoint cannot be reached, and no token is left. Others as
+        `TokenEndpoint.__call__`.
         """
         now = self._clock()
         if self._token is not None:
@@ -108,12 +96,8 @@ class Tokens:
     async def refresh(self, rejected: Token) -> Token:
         """Return a token to replace one that the server refused with a 401.
 
-        Fetches only if the refused token is still the current one, so that any number of callers cause one
-        fetch.
-
-        Raises:
-            CredentialsError: the refused token was itself a replacement, seconds old.
-            PrecheckError: as for `current`.
+        Fetches only if that token is still the current one, so that any number of callers cause one fetch.
+        CredentialsError: it was itself a replacement, seconds old. PrecheckError: as for `current`.
         """
         async with self._lock:
             if self._token == rejected:

@@ -54,11 +54,7 @@ def written(selection: Selection) -> str:
 
 
 def parse(text: str) -> Selection:
-    """Parse the value of `--fault`.
-
-    Raises:
-        UsageError: a fault or condition is unknown, or a value is invalid.
-    """
+    """Parse the value of `--fault` (UsageError: an unknown fault or condition, or an invalid value)."""
     name, _, conditions = text.partition(":")
     fault = FAULTS.get(name)
     if fault is None:

@@ -148,11 +148,9 @@ class Database(Closing):
         return self._connection is not None and not self._connection.closed
 
     def run(self, work: Work[T]) -> T:
-        """Run `work`, retrying until the server answers; `work` may run twice.
+        """Run `work`, retrying until the server answers (IncompleteError: the timeout); `work` may run twice.
 
-        Raises:
-            IncompleteError: the server stayed unavailable until the timeout.
-            ConfigurationError: the server refuses access, or has no ledger of this version.
+        ConfigurationError: the server refuses access, or has no ledger of this version.
         """
         tries = 0
         while True:

@@ -90,9 +90,8 @@ class LineWriter:
     def write(self, db: psycopg.Connection, lines: WrittenLines) -> RefusedLines:
         """Write lines in one transaction, except lines of chunks that another process holds.
 
-        Raises:
-            IntegrityError: a forbidden line; what was written is unknown.
-            ForgottenLinesError: an earlier line was lost; what was written is unknown.
+        IntegrityError: a forbidden line; ForgottenLinesError: an earlier line was lost. What was written is
+        unknown.
         """
         intents, failures, answers = lines
         if self._caps is not None and intents:

@@ -112,17 +112,12 @@ class SqliteLedger(OpenLedger, Closing):
     ) -> Self:
         """Start or resume the ledger of a run; with `fresh`, delete the existing run first.
 
-        The folder is created if missing, and locked before anything else. Without `secret`, matched names are
-        stored in plain text. A resumed ledger must satisfy `proof`. `now` is UTC, ISO 8601 with Z.
-
-        Raises:
-            InputError: the lines fail the proof, or were changed.
-            ConfigurationError: the ledger was created with another secret, or only one of the two has one;
-                or the ledger is sealed with a signing key, and none is given.
-            LockedError: another process works in this folder.
-            UsageError: the folder holds a run of another input, profile or environment.
-            OutputError: the ledger cannot be created, or the file there is not a ledger.
-            DiskError: the ledger is damaged or cannot be read.
+        The folder is created if missing, and locked before anything else (LockedError: by another process).
+        Without `secret`, matched names are stored in plain text. A resumed ledger must satisfy `proof`
+        (InputError: it does not, or was changed). `now` is UTC, ISO 8601 with Z. ConfigurationError: the
+        secret is another, given or missing, or a signing key is missing. UsageError: the run has another
+        input, profile or environment. OutputError: no ledger can be created, or another file is there.
+        DiskError: damaged or unreadable.
         """
         with ExitStack() as stack:
             connection = stack.enter_context(

@@ -60,10 +60,7 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
 
     Without `identity`, the existing ledger of any run is opened. A new ledger encrypts names if there is a
     secret; for an existing one, call `NameEncryption.require` to check the secret. A ledger without answers
-    becomes the ledger of the run that opens it, without proof.
-
-    Raises:
-        LockedError, UsageError, OutputError, DiskError: see `SqliteLedger.open`.
+    becomes the ledger of the run that opens it, without proof. Same errors as `SqliteLedger.open`.
     """
     with ExitStack() as stack:
         with sqlite_errors(path):
@@ -100,11 +97,8 @@ def opened_to_read(
 
     Jobs that write other files of the folder pass `alone`. The disk may be read-only, unless a killed run
     left a log that is not yet merged into the ledger: it is replayed first, as the next run would do.
-
-    Raises:
-        UsageError: there is no ledger.
-        LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
-        InputError, OutputError, DiskError: see `SqliteLedger.open`.
+    UsageError: there is no ledger. LockedError: a run, an exclusive job or, with `alone`, a reader has it.
+    InputError, OutputError, DiskError: see `SqliteLedger.open`.
     """
     require_ledger(path)
     with ExitStack() as stack:

@@ -31,13 +31,7 @@ def purge(
     Times are UTC, ISO 8601 with Z. `first` deletes the other files that contain these names. It is called
     before the ledger is purged, so that the next purge completes an interrupted one; it is not called if the
     ledger keeps all its names, unless its last outcome file is older. The folder is locked meanwhile.
-
-    Raises:
-        UsageError: there is no ledger.
-        LockedError: a run is working in the folder.
-        InputError: the ledger's lines fail the proof.
-        OutputError: the file is not a ledger.
-        DiskError: the ledger is damaged or cannot be written to.
+    UsageError: there is no ledger. Other errors as in `SqliteLedger.open`.
     """
     require_ledger(path)
     with opened(path, None, now=now, fresh=False, proof=proof) as db:

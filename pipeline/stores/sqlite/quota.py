@@ -94,15 +94,12 @@ class SqliteQuota(Closing):
     def __init__(
         self, path: Path, *, scope: str, cap: int, window: Window, clock: Callable[[], datetime]
     ) -> None:
-        """Open the shared count, creating its file and folder if missing.
+        """Open the shared count, creating its file if missing (OutputError: impossible, or not a count).
 
         All processes and scopes of a user share the file, which is private (0600), as is its folder (0700). A
-        window is a UTC day, or any 24 hours, which is safe for any day that the server counts by.
-
-        Raises:
-            OutputError: the file cannot be created, or the file there is not a count.
-            DiskError: the file is damaged, or cannot be read or written, or the disk is full.
-            IncompleteError: other processes locked the file until the timeout.
+        window is a UTC day, or any 24 hours, which is safe for any day that the server counts by. DiskError:
+        the disk is full, or the file is damaged or unreadable; IncompleteError: others locked it until the
+        timeout.
         """
         self._path = path
         self._scope = scope
@@ -134,13 +131,9 @@ class SqliteQuota(Closing):
         self._db.close()
 
     def reserve(self, spare_count: int = 0) -> bool:
-        """Take one unit, durably, for a request about to be sent; False if none is left.
+        """See `Quota.reserve`; `spare_count` units must remain, for more important requests.
 
-        `spare_count` units must remain, for more important requests. No unit is granted if `go_by` found our
-        clock on a different day from the server's.
-
-        Raises:
-            DiskError, IncompleteError: it is unknown whether a unit was taken; send nothing.
+        No unit is granted if `go_by` found our clock on a different day from the server's.
         """
         with self._transaction() as db:
             count = self._count(db)
@@ -164,10 +157,7 @@ class SqliteQuota(Closing):
             return self._count(db).used_count
 
     def resets_at(self) -> datetime:
-        """When units become available: UTC midnight or, in a rolling window, when the next unit expires.
-
-        That is now if a rolling window has units left.
-        """
+        """When units become available: UTC midnight or, in a rolling window, the next expiry, maybe now."""
         with self._transaction() as db:
             return _resets_at(db, self._scope, self._count(db), self._cap)
 

@@ -60,14 +60,7 @@ _REUSED = (
 
 
 class OpenLedger:
-    """An intact ledger that is open.
-
-    Attributes:
-        path: its file.
-        run: the identity of its run.
-        created_at: when the first run in this folder began.
-        payee_key: the key that this folder hashes payees and accounts with.
-    """
+    """An intact ledger that is open; `created_at` is when the first run in this folder began."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path

@@ -37,13 +37,10 @@ class ServerLock:
         self._file = opened(folder / f"{file_name(scope)}.lock")
 
     async def take(self, waiting: Waiting) -> float | None:
-        """Take the lock: exclusively if no other run has it, otherwise shared.
+        """Take the lock: exclusively if no other run has it, otherwise shared (DiskError: the disk is full).
 
         If exclusive, returns how many seconds the last run's requests may still count; otherwise None.
-
-        Raises:
-            IncompleteError: a run that was stopped while starting still holds the lock after the wait.
-            DiskError: the disk is full.
+        IncompleteError: a run that was stopped while starting still holds the lock after the wait.
         """
         beginning: LeaseHolder | None = None
         while not (is_alone := self._has(fcntl.LOCK_EX)) and not self._has(fcntl.LOCK_SH):
