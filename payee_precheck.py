@@ -234,7 +234,6 @@ class _Answer:
     """Reason and advice of each error."""
 
     def raise_refusal(self, result: CheckResult | None = None) -> None:
-        """Raise the error that ended the command, if any."""
         if self.refusals:
             raise PrecheckError(self.exit_code, *self.refusals[-1], result)
 

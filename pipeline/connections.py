@@ -291,7 +291,6 @@ async def _opened(
 
 
 def _requester(server: Server, now: datetime) -> str | None:
-    """Return the authorisation number in our client certificate, if it has one."""
     if not isinstance(server, MutualTls):
         return None
     facts = inspect_certificate(server.client_certificate, now=now)
@@ -324,5 +323,4 @@ def account_of(server: Server) -> ServerAccount:
 
 
 def _deadline_s(server: Server) -> float:
-    """Return the timeout of one request to a server, in seconds."""
     return api_of(server).responder_wait_s + server.response_margin_s

@@ -1,7 +1,7 @@
 """The name-check APIs, each a module of pure functions: build requests, read responses, explain codes.
 
-Nothing here uses a network, a clock or chance. Each module's `ApiDeclaration` contains everything that the
-rest of the program knows about its API; `registry` lists them. An `Api` builds requests and reads answers.
+Each module's `ApiDeclaration` contains everything that the rest of the program knows about its API;
+`registry` lists them.
 """
 
 from __future__ import annotations

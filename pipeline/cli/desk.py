@@ -137,7 +137,6 @@ def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_br
 
 
 def _serve_demo(given: Given, settings: "DeskSection") -> None:
-    """Serve a personal desk with sample files, in a temporary folder."""
     import tempfile
 
     from pipeline.desk import demo
@@ -233,7 +232,6 @@ def _token() -> str:
 
 
 def _link(home: "DeskHome", name: str, address: str) -> str:
-    """Return a one-time sign-in link for the user of this name."""
     from pipeline.desk.access import new_link
     from pipeline.runs.folder import decider
 

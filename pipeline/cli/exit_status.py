@@ -112,7 +112,6 @@ def _reported_and_ended() -> Iterator[None]:
 
 
 def _has_reader(stream: TextIO) -> bool:
-    """True if a pipe still has a reader."""
     poll = select.poll()
     with suppress(OSError, ValueError):
         poll.register(stream.fileno(), 0)

@@ -1,7 +1,4 @@
-"""The `precheck` command: a group of commands, which are in the modules of `pipeline.cli`.
-
-Heavy imports are inside the commands, so that `precheck --help` is fast.
-"""
+"""The `precheck` command: a group of commands, which are in the modules of `pipeline.cli`."""
 
 import io
 import json

@@ -44,7 +44,6 @@ class OutcomeFormats(click.Choice[str]):
         self.case_sensitive = True
 
     def __getattr__(self, name: str) -> tuple[str, ...]:
-        """Return the names of the formats as `choices`."""
         if name != "choices":
             raise AttributeError(name)
         from pipeline.formats import NAMES
@@ -92,7 +91,6 @@ def listen_address(text: str) -> ListenAddress:
 
 
 def _profiles() -> list[str]:
-    """Return the profiles of the usual configuration file, for shell completion."""
     from pipeline.config.file import BUILT_IN, ConfigurationFile
 
     file = ConfigurationFile()

@@ -335,7 +335,6 @@ def _names(outputs: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
 
 
 def _raise_what_ended(end: BaseException | None) -> None:
-    """Raise the error that ended the check of a file, after its result was reported."""
     if end is not None:
         raise end
 

@@ -216,7 +216,6 @@ def purge(given: Given) -> None:
 
 
 def _results(folder: Path, job: "PurgeJob", purged: "PurgeResult") -> Iterator[Sentence]:
-    """Yield sentences about what was purged in a folder."""
     if not purged.was_due:
         yield Sentence("cli.nothing_to_purge", folder=folder, count=job.older_than.days)
         return

@@ -1,8 +1,7 @@
 """The configuration: profiles with their servers, credentials and limits.
 
-The configuration is a TOML file, described in docs/configuration.md. Unknown keys are errors, and only https
-is allowed. The file names secrets but does not contain them; they are read when needed. Only `cli`, `jobs`
-and `connections` read the configuration; stages get plain values.
+A TOML file, described in docs/configuration.md. It names secrets, which are read when needed. Only `cli`,
+`jobs` and `connections` read it; stages get plain values.
 """
 
 from pipeline.config.file import ConfigurationFile

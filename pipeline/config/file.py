@@ -199,7 +199,6 @@ class ConfigurationFile:
 
     @cached_property
     def _tables(self) -> dict[str, Any]:
-        """The parsed TOML, before validation."""
         try:
             return tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:

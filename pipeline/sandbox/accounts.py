@@ -1,18 +1,13 @@
 """Role sandbox: fixed dummy accounts, each with names of a known outcome.
 
-Source of the categories: API reference, "Sandbox behaviour". The reference does not list the operator's own
-accounts and names; these are ours. Names are looked up exactly, not matched.
-
-For each Confirmation of Payee account, checked with its own account type, `name` is a full match and
-`close_name` MBAM; checked with the other type they are BANM and BAMM (a business account) or PANM and PAMM (a
-personal account). `other_name`, like every name not in the table, is ANNM. An account not in the table is
-AC01.
-
-For each Verification of Payee account, `name` is MTCH, `close_name` CMTC, every other name NMTC, and
-an IBAN that is not in the table, or is in it as not applicable, NOAP.
+Source of the categories: API reference, "Sandbox behaviour". The accounts and names are ours. Names are
+looked up exactly, not matched. For CoP, `name` is a full match and `close_name` MBAM; with the other account
+type they are BANM and BAMM (a business account) or PANM and PAMM (a personal account). Every other name is
+ANNM; an account not in the table is AC01. For VoP, `name` is MTCH, `close_name` CMTC, every other name NMTC,
+and an unknown IBAN NOAP.
 
 A rehearsal also invents answers about all other accounts, so that a user without a contract who tries a real
-file sees a realistic mix instead of AC01 in every row. An answer depends only on a hash of its question.
+file sees a realistic mix. An answer depends only on a hash of its question.
 """
 
 import hashlib

@@ -249,7 +249,6 @@ def _leaf_extensions(
     alternative_names: Sequence[x509.GeneralName],
     further_usages: Sequence[x509.ObjectIdentifier],
 ) -> list[x509.ExtensionType]:
-    """The extensions of a certificate that is not an authority's."""
     return [
         x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()),
         x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, *further_usages]),

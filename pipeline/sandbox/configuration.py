@@ -66,7 +66,6 @@ def _both_gateways(role: Environment, url: str, files: CertificateFiles) -> dict
 
 
 def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
-    """The section of an API that identifies clients by tokens."""
     return {
         "server": Environment.SANDBOX.value,  # answers are simulated in every role
         "base_url": f"{url}/{role.value}",
@@ -79,7 +78,6 @@ def _gateway(role: Environment, url: str, files: CertificateFiles) -> Section:
 
 
 def _standard(role: Environment, url: str, files: CertificateFiles) -> Section:
-    """The configuration section of the API that uses client certificates."""
     return {
         "api": "standard",
         "server": Environment.SANDBOX.value,  # answers are simulated in every role

@@ -50,7 +50,6 @@ class SandboxControl:
     def __init__(
         self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
     ) -> None:
-        """Take the changeable conditions, the journal, and a function that returns the verdict so far."""
         self._conditions = conditions
         self._journal = journal
         self._verdict = verdict

@@ -30,7 +30,6 @@ class IdentityProvider:
     """Issues tokens, and identifies clients by them."""
 
     def __init__(self, client_secrets: Mapping[Environment, str], token_life_s: int) -> None:
-        """Take the client secret of each role."""
         self._secrets = client_secrets
         self._token_life_s = token_life_s
         self._tokens: dict[str, _Token] = {}

@@ -1,7 +1,6 @@
 """Payment files drawn from the simulated network, for trials and load tests.
 
-Most rows match, with a realistic share of other outcomes. The shares are only approximate, because answers
-also depend on the bank.
+Most rows match; the shares of other outcomes are approximate, because answers also depend on the bank.
 """
 
 import csv

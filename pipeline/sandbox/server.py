@@ -235,7 +235,6 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _secret(folder: Path, role: Environment) -> str:
-    """Return the client secret of a role, from the folder or newly made."""
     path = secret_path(folder, role)
     if not path.is_file():
         write_private(path, secrets.token_urlsafe(32).encode())

@@ -1,7 +1,4 @@
-"""The service: turns one request into one response, with parts made from the settings of a sandbox.
-
-Paths must match exactly.
-"""
+"""The service: turns one request into one response, with parts made from the settings of a sandbox."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -67,7 +64,6 @@ class Service:
         recorders: Sequence[CallLog | Journal],
         request_wait_s: float,
     ) -> None:
-        """Take endpoints by path, the conditions, and the recorders of calls."""
         self._endpoints = endpoints
         self._injector = conditions.injector
         self._clock = conditions.clock
@@ -208,7 +204,6 @@ class _Response(web.Response):
 
 
 def _retry_after_s(reply: Reply, now_s: float) -> float | None:
-    """The pause in seconds that a reply requests."""
     value = reply.headers.get("Retry-After")
     if value is None:
         return None

@@ -1,7 +1,4 @@
-"""The kinds of shared stores, chosen by the scheme of an address.
-
-Only this module imports the kinds. Importing it loads no driver.
-"""
+"""The kinds of shared stores, chosen by the scheme of an address; importing it loads no driver."""
 
 from collections.abc import Mapping
 

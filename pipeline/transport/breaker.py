@@ -2,11 +2,7 @@
 
 A breaker is closed while requests succeed. After some failures in a row it opens: only occasional probes are
 sent, with a wait that doubles each time, and the first success closes it. After the last failed probe it
-gives up. It also reports which streaks of failures became outages: failures in an outage do not count as
-attempts of a question.
-
-A budget limits the retries of a whole run: a failing server gets a tenth more requests than there are
-questions, not three times as many.
+gives up. Streaks of failures that became outages do not count as attempts of a question.
 """
 
 from dataclasses import dataclass
@@ -104,7 +100,6 @@ class RetryBudget:
     """The budget of retries for a whole run."""
 
     def __init__(self, *, free: int) -> None:
-        """Start with the number of retries that even the shortest run may make."""
         self._allowed = float(free)
 
     def earn(self) -> None:

@@ -1,10 +1,8 @@
-"""Restrict TLS to the cipher suites of the API reference.
+"""Restrict TLS to the cipher suites of the API reference, section "Transport security".
 
 Python's `ssl` can only set TLS 1.3 suites since 3.15 (gh-137197). Before that, OpenSSL's function is called
 with the context's pointer. If that is impossible, as with a statically linked OpenSSL, only TLS 1.2 is used:
 the reference requires "TLS 1.2 or later", and offering a wrong suite would be worse.
-
-Source: API reference, "Transport security".
 """
 
 import _ssl

@@ -132,7 +132,6 @@ class Client:
     def _addressed(
         self, request: httpx.Request, token: Token | None, may_leave: Callable[[], bool] | None
     ) -> httpx.Request:
-        """Return the request as it will be sent: to this server, from this client."""
         path = request.url.raw_path
         if (url := self._urls.get(path)) is None:
             url = self._urls[path] = httpx.URL(self._base_url + path.decode("ascii"))

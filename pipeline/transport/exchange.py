@@ -1,8 +1,4 @@
-"""One request and one response, in httpx's types: every exchange of this program goes through here.
-
-With any httpx transport, an exchange has one deadline, a size limit on the response, and one way to report
-failures. A single line here chooses the transport.
-"""
+"""One request and one response, in httpx's types: every exchange of this program goes through here."""
 
 import asyncio
 import ssl
@@ -112,7 +108,6 @@ class _Whole(httpx.Response):
 
 
 def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> NetworkFailure | PrecheckError:
-    """Return the error for an exception of httpx; nothing else maps them."""
     cause: BaseException | None = error
     named: OSError | None = None
     while cause is not None:

@@ -27,7 +27,6 @@ class ProxyAwayError(ConnectionError):
     """The proxy cannot connect now, and nothing was sent; a later attempt may succeed."""
 
     def __init__(self, reason: Sentence) -> None:
-        """Take the reason, a sentence that names the proxy."""
         super().__init__(reason)
         self.reason = reason
 

@@ -68,7 +68,6 @@ class EnvironmentKey(str):
     pem: SecretStr
 
     def __new__(cls, variable: str, pem: SecretStr) -> Self:
-        """Store the name and the key."""
         key = super().__new__(cls, variable)
         key.pem = pem
         return key

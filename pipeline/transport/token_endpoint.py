@@ -127,7 +127,6 @@ class TokenEndpoint:
 
 
 def _refusal(response: httpx.Response) -> TokenRefusal:
-    """Return the endpoint's explanation of a refusal, if it has a known form."""
     try:
         return parse(TokenRefusal, response.content)
     except ValueError:

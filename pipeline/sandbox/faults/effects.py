@@ -1,7 +1,6 @@
 """The effects of faults: changes of the reply, waits, and other ways of sending it.
 
-The decorator hides the first two arguments of a change: the catalogue passes the others. Bodies that
-contradict the reference also contain a match, to expose clients that read only that part.
+Bodies that contradict the reference also contain a match, to expose clients that read only that part.
 """
 
 import asyncio

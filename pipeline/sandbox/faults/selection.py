@@ -155,5 +155,4 @@ class Aim:
 
 
 def _chance(key: str) -> float:
-    """Derive a number in [0, 1) from the key."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=6).digest(), "big") / 2**48

@@ -1,7 +1,4 @@
-"""The rules: what a correct client does on its connections, in requests and after an answer, and the source.
-
-Each judges by a function of the journal; the table of all is at the end.
-"""
+"""The rules: what a correct client does on its connections, in requests and after an answer, and why."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable

@@ -1,7 +1,6 @@
-"""Stores in PostgreSQL, shared by any number of machines: ledger, questions and leases.
+"""Stores in PostgreSQL, shared by any number of machines: ledger, questions and leases; a `StoreKind`.
 
-Only this package imports psycopg (extra `postgres`), and only when it opens a store, so a configuration can
-name a ledger without the extra. The package itself is a `StoreKind`.
+psycopg (extra `postgres`) is imported when a store is opened: a configuration can name a ledger without it.
 """
 
 from importlib.util import find_spec

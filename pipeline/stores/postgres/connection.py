@@ -118,7 +118,6 @@ class Database(Closing):
     """One connection, used by one piece of work at a time, from any thread; opened when first used."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
-        """Take the address, and a user other than the one in it."""
         self.address = address
         self.clocks = clocks
         self._user = {} if user is None else {"user": user}

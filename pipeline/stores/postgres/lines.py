@@ -91,7 +91,6 @@ class RunLines:
     """Makes and reads the lines of one run."""
 
     def __init__(self, keys: StoreKeys, run: StoredRun, place: str) -> None:
-        """Take the keys of a run's lines; `place` names the ledger in messages."""
         self._seal = keys.seal
         self._names = keys.names_of(run.id)
         self._run = run.number

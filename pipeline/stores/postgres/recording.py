@@ -83,7 +83,6 @@ class LineWriter:
     """Writes the lines of one run."""
 
     def __init__(self, run: int, caps: DailyCaps | None) -> None:
-        """Write lines of the run with number `run`; omit `caps` if no account has a cap."""
         self._run = run
         self._caps = caps
 
@@ -167,12 +166,10 @@ class LineWriter:
 
 
 def _numbered(lines: Sequence[Line]) -> dict[ChunkLease, int]:
-    """Number the distinct leases of these lines, from 1."""
     return {lease: number for number, lease in enumerate(dict.fromkeys(line[0] for line in lines), start=1)}
 
 
 def _chunks(leases: Iterable[ChunkLease]) -> tuple[list[int], list[int]]:
-    """Return the chunks and fences of leases, as columns."""
     return [lease.chunk for lease in leases], [lease.fence for lease in leases]
 
 

@@ -372,7 +372,6 @@ class PostgresRun(Closing):
         answer: Answer | None = None,
         detail: str = "",
     ) -> None:
-        """Copy a request that has ended or is left in doubt."""
         sent = self._in_flight.pop((question, attempt), None)
         if sent is None or self._copy is None:
             return

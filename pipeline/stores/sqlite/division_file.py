@@ -1,12 +1,10 @@
 """The division of one account among the processes of a machine: a small file, locked for changes.
 
 The file need not survive a restart of the machine, so writes are not synced. Times are those of the system's
-monotonic clock, which all processes share and which restarts with the machine: a time too far ahead is from
-before a restart, and past times do not count (`sharing`).
+monotonic clock: a time too far ahead is from before a restart, and past times do not count (`sharing`).
 
-A killed process releases the lock, which each renewal holds for a few microseconds. A process that is stopped
-while it holds the lock blocks all renewals until it continues or is killed; meanwhile, the leases of the
-others end, and they send nothing.
+A killed process releases the lock. One that is stopped while it holds the lock blocks all renewals until it
+continues or is killed; meanwhile, the leases of the others end, and they send nothing.
 """
 
 import fcntl

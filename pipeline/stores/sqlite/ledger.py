@@ -1,13 +1,12 @@
 """The crash-safe record of one run: which questions may have been sent, and the replies.
 
-It makes sure that an answered check is never asked again, however the run dies. A request is sent only after
-its intent is on disk, and a check is done only after its answer is on disk. So the ledger shows exactly which
-requests a crash leaves in doubt: intents with neither failure nor answer.
+An answered check is never asked again, however the run dies: a request is sent only after its intent is on
+disk, and a check is done only after its answer is on disk. So a crash leaves in doubt exactly the intents
+with neither failure nor answer.
 
 The ledger is append-only, and contains no name or account from the payer: questions are stored as keyed
-hashes. Personal data in it come only from servers: matched names, and perhaps details of problems, without
-the request's data, which the caller removes. Nothing else can be deleted (`pipeline.stores.sqlite.purge`),
-and the answers stay final. With a user's secret they are encrypted (`pipeline.stores.sqlite.seals`).
+hashes. Personal data in it come only from servers: matched names, and perhaps details of problems. Only they
+can be deleted (`purge`) and, with a user's secret, they are encrypted (`seals`).
 
 It is a SQLite file on a *local* disk: the write-ahead log and both locks are unsafe on NFS and SMB shares.
 Only one connection of one process may use it at a time: SQLite before 3.51.3 can corrupt a write-ahead log
@@ -262,7 +261,6 @@ class SqliteLedger(OpenLedger, Closing):
             raise write_failed(self.path, error) from error
 
     def _problem(self, intent: _Intent, detail: str) -> Iterator[Insert]:
-        """Yield the row for the detail of a problem, if there is a detail."""
         if detail:
             yield _DETAIL, (intent.id, self._names.write(detail, intent.id, "problem"))
 
@@ -314,7 +312,6 @@ class SqliteLedger(OpenLedger, Closing):
         return [intents[one.request_id] for one in requests]
 
     def _copy_result(self, intent: int, request: RecordedRequest) -> None:
-        """Record the result of a request, if it has ended."""
         if request.answer is not None:
             _, state, code, name, request_id, time, _ = request.answer
             written = sealed_name(self._names.write(name, intent))
@@ -336,7 +333,6 @@ class SqliteLedger(OpenLedger, Closing):
 
 
 def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:
-    """Return the latest intent of every question without a final answer."""
     unsettled = {}
     for question, latest, attempt, answer_count in db.execute(
         "SELECT question, max(id), max(attempt), count(answer.intent)"

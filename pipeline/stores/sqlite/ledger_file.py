@@ -202,7 +202,6 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
 
 @cache
 def _objects() -> list[tuple[str, ...]]:
-    """The database objects of a ledger."""
     with closing(sqlite3.connect(":memory:")) as model:
         model.executescript(_SCHEMA)
         return model.execute(_OBJECTS).fetchall()

@@ -1,8 +1,7 @@
 """Erase the names that banks returned, so that no byte of them remains in the ledger.
 
-A matched name is personal data of another bank's customer, and is only needed until the payment is corrected.
-The answer is needed as long as the run: after a purge it stays final, and is never asked for again. Details
-of problems may quote a name, so they are erased too.
+The answer stays final, and is never asked for again. Details of problems may quote a name, so they are erased
+too.
 """
 
 import sqlite3

@@ -122,7 +122,6 @@ class SqliteQuota(Closing):
             raise
 
     def _opened(self) -> sqlite3.Connection:
-        """Connect to the file, which is created if missing."""
         _create(self._path)
         return _connected(self._path)
 

@@ -136,7 +136,6 @@ class OpenLedger:
         return known
 
     def _grow_index(self) -> None:
-        """Add the rows written since the index was last used."""
         self._db.execute(_MADE)
         self._db.execute(_GROWN, (self._indexed_to,))
         [self._indexed_to] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()

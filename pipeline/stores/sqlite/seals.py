@@ -1,13 +1,10 @@
 """Seal every row of the ledger, so that a corrupted byte is never mistaken for an answer; encrypt its names.
 
 SQLite detects an invalid page but not a flipped letter: BANM and PANM are equally valid. So each row contains
-a keyed hash of its values, and all of them are verified when a ledger is opened. The key is in the same file,
-so this detects failing disks and accidental edits, not forgery.
-
-Two other means detect forgery. The run's manifest contains a digest of each table's seals. With a signing
-key, each seal has a second half under a key derived from the signing key, which is never stored in the
-folder. A purge deletes matched names, so a seal covers only a salted hash of the name; the salt is deleted
-with the name.
+a keyed hash of its values, verified when a ledger is opened. The key is in the same file, so this detects
+failing disks and accidental edits. Forgery is detected by the digests of each table's seals in the manifest
+and, with a signing key, by a second half of each seal under a key that is never stored in the folder. A purge
+deletes matched names, so a seal covers only a salted hash of the name; the salt is deleted with the name.
 """
 
 import json
@@ -147,7 +144,6 @@ def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
 
 
 def _is_signed(db: sqlite3.Connection) -> bool:
-    """True if the ledger was created with a signing key."""
     return _count(db, "run", f"length(seal) > {_SEAL_BYTE_COUNT}") > 0
 
 

@@ -1,9 +1,8 @@
 """A lock for each server and client, shared by the runs that use the server.
 
-The system releases the lock when a process ends for any reason. So a run that gets the lock exclusively is
-the only one, and all shares are free. The file records that runs are active and, later, when the last one
-ended. If it still says active, the last run was killed: its last requests may still count, so nothing is free
-for one rate window. All this holds on one machine, on a local disk.
+The system releases the lock when a process ends for any reason. So a run that gets it exclusively is the only
+one, and all shares are free. The file records that runs are active or when the last one ended. If it still
+says active, that run was killed: its last requests may still count, so nothing is free for one rate window.
 """
 
 import fcntl

@@ -31,7 +31,6 @@ class _Divisions(NamedTuple):
     async def opened(
         self, accounts: Collection[ServerAccount], waiting: Waiting
     ) -> AsyncIterator[Callable[[ServerAccount], Renew]]:
-        """Lock the servers, and open the division of each account."""
         async with AsyncExitStack() as stack:
             await self._take_locks(accounts, waiting, stack)
             files = {account: DivisionFile(self._path(account)) for account in accounts}
@@ -77,7 +76,6 @@ class _Divisions(NamedTuple):
                     return
 
     async def _begin(self, account: ServerAccount, rest_s: float) -> None:
-        """Begin a new division of the account, without shares."""
         nobody = sharing.not_before(self.terms.ticks() + rest_s, account) if rest_s else Division()
         with closing(DivisionFile(self._path(account))) as file:
             await file.change(lambda _: (nobody, None))
