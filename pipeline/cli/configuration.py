@@ -8,13 +8,13 @@ import click
 from pipeline.cli.exit_status import interruptible
 from pipeline.cli.helps import Command
 from pipeline.cli.language import in_words
-from pipeline.cli.options import PATH, now, options, profile_options
+from pipeline.cli.options import PATH, now, option, options, profile_options
 from pipeline.cli.standard_streams import print_findings
 from pipeline.wording import Sentence
 
 
 @click.command(cls=Command)
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@option("--force", help="Replace an existing file.")
 @click.argument("path", type=PATH, default=Path("precheck.toml"))
 def init(*, path: Path, force: bool) -> None:
     """Write a commented configuration.

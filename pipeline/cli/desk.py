@@ -15,7 +15,7 @@ import click
 
 from pipeline.cli.exit_status import notify, stoppable
 from pipeline.cli.helps import Command
-from pipeline.cli.options import PATH, Given, as_given, login_name, now
+from pipeline.cli.options import PATH, Given, as_given, login_name, now, option
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files.plain import real_path
 from pipeline.wording import Sentence
@@ -38,30 +38,21 @@ _COLLECTED_AFTER = 2_000  # how many new objects start the garbage collector
 
 
 @click.command(cls=Command)
-@click.option(
-    "--home", type=PATH, metavar="DIR", help="Folder for files and runs. Default: in your data folder."
-)
-@click.option(
-    "--config", type=PATH, metavar="FILE", help="The configuration file, with its profiles and [desk]."
-)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8770, show_default=True, metavar="N",
+@option("--home DIR", help="Folder for files and runs. Default: in your data folder.")
+@option("--config FILE", help="The configuration file, with its profiles and [desk].")
+@option(
+    "--port N",
+    type=click.IntRange(0, 65535),
+    shown=8770,
     help="Port on the loopback address; 0 takes a free one.",
-)  # fmt: skip
-@click.option("--no-browser", is_flag=True, help="Print the one-time link instead of opening a browser.")
-@click.option(
-    "--new-link", metavar="NAME", help="Print a link to the running desk for another session with this name."
 )
-@click.option(
-    "--socket",
-    type=PATH,
-    metavar="PATH",
-    help="Serve a team behind a proxy on this Unix socket, configured by [desk].",
+@option("--no-browser", help="Print the one-time link instead of opening a browser.")
+@option("--new-link NAME", help="Print a link to the running desk for another session with this name.")
+@option(
+    "--socket PATH", type=PATH, help="Serve a team behind a proxy on this Unix socket, configured by [desk]."
 )
-@click.option(
-    "--demo",
-    is_flag=True,
-    help="Open a temporary desk with five invented files in five states, and delete it afterwards.",
+@option(
+    "--demo", help="Open a temporary desk with five invented files in five states, and delete it afterwards."
 )
 @as_given
 def desk(given: Given) -> None:

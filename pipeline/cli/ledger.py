@@ -9,7 +9,6 @@ import click
 from pipeline.cli.exit_status import interruptible, notify, stoppable
 from pipeline.cli.helps import Command, Group
 from pipeline.cli.options import (
-    PATH,
     Given,
     as_given,
     as_json_option,
@@ -17,6 +16,7 @@ from pipeline.cli.options import (
     log_option,
     now,
     observing_options,
+    option,
     options,
 )
 from pipeline.cli.standard_streams import print_answer, print_findings
@@ -26,11 +26,8 @@ from pipeline.wording import Sentence
 if TYPE_CHECKING:
     from pipeline.jobs.ledger import LedgerJob
 
-_as_role = click.option(
-    "--as",
-    "role",
-    metavar="ROLE",
-    help="The role that owns the tables; without it, the user of the profile's `ledger`.",
+_as_role = option(
+    "--as ROLE", "role", help="The role that owns the tables; without it, the user of the profile's `ledger`."
 )
 
 
@@ -45,9 +42,8 @@ def ledger() -> None:
 @ledger.command(cls=Command)
 @options(ledger_options)
 @_as_role
-@click.option(
-    "--grant-to",
-    metavar="ROLE",
+@option(
+    "--grant-to ROLE",
     help="The role of the runs, which may read and add; without it, with --as, the user of the profile's "
     "`ledger`.",
 )
@@ -65,10 +61,9 @@ def init(given: Given) -> None:
 
 @ledger.command(cls=Command)
 @options(ledger_options)
-@click.option(
+@option(
     "--restored",
     "is_restored",
-    is_flag=True,
     help="After restoring a backup: count the requests whose answers it may lack.",
 )
 @as_given
@@ -88,8 +83,8 @@ def check(given: Given) -> None:
 @ledger.command(cls=Command)
 @options(ledger_options)
 @_as_role
-@click.option("--new-key-env", metavar="NAME", help="The environment variable with the new key.")
-@click.option("--new-key-file", type=PATH, metavar="FILE", help="The file with the new key; mode 0600.")
+@option("--new-key-env NAME", help="The environment variable with the new key.")
+@option("--new-key-file FILE", help="The file with the new key; mode 0600.")
 @as_given
 def rekey(given: Given) -> None:
     """Put the ledger under another key; records and runs are kept.
@@ -164,17 +159,13 @@ Exit status:
 
 
 @click.command(cls=Command, epilog=EXIT_STATUS)
-@click.option("--profile", required=True, metavar="NAME", help="The profile with the shared ledger.")
-@click.option("--config", type=PATH, metavar="FILE", help="The configuration file.")
-@click.option(
-    "--work", required=True, type=PATH, metavar="DIR", help="The folder that `precheck run --work DIR` uses."
-)
-@click.option("--until-idle", is_flag=True, help="Exit when no questions are left.")
-@click.option("--quiet", is_flag=True, help="Print only errors.")
+@option("--profile NAME", required=True, help="The profile with the shared ledger.")
+@option("--config FILE", help="The configuration file.")
+@option("--work DIR", required=True, help="The folder that `precheck run --work DIR` uses.")
+@option("--until-idle", help="Exit when no questions are left.")
+@option("--quiet", help="Print only errors.")
 @log_option
-@click.option(
-    "--metrics", type=PATH, metavar="FILE", help="Keep writing metrics to FILE in the Prometheus text format."
-)
+@option("--metrics FILE", help="Keep writing metrics to FILE in the Prometheus text format.")
 @options(observing_options)
 @as_given
 def worker(given: Given) -> None:

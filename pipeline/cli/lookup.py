@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.helps import Command, completed
-from pipeline.cli.options import PATH, Given, as_given, input_options, options, read_mapping
+from pipeline.cli.options import PATH, Given, as_given, input_options, option, options, read_mapping
 from pipeline.cli.standard_streams import payment_file, print_answer, print_document
 from pipeline.errors import UsageError
 from pipeline.wording import Sentence, SurfaceKind
@@ -17,12 +17,10 @@ from pipeline.wording import Sentence, SurfaceKind
 
 @click.command(cls=Command)
 @click.argument("file", type=PATH)
-@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON on standard output.")
-@click.option(
-    "--toml", "as_toml", is_flag=True, help="Print the section of precheck.toml that reads such files."
-)
+@option("--json", "as_json", help="Print the same as JSON on standard output.")
+@option("--toml", "as_toml", help="Print the section of precheck.toml that reads such files.")
 @options(input_options)
-@click.option("--config", type=PATH, metavar="FILE", help="The configuration file: [layouts], [inputs].")
+@option("--config FILE", help="The configuration file: [layouts], [inputs].")
 @as_given
 def columns(given: Given) -> None:
     """Show how precheck reads each column, and which rule it used.
@@ -49,9 +47,9 @@ def columns(given: Given) -> None:
 
 
 @click.command(cls=Command)
-@click.option("--config", type=PATH, metavar="FILE", help="The configuration file, for its [layouts].")
-@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON on standard output.")
-@click.option("--all", "in_full", is_flag=True, help="Also show how precheck recognises each format.")
+@option("--config FILE", help="The configuration file, for its [layouts].")
+@option("--json", "as_json", help="Print the same as JSON on standard output.")
+@option("--all", "in_full", help="Also show how precheck recognises each format.")
 def formats(*, config: Path | None, as_json: bool, in_full: bool) -> None:
     """List the payment file formats.
 
@@ -74,7 +72,7 @@ def _codes() -> Iterable[str]:
 
 @click.command(cls=Command)
 @click.argument("code", required=False, shell_complete=completed(_codes))
-@click.option("--all", "in_full", is_flag=True, help="List all codes with their meanings.")
+@option("--all", "in_full", help="List all codes with their meanings.")
 def explain(*, code: str | None, in_full: bool) -> None:
     """Explain what a code means, what it does not mean, and what to do.
 

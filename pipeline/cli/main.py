@@ -14,6 +14,7 @@ from pipeline.cli.helps import print_versions
 from pipeline.cli.language import CALLED, in_any_language
 from pipeline.cli.ledger import ledger, quota, status, worker
 from pipeline.cli.lookup import columns, explain, formats, schema
+from pipeline.cli.options import option
 from pipeline.cli.run import import_report, plan, run
 from pipeline.cli.run_folder import fix, purge, report, show, split, verify
 from pipeline.cli.sandbox import sandbox
@@ -22,14 +23,7 @@ from pipeline.wording import ENGLISH, SurfaceKind, speaking, words
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=print_versions,
-    help="Print versions.",
-)
+@option("--version", callback=print_versions, is_eager=True, expose_value=False, help="Print versions.")
 def main() -> None:
     """Check every payee name in a bulk payment file before the money leaves.
 

@@ -37,6 +37,26 @@ class NamedPath(click.Path):
 PATH = NamedPath(path_type=Path, readable=False)  # any path; each command checks it when it uses it
 
 
+AT_LEAST_0, AT_LEAST_1 = click.FloatRange(min=0), click.IntRange(min=1)
+
+
+def option(written: str, *name: str, **settings: Any) -> Callable[..., Any]:  # noqa: ANN401 (click's own)
+    """Return an option, written as in the help: `--force` is a flag, `--out DIR` takes a value.
+
+    FILE and DIR are paths. `shown` is a default that the help shows.
+    """
+    long, _, metavar = written.partition(" ")
+    if metavar:
+        settings["metavar"] = metavar
+    elif "type" not in settings:
+        settings["is_flag"] = True
+    if metavar in {"FILE", "DIR"}:
+        settings["type"] = PATH
+    if "shown" in settings:
+        settings |= {"default": settings.pop("shown"), "show_default": True}
+    return click.option(long, *name, **settings)
+
+
 class OutcomeFormats(click.Choice[str]):
     """The formats of outcome files; their table is imported only when needed."""
 
@@ -104,125 +124,97 @@ def _input_formats() -> tuple[str, ...]:
 
 
 profile_options: list[Callable[..., Any]] = [
-    click.option(
-        "--profile",
+    option(
+        "--profile NAME",
         shell_complete=completed(_profiles),
-        metavar="NAME",
         help="The profile of the configuration file. Without one, a sandbox gives simulated answers; "
         "sandbox-standard simulates VoP Standard.",
     ),
-    click.option("--config", type=PATH, metavar="FILE", help="The configuration file."),
+    option("--config FILE", help="The configuration file."),
 ]
-rehearse_option = click.option(
+rehearse_option = option(
     "--rehearse",
-    is_flag=True,
     help="Without a contract: invent answers about the accounts of FILE, in a usual mix; never released.",
 )
 ledger_options: list[Callable[..., Any]] = [
-    click.option("--profile", required=True, metavar="NAME", help="The profile that names the ledger."),
+    option("--profile NAME", required=True, help="The profile that names the ledger."),
     profile_options[1],
 ]
 input_options: list[Callable[..., Any]] = [
-    click.option(
-        "--map",
+    option(
+        "--map FIELD=HEADER",
         "mapping",
         multiple=True,
-        metavar="FIELD=HEADER",
         help="Read column HEADER as FIELD, for example name=Beneficiary. FIELD ignore skips the column. "
         "Repeatable.",
     ),
-    click.option(
-        "--input-format",
-        metavar="NAME",
+    option(
+        "--input-format NAME",
         shell_complete=completed(_input_formats),
         help="The format of FILE, if precheck cannot tell; `precheck formats` lists all.",
     ),
-    click.option(
-        "--encoding", metavar="NAME", help="Encoding of a text file that is not UTF-8, for example cp1252."
-    ),
-    click.option(
-        "--sheet", metavar="NAME", help="Sheet of a workbook. Default: the only visible sheet with data."
-    ),
-    click.option(
-        "--country",
-        metavar="CODE",
-        type=country,
-        help="Country of all accounts without an IBAN: GB for UK accounts.",
+    option("--encoding NAME", help="Encoding of a text file that is not UTF-8, for example cp1252."),
+    option("--sheet NAME", help="Sheet of a workbook. Default: the only visible sheet with data."),
+    option(
+        "--country CODE", type=country, help="Country of all accounts without an IBAN: GB for UK accounts."
     ),
 ]
-log_option = click.option(
+log_option = option(
     "--log",
     "log_form",
     type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
+    shown="text",
     help="Format of messages on standard error: text, or one JSON document a line.",
 )
-pain002_option = click.option(
-    "--pain002", is_flag=True, help="For pain.001 input, also write a pain.002 report."
-)
-order_option = click.option(
+pain002_option = option("--pain002", help="For pain.001 input, also write a pain.002 report.")
+order_option = option(
     "--order",
     type=click.Choice(["file", "amount"]),
-    default="file",
-    show_default=True,
+    shown="file",
     help="Check rows in file order, or the largest amounts first.",
 )
 reuse_options: list[Callable[..., Any]] = [
-    click.option(
-        "--reuse-from",
+    option(
+        "--reuse-from DIR",
         multiple=True,
-        type=PATH,
-        metavar="DIR",
         help="Reuse the matches of the earlier run in DIR instead of asking again. Repeatable.",
     ),
-    click.option(
-        "--reuse-max-age",
+    option(
+        "--reuse-max-age DAYS",
         type=days,
-        default="30d",
-        show_default=True,
-        metavar="DAYS",
+        shown="30d",
         help="Maximum age of reused answers. Without --reuse-from: reuse matches from all runs in the "
         "shared ledger.",
     ),
 ]
 data_set_options: list[Callable[..., Any]] = [
-    click.option(
-        "--work",
-        type=PATH,
-        metavar="DIR",
+    option(
+        "--work DIR",
         help="Working folder. With a shared ledger, `precheck worker` takes questions from it. If FILE "
         "is a data set (a folder of CSV, Parquet or pain.001 parts, or a Parquet file with --engine), "
         "intermediate files go there. Deleted when every row is decided.",
     ),
-    click.option(
+    option(
         "--engine",
         type=click.Choice(["pool", "dask"]),
         help="For a data set: process its parts on this machine (the default) or with Dask.",
     ),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Dask scheduler, for example tcp://host:8786. Default: a local cluster.",
+    option(
+        "--scheduler ADDRESS", help="Dask scheduler, for example tcp://host:8786. Default: a local cluster."
     ),
-    click.option(
+    option(
         "--no-ask",
-        is_flag=True,
         help="For a data set: let `precheck worker` send the requests; run the same command again to finish.",
     ),
 ]
-compare_option = click.option(
-    "--compare-with",
+compare_option = option(
+    "--compare-with DIR",
     multiple=True,
-    type=PATH,
-    metavar="DIR",
     help="Warn about payees who are new or whose account has changed since the run in DIR. Repeatable.",
 )
-edited_input_option = click.option(
-    "--input",
+edited_input_option = option(
+    "--input FILE",
     "input_file",
-    type=PATH,
-    metavar="FILE",
     help="The payment file, for formats that are written back byte for byte (pain.001, Standard 18, "
     "bank layouts). Default: the file of that name in or beside the current folder or DIR.",
 )
@@ -248,49 +240,38 @@ def given_reason(_context: click.Context, _option: click.Parameter, reason: str 
     raise UsageError(Sentence("cli.reason_empty_give"))
 
 
-by_option = click.option(
-    "--by",
-    metavar="NAME",
+by_option = option(
+    "--by NAME",
     callback=name_or_login,
     help="Name of the person who decides, for the record. Default: the login name.",
 )
-sign_option = click.option(
-    "--sign-with",
+sign_option = option(
+    "--sign-with KEY",
     type=PATH,
-    metavar="KEY",
     help="Sign manifest.json with this Ed25519 private key (PEM). Default: the profile's key. "
     "PRECHECK_SIGN_PASSWORD holds its password.",
 )
 observing_options: list[Callable[..., Any]] = [
-    click.option(
-        "--metrics-listen",
+    option(
+        "--metrics-listen ADDRESS:PORT",
         type=listen_address,
-        metavar="ADDRESS:PORT",
         help="Serve Prometheus metrics during the run, for example on 127.0.0.1:9464.",
     ),
-    click.option(
+    option(
         "--traces",
-        is_flag=True,
         envvar="PRECHECK_TRACES",
         help="Send OpenTelemetry traces, configured by the OTEL_* variables.",
     ),
 ]
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+as_json_option = option("--json", "as_json", help="Print the result as JSON.")
 review_options: list[Callable[..., Any]] = [
-    click.option(
-        "--decisions",
-        type=PATH,
-        metavar="FILE",
-        help="A copy of report.xlsx with Decision and Reason filled in.",
-    ),
+    option("--decisions FILE", help="A copy of report.xlsx with Decision and Reason filled in."),
     edited_input_option,
     by_option,
 ]
 payment_file_options: list[Callable[..., Any]] = [
-    click.option(
-        "--allow-simulated",
-        is_flag=True,
-        help="Write payment files from sandbox answers, with .simulated in their names.",
+    option(
+        "--allow-simulated", help="Write payment files from sandbox answers, with .simulated in their names."
     ),
     sign_option,
     as_json_option,

@@ -36,6 +36,7 @@ from pipeline.cli.options import (
     name_or_login,
     now,
     observing_options,
+    option,
     options,
     order_option,
     pain002_option,
@@ -75,78 +76,60 @@ EXIT_STATUS = "\b\nExit status:\n" + "".join(
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
 @options(profile_options, input_options)
 @rehearse_option
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
+@option(
+    "--out DIR",
     help="Folder for the results. Default: FILE's name with .precheck. With several FILEs, each "
     "gets a folder in DIR.",
 )
-@click.option(
+@option(
     "--format",
     type=OutcomeFormats(),
     help="Format of the outcome file. Default: the format of FILE; csv for a workbook.",
 )
-@click.option(
-    "--fail-on",
-    multiple=True,
+@option(
+    "--fail-on OUTCOME",
     type=Word((*OUTCOMES, "warning", *WARNINGS, *FILE_WARNINGS)),
-    metavar="OUTCOME",
+    multiple=True,
     help="Exit with 1 if a row has this outcome or warning code; warning stands for any warning. Repeatable.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Check at most N distinct questions; defer the rest.",
-)
+@option("--limit N", type=click.IntRange(min=0), help="Check at most N distinct questions; defer the rest.")
 @order_option
-@click.option(
+@option(
     "--retry-unanswered",
-    is_flag=True,
     help="Retry rows that were given up after three runs with a refusal or a broken reply.",
 )
-@click.option(
-    "--fresh", is_flag=True, help="Start over; real answers and decisions in the folder are moved aside."
-)
-@click.option(
-    "--allow-many-names",
+@option("--fresh", help="Start over; real answers and decisions in the folder are moved aside.")
+@option(
+    "--allow-many-names REASON",
     "many_names_reason",
-    metavar="REASON",
     callback=given_reason,
     help="Allow more than 3 different names for one account. REASON is recorded.",
 )
 @pain002_option
 @options(reuse_options, data_set_options)
-@click.option(
-    "--wait-max",
+@option(
+    "--wait-max DURATION",
     type=duration,
-    metavar="DURATION",
     help="Maximum wait for other runs at the same server, for example 90s, 30m or 2h; then exit "
     "with 75. Default: no limit.",
 )
 @compare_option
 @sign_option
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
-@click.option("--quiet", is_flag=True, help="Print only errors and warnings.")
+@option("--json", "as_json", help="Print the summary as JSON on standard output.")
+@option("--quiet", help="Print only errors and warnings.")
 @log_option
-@click.option(
-    "--metrics",
-    type=PATH,
-    metavar="FILE",
+@option(
+    "--metrics FILE",
     help="Write the metrics of the run to FILE in the Prometheus text format, however it ends.",
 )
 @options(observing_options)
-@click.option(
-    "--ping",
+@option(
+    "--ping URL",
     "ping_url",
     envvar="PRECHECK_PING",
-    metavar="URL",
     help="Call URL/start at the start and URL/STATUS at the end. Default: PRECHECK_PING.",
 )
-@click.option(
-    "--ping-ca", type=PATH, metavar="FILE", help="Certificate authority for --ping; no other is trusted."
-)
+@option("--ping-ca FILE", help="Certificate authority for --ping; no other is trusted.")
 @as_given
 def run(given: Given) -> None:
     """Check every payment of FILE and write it back with the outcomes.
@@ -229,20 +212,16 @@ def run(given: Given) -> None:
 @click.argument("file", type=PATH)
 @options(profile_options, input_options)
 @rehearse_option
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
+@option(
+    "--out DIR",
     help="Folder of the run; its answers are not counted as calls. Default: FILE's name with .precheck.",
 )
 @order_option
 @options(reuse_options)
-@click.option("--json", "as_json", is_flag=True, help="Print the forecast as JSON on standard output.")
+@option("--json", "as_json", help="Print the forecast as JSON on standard output.")
 @compare_option
-@click.option(
-    "--work",
-    type=PATH,
-    metavar="DIR",
+@option(
+    "--work DIR",
     help="For a data set (a folder of parts, or one large Parquet file): folder for intermediate "
     "files, which the run reuses.",
 )
@@ -401,40 +380,33 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
 
 @click.command("import", cls=Command)
 @click.argument("file", type=PATH)
-@click.option(
-    "--report",
+@option(
+    "--report REPORT",
     "reports",
+    type=PATH,
     multiple=True,
     required=True,
-    type=PATH,
-    metavar="REPORT",
     help="The bank's pain.002 report on FILE: XML, .gz, or a .zip of several. Repeatable.",
 )
-@click.option(
-    "--profile",
-    metavar="NAME",
+@option(
+    "--profile NAME",
     help="The profile whose policy, local rules and signing key apply. Default: none is needed.",
 )
 @profile_options[1]
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
+@option(
+    "--out DIR",
     help="Folder for the results; reports that are already there are kept. Default: FILE's name "
     "with .precheck.",
 )
-@click.option(
-    "--by",
-    metavar="NAME",
+@option(
+    "--by NAME",
     callback=name_or_login,
     help="Name of the person who provides the reports, for the record. Default: the login name.",
 )
 @compare_option
-@click.option(
-    "--fresh", is_flag=True, help="Start over; real answers and decisions in the folder are moved aside."
-)
+@option("--fresh", help="Start over; real answers and decisions in the folder are moved aside.")
 @sign_option
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
+@option("--json", "as_json", help="Print the summary as JSON on standard output.")
 @as_given
 def import_report(given: Given) -> None:
     """Read the report of a bank that has verified the payees of FILE itself.

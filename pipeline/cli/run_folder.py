@@ -12,6 +12,7 @@ from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.helps import Command
 from pipeline.cli.language import given_language, in_words
 from pipeline.cli.options import (
+    AT_LEAST_1,
     PATH,
     Given,
     as_given,
@@ -20,6 +21,7 @@ from pipeline.cli.options import (
     edited_input_option,
     given_reason,
     now,
+    option,
     options,
     pain002_option,
     payment_file_options,
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option("--row", type=click.IntRange(min=1), required=True, metavar="N", help="Row of the file.")
-@click.option("--json", "as_json", is_flag=True, help="Print the history as JSON on standard output.")
+@option("--row N", type=AT_LEAST_1, required=True, help="Row of the file.")
+@option("--json", "as_json", help="Print the history as JSON on standard output.")
 def show(*, folder: Path, row: int, as_json: bool) -> None:
     """Show the history of one row: file, question, requests, answer.
 
@@ -62,23 +64,14 @@ def _reasons(folder: Path) -> Mapping[str, str]:
 
 @click.command(cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option(
-    "--input",
-    "input_file",
+@option("--input FILE", "input_file", help="The payment file, to compare every cell with it.")
+@option("--config FILE", help="The configuration file, for the key of an encrypted ledger.")
+@option(
+    "--signed-by PUBLIC_KEY",
     type=PATH,
-    metavar="FILE",
-    help="The payment file, to compare every cell with it.",
-)
-@click.option(
-    "--config", type=PATH, metavar="FILE", help="The configuration file, for the key of an encrypted ledger."
-)
-@click.option(
-    "--signed-by",
-    type=PATH,
-    metavar="PUBLIC_KEY",
     help="Require a signature of this Ed25519 public key (PEM). Get the key from the signer, never from DIR.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output.")
+@option("--json", "as_json", help="Print the findings as JSON on standard output.")
 @as_given
 def verify(given: Given) -> None:
     """Check that the files of a run are unchanged and consistent.
@@ -104,14 +97,13 @@ def verify(given: Given) -> None:
 @pain002_option
 @edited_input_option
 @sign_option
-@click.option(
-    "--adopt",
-    metavar="REASON",
+@option(
+    "--adopt REASON",
     callback=given_reason,
     help="Sign a folder that is not signed, or that was changed by a command without the key, as it is now. "
     "It is verified first; manifest.json records REASON.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
+@option("--json", "as_json", help="Print the summary as JSON on standard output.")
 @as_given
 def report(given: Given) -> None:
     """Write the reports of the run in DIR again, and show its summary.
@@ -147,33 +139,27 @@ def report(given: Given) -> None:
 
 @click.command(cls=Command)
 @click.argument("folders", nargs=-1, required=True, type=PATH, metavar="DIR...")
-@click.option(
-    "--older-than",
+@option(
+    "--older-than DAYS",
     type=days,
-    default="0d",
-    show_default=True,
-    metavar="DAYS",
+    shown="0d",
     help="Only names from answers older than this, for example 90d, and only in finished runs.",
 )
-@click.option(
+@option(
     "--outcomes",
     "with_files",
-    is_flag=True,
     help="Also delete the files that hold the names. With --older-than, only if the run ended "
     "before then or a name was purged. The next run writes outcomes and reports without the "
     "names.",
 )
-@click.option(
+@option(
     "--payments",
     "with_payments",
-    is_flag=True,
     help="Like --outcomes, and also delete payees.csv and the files of `precheck split`: no file "
     "with payees remains.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what would be deleted; delete nothing.")
-@click.option(
-    "--reason", metavar="TEXT", help="Reason, for example the retention policy; recorded in the manifest."
-)
+@option("--dry-run", help="Print what would be deleted; delete nothing.")
+@option("--reason TEXT", help="Reason, for example the retention policy; recorded in the manifest.")
 @by_option
 @sign_option
 @as_given
@@ -244,15 +230,14 @@ def _kinds(text: str | tuple[str, ...]) -> tuple[str, ...]:
 
 @click.command(cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option(
-    "--accept",
+@option(
+    "--accept KINDS",
     type=_kinds,
     default=(),
-    metavar="KINDS",
     help="Accept all corrections of these kinds, separated by a comma: close_match (the bank's "
     "name), account_type (the other type).",
 )
-@click.option("--reason", metavar="TEXT", help="Reason for --accept; recorded.")
+@option("--reason TEXT", help="Reason for --accept; recorded.")
 @options(review_options, payment_file_options)
 @as_given
 def fix(given: Given) -> None:
@@ -282,14 +267,11 @@ def fix(given: Given) -> None:
 
 @click.command(cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option("--config", type=PATH, metavar="FILE", help="The configuration file with the policy.")
+@option("--config FILE", help="The configuration file with the policy.")
 @options(review_options)
-@click.option(
-    "--hold-undecided", is_flag=True, help="Hold rows without an answer instead of refusing to split."
-)
-@click.option(
+@option("--hold-undecided", help="Hold rows without an answer instead of refusing to split.")
+@option(
     "--release-again",
-    is_flag=True,
     help="Also release payments that are in an earlier release file of this file or of its corrections.",
 )
 @options(payment_file_options)

@@ -11,159 +11,108 @@ import click
 
 from pipeline.cli.helps import Command
 from pipeline.cli.language import in_words, translated
-from pipeline.cli.options import PATH, Given, as_given
+from pipeline.cli.options import AT_LEAST_0, AT_LEAST_1, PATH, Given, as_given, option
 from pipeline.wording import Sentence
 
 
 @click.command(cls=Command)
-@click.option(
+@option(
     "--folder",
     type=PATH,
-    default=Path("sandbox"),
-    show_default=True,
+    shown=Path("sandbox"),
     help="Where certificates, secrets and a ready precheck.toml are written.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; 0 takes a free one."
+@option("--host", type=str, shown="127.0.0.1", help="The address to listen on.")
+@option("--port N", type=click.IntRange(0, 65535), default=0, help="The port; 0 takes a free one.")
+@option("--seed", type=int, shown=1, help="Seed of the simulated network.")
+@option(
+    "--latency SECONDS", "latency_s", type=AT_LEAST_0, default=0.0, help="Median wait of a simulated bank."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulated network.")
-@click.option(
-    "--latency",
-    "latency_s",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="SECONDS",
-    help="Median wait of a simulated bank.",
-)
-@click.option(
-    "--latency-spread",
-    type=click.FloatRange(min=0),
-    default=0.73,
-    show_default=True,
-    metavar="SIGMA",
+@option(
+    "--latency-spread SIGMA",
+    type=AT_LEAST_0,
+    shown=0.73,
     help="How much the waits differ (log-normal); with 0, each takes --latency.",
 )
-@click.option(
-    "--rehearse", is_flag=True, help="Answer about unknown accounts too, in the usual mix of a bank network."
-)
-@click.option("--responder-faults", is_flag=True, help="Let some simulated banks be slow, fail or break TLS.")
-@click.option(
-    "--token-life",
+@option("--rehearse", help="Answer about unknown accounts too, in the usual mix of a bank network.")
+@option("--responder-faults", help="Let some simulated banks be slow, fail or break TLS.")
+@option(
+    "--token-life SECONDS",
     "token_life_s",
     type=click.IntRange(min=0),
     default=3600,
-    metavar="SECONDS",
     help="How long access tokens live.",
 )
-@click.option(
-    "--rate-max",
-    "rate_per_s_max",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Answer 429 beyond N requests a second.",
-)
-@click.option(
-    "--daily-cap",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="Requests a day that the test role allows.",
-)
-@click.option(
-    "--cop-wait",
+@option("--rate-max N", "rate_per_s_max", type=AT_LEAST_1, help="Answer 429 beyond N requests a second.")
+@option("--daily-cap N", type=AT_LEAST_1, shown=50, help="Requests a day that the test role allows.")
+@option(
+    "--cop-wait SECONDS",
     "cop_responder_wait_s",
-    type=click.FloatRange(min=0),
-    default=7.0,
-    show_default=True,
-    metavar="SECONDS",
+    type=AT_LEAST_0,
+    shown=7.0,
     help="How long a silent UK bank is awaited before the answer is 504.",
 )
-@click.option(
-    "--vop-wait",
+@option(
+    "--vop-wait SECONDS",
     "vop_responder_wait_s",
-    type=click.FloatRange(min=0),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
+    type=AT_LEAST_0,
+    shown=5.0,
     help="The same for a bank behind an IBAN.",
 )
-@click.option(
+@option(
     "--client-certificate-required",
-    is_flag=True,
     help="Refuse clients without a certificate in the TLS handshake, for every API.",
 )
-@click.option(
+@option(
     "--server-certificate",
     type=click.Choice(["good", "wrong-authority", "expired", "wrong-host"]),
-    default="good",
-    show_default=True,
+    shown="good",
     help="Serve with a certificate that a client must not trust.",
 )
-@click.option(
+@option(
     "--tls",
     type=click.Choice(["reference", "1.1-only", "other-suite"]),
-    default="reference",
-    show_default=True,
+    shown="reference",
     help="Speak only a version or suites of TLS that a client must not accept.",
 )
-@click.option(
-    "--fault",
+@option(
+    "--fault NAME[:CONDITION,...]",
     "faults",
     multiple=True,
-    metavar="NAME[:CONDITION,...]",
     help="Apply a fault to all answers, or to those that meet every condition, for example "
     "500:probability=0.05,seed=7. Repeatable; docs/sandbox.md lists the conditions.",
 )
-@click.option("--list-faults", is_flag=True, help="Print every fault, and exit.")
-@click.option("--list-accounts", is_flag=True, help="Print every dummy account with its answer, and exit.")
-@click.option(
+@option("--list-faults", help="Print every fault, and exit.")
+@option("--list-accounts", help="Print every dummy account with its answer, and exit.")
+@option(
     "--scenario",
     type=click.Choice(["basic", "faults", "tls", "caps"]),
     help="Walk a client through all cases of one kind; see docs/sandbox.md.",
 )
-@click.option(
-    "--verdict",
+@option(
+    "--verdict FILE",
     "verdicts",
-    type=PATH,
     multiple=True,
-    metavar="FILE",
     help="At the end, write which rules the client kept, broke or never met: as JSON (.json), JUnit "
     "XML (.xml) or text. Repeatable.",
 )
-@click.option(
+@option(
     "--control",
     "has_control",
-    is_flag=True,
     help="Listen on control.sock in the folder for changes of faults, caps and the clock.",
 )
-@click.option(
-    "--clock-skew-max",
+@option(
+    "--clock-skew-max SECONDS",
     "clock_skew_max_s",
-    type=click.FloatRange(min=0),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
+    type=AT_LEAST_0,
+    shown=300.0,
     help="Maximum difference between X-Request-Timestamp and the sandbox's clock.",
 )
-@click.option("--call-log", type=PATH, help="Append one JSON line per request.")
-@click.option("--while-stdin-is-open", is_flag=True, hidden=True)
-@click.option(
-    "--write-payments",
-    type=PATH,
-    metavar="FILE",
-    help="Write a payment file drawn from the simulated network, and exit.",
-)
-@click.option(
-    "--rows",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="Rows of --write-payments.",
-)
-@click.option("--force", is_flag=True, help="Let --write-payments replace an existing file.")
+@option("--call-log", type=PATH, help="Append one JSON line per request.")
+@option("--while-stdin-is-open", hidden=True)
+@option("--write-payments FILE", help="Write a payment file drawn from the simulated network, and exit.")
+@option("--rows N", type=AT_LEAST_1, shown=1000, help="Rows of --write-payments.")
+@option("--force", help="Let --write-payments replace an existing file.")
 @as_given
 def sandbox(given: Given) -> None:
     """Serve the three APIs with simulated answers until stopped.
