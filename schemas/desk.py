@@ -1,7 +1,6 @@
 """Records of the desk next to the folder of a run: how a file is read, decisions and audit."""
 
 from enum import StrEnum
-from typing import Annotated
 
 from pydantic import Field, JsonValue
 
@@ -15,41 +14,35 @@ NOTHING_BEFORE = "0" * 64  # the predecessor's hash in the first entry of a jour
 class Entry(OwnDocument):
     """A line of an append-only journal. Each has its predecessor's hash, which reveals any change."""
 
-    previous: Annotated[str, Field(description="SHA-256 of the line before it, without its end.")]
-    time: Annotated[str, Field(description="UTC, ISO 8601 with Z.")]
-    by: Annotated[str, Field(description="Who did it.")]
+    previous: str = Field(description="SHA-256 of the line before it, without its end.")
+    time: str = Field(description="UTC, ISO 8601 with Z.")
+    by: str = Field(description="Who did it.")
 
 
 class RowsDecided(Entry):
     """A line of `decisions.jsonl`: one person's single decision about some rows."""
 
-    run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
+    run_id: str = Field(description="Of the answers that were decided about.")
     rows: list[int]
-    answers: Annotated[
-        list[str],
-        Field(
-            description="Of each row, 12 digits of a hash of its answer: for another, the decision is void."
-        ),
-    ]
-    decision: Annotated[Decision | None, Field(description="Null where an earlier decision was taken back.")]
+    answers: list[str] = Field(
+        description="Of each row, 12 digits of a hash of its answer: for another, the decision is void."
+    )
+    decision: Decision | None = Field(description="Null where an earlier decision was taken back.")
     reason: str | None = None
-    written: Annotated[
-        str | None,
-        Field(description="SHA-256 of what a person corrects the cell of a rejected row to, and of a salt."),
-    ] = None
-    claimed_by: Annotated[
-        str | None, Field(description="Who decided by the word of the workbook that it stood in: a claim.")
-    ] = None
-    at_once: Annotated[
-        bool, Field(description="Whether a page asked first about all of these rows; one act takes it back.")
-    ] = False
-    carried_from: Annotated[
-        str | None,
-        Field(
-            description="The id of the file about which it was decided, where this is its correction. "
-            "It counts whatever the answers here are."
-        ),
-    ] = None
+    written: str | None = Field(
+        None, description="SHA-256 of what a person corrects the cell of a rejected row to, and of a salt."
+    )
+    claimed_by: str | None = Field(
+        None, description="Who decided by the word of the workbook that it stood in: a claim."
+    )
+    at_once: bool = Field(
+        False, description="Whether a page asked first about all of these rows; one act takes it back."
+    )
+    carried_from: str | None = Field(
+        None,
+        description="The id of the file about which it was decided, where this is its correction. "
+        "It counts whatever the answers here are.",
+    )
 
 
 class RowCommented(Entry):
@@ -92,7 +85,7 @@ class AuditEntry(Entry):
     """A line of `audit.jsonl`: who did what at the desk, without payees' names or accounts."""
 
     deed: Deed
-    run: Annotated[str | None, Field(description="The id of the file at the desk.")] = None
+    run: str | None = Field(None, description="The id of the file at the desk.")
     facts: dict[str, str | int] = {}
 
 
@@ -101,8 +94,8 @@ class Signed(OwnDocument):
 
     by: str
     time: str
-    decisions: Annotated[str, Field(description="SHA-256 of the last line of decisions.jsonl then.")]
-    run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
+    decisions: str = Field(description="SHA-256 of the last line of decisions.jsonl then.")
+    run_id: str = Field(description="Of the answers that were decided about.")
 
 
 class SentBack(OwnDocument):
@@ -118,9 +111,9 @@ class Release(OwnDocument):
 
     file: str
     sha256: str
-    by: Annotated[str, Field(description="Who approved it.")]
+    by: str = Field(description="Who approved it.")
     time: str
-    rows: Annotated[list[tuple[int, int]], Field(description="In it, as ranges: first and last row of each.")]
+    rows: list[tuple[int, int]] = Field(description="In it, as ranges: first and last row of each.")
 
 
 class DeskFile(OwnDocument):
@@ -131,57 +124,47 @@ class DeskFile(OwnDocument):
     byte_count: int
     uploaded_by: str
     uploaded_at: str
-    corrects: Annotated[
-        str | None,
-        Field(description="The id of the file whose payments it has: corrected, or those that were held."),
-    ] = None
-    rows_before: Annotated[
-        list[int] | None,
-        Field(description="Of each of its rows, the row of that file; null: all, in their order."),
-    ] = None
-    profile: Annotated[str | None, Field(description="By which it is checked; null: none is chosen yet.")] = (
-        None
+    corrects: str | None = Field(
+        None, description="The id of the file whose payments it has: corrected, or those that were held."
     )
+    rows_before: list[int] | None = Field(
+        None, description="Of each of its rows, the row of that file; null: all, in their order."
+    )
+    profile: str | None = Field(None, description="By which it is checked; null: none is chosen yet.")
     mapping: dict[str, str] = {}
     encoding: str | None = None
     sheet: str | None = None
     input_format: str | None = None
-    country: Annotated[str | None, Field(description="Of accounts that are no IBAN.")] = None
-    account_type: Annotated[
-        AccountType | None,
-        Field(description="For UK accounts whose payments state no type; null: as the profile assumes."),
-    ] = None
-    is_pain001: Annotated[bool, Field(description="Whether bank software can have a report on it.")] = False
-    language: Annotated[str, Field(description="Of its page and workbook: that of who uploaded it.")] = "en"
-    many_names_reason: str | None = None
-    reported_by: Annotated[
-        str | None,
-        Field(description="Who provided the bank's report that stands in for a check; null: it is checked."),
-    ] = None
-    retry_unanswered: Annotated[
-        bool, Field(description="Whether what was asked in several checks without an answer is asked again.")
-    ] = False
-    resumes_daily: Annotated[
-        bool, Field(description="Whether it continues by itself once its daily cap allows more.")
-    ] = False
-    is_refused: Annotated[
-        bool, Field(description="Whether it could not be read as payments when it was looked at last.")
-    ] = False
-    planned: Annotated[bool, Field(description="Whether somebody agreed with how it is read.")] = False
-    shaped: Annotated[
-        list[Shaped], Field(description="Who shaped it, except by its upload and by decisions.")
-    ] = []
-    stopped_by: Annotated[str | None, Field(description="Who stopped its last check at the desk.")] = None
-    handed_over: Signed | None = None
-    sent_back: Annotated[SentBack | None, Field(description="Null once it was handed over again.")] = None
-    approved: Signed | None = None
-    given: Annotated[Signed | None, Field(description="That the bank has the release file: it is final.")] = (
-        None
+    country: str | None = Field(None, description="Of accounts that are no IBAN.")
+    account_type: AccountType | None = Field(
+        None, description="For UK accounts whose payments state no type; null: as the profile assumes."
     )
-    released_count: Annotated[
-        int | None, Field(description="Of payments, by the last approval; null: not known.")
-    ] = None
-    releases: Annotated[list[Release], Field(description="All that were made, oldest first.")] = []
+    is_pain001: bool = Field(False, description="Whether bank software can have a report on it.")
+    language: str = Field("en", description="Of its page and workbook: that of who uploaded it.")
+    many_names_reason: str | None = None
+    reported_by: str | None = Field(
+        None, description="Who provided the bank's report that stands in for a check; null: it is checked."
+    )
+    retry_unanswered: bool = Field(
+        False, description="Whether what was asked in several checks without an answer is asked again."
+    )
+    resumes_daily: bool = Field(
+        False, description="Whether it continues by itself once its daily cap allows more."
+    )
+    is_refused: bool = Field(
+        False, description="Whether it could not be read as payments when it was looked at last."
+    )
+    planned: bool = Field(False, description="Whether somebody agreed with how it is read.")
+    shaped: list[Shaped] = Field([], description="Who shaped it, except by its upload and by decisions.")
+    stopped_by: str | None = Field(None, description="Who stopped its last check at the desk.")
+    handed_over: Signed | None = None
+    sent_back: SentBack | None = Field(None, description="Null once it was handed over again.")
+    approved: Signed | None = None
+    given: Signed | None = Field(None, description="That the bank has the release file: it is final.")
+    released_count: int | None = Field(
+        None, description="Of payments, by the last approval; null: not known."
+    )
+    releases: list[Release] = Field([], description="All that were made, oldest first.")
     purged_at: str | None = None
 
 
@@ -190,19 +173,18 @@ class CheckProgress(OwnDocument):
 
     phase: str
     started: str
-    waiting_for: Annotated[
-        list[JsonValue] | None, Field(description="That another check must end first, as data.")
-    ] = None
+    waiting_for: list[JsonValue] | None = Field(
+        None, description="That another check must end first, as data."
+    )
     done_count: int = 0
     check_count: int = 0
-    answered_before_count: Annotated[int, Field(description="In neither of the counts above.")] = 0
-    asking_since: Annotated[str | None, Field(description="When the first question left.")] = None
+    answered_before_count: int = Field(0, description="In neither of the counts above.")
+    asking_since: str | None = Field(None, description="When the first question left.")
     outcomes: dict[str, int] = {}
-    slowed: Annotated[bool, Field(description="Whether a server wants fewer requests than agreed.")] = False
+    slowed: bool = Field(False, description="Whether a server wants fewer requests than agreed.")
     stopping: bool = False
-    simulated: Annotated[bool, Field(description="Whether a sandbox answers.")] = False
-    exit_code: Annotated[int | None, Field(description="Null while it works.")] = None
-    sentences: Annotated[
-        list[JsonValue],
-        Field(description="Why it ended early, or how to go on, as data for words of any language."),
-    ] = []
+    simulated: bool = Field(False, description="Whether a sandbox answers.")
+    exit_code: int | None = Field(None, description="Null while it works.")
+    sentences: list[JsonValue] = Field(
+        [], description="Why it ended early, or how to go on, as data for words of any language."
+    )

@@ -1,6 +1,5 @@
 """The forecast of a check: `precheck plan --json`."""
 
-from typing import Annotated
 
 from pydantic import Field, JsonValue
 
@@ -39,10 +38,10 @@ class RejectedRow(OwnDocument):
     field: str
     code: str
     message: str
-    name: Annotated[str | None, Field(exclude=True)] = None
+    name: str | None = Field(None, exclude=True)
     """The payee's name in the row; this and the next two cells are only for pages of the desk."""
-    amount: Annotated[str | None, Field(exclude=True)] = None
-    cell: Annotated[str | None, Field(exclude=True)] = None  # the content of the field
+    amount: str | None = Field(None, exclude=True)
+    cell: str | None = Field(None, exclude=True)
 
 
 class BrokenRule(OwnDocument):
@@ -53,7 +52,7 @@ class BrokenRule(OwnDocument):
     message: str
     row_count: int
     rows: list[int]  # the first ten rows
-    sentence: Annotated[list[JsonValue], Field(exclude=True)] = []
+    sentence: list[JsonValue] = Field([], exclude=True)
     """The message's sentence, as in `frames.FINDINGS`, for pages in other languages."""
 
 

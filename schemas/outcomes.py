@@ -1,7 +1,7 @@
 """The outcome file: the columns appended to the payments, and the words in them."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -102,21 +102,18 @@ class OutcomeColumns(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    check_outcome: Annotated[Outcome, Field(description="The result of the check.")]
-    check_code: Annotated[str, Field(description="The code behind it, verbatim where a server gave one.")]
-    check_reason: Annotated[str, Field(description="What the code means, as a sentence.")]
-    check_action: Annotated[Action, Field(description="What a person does next.")]
-    check_matched_name: Annotated[str | None, Field(description="The account's name, on a close match.")]
-    check_api: Annotated[ApiName | None, Field(description="Which API; empty where none was to be asked.")]
-    check_environment: Annotated[Environment, Field(description="Which kind of server answered.")]
-    check_id: Annotated[str | None, Field(description="Correlation id of the accepted answer.")]
-    check_time: Annotated[str | None, Field(description="When the answer came, UTC, ISO 8601 with Z.")]
-    check_attempts: Annotated[
-        int,
-        Field(
-            ge=0, description="Requests for this question; a pause can have stopped one as it was to leave."
-        ),
-    ]
+    check_outcome: Outcome = Field(description="The result of the check.")
+    check_code: str = Field(description="The code behind it, verbatim where a server gave one.")
+    check_reason: str = Field(description="What the code means, as a sentence.")
+    check_action: Action = Field(description="What a person does next.")
+    check_matched_name: str | None = Field(description="The account's name, on a close match.")
+    check_api: ApiName | None = Field(description="Which API; empty where none was to be asked.")
+    check_environment: Environment = Field(description="Which kind of server answered.")
+    check_id: str | None = Field(description="Correlation id of the accepted answer.")
+    check_time: str | None = Field(description="When the answer came, UTC, ISO 8601 with Z.")
+    check_attempts: int = Field(
+        ge=0, description="Requests for this question; a pause can have stopped one as it was to leave."
+    )
 
 
 COLUMNS: tuple[str, ...] = tuple(OutcomeColumns.model_fields)

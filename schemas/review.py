@@ -4,7 +4,6 @@ These documents hold no payees' names and no account numbers.
 """
 
 from enum import StrEnum
-from typing import Annotated
 
 from pydantic import Field, RootModel
 
@@ -97,31 +96,25 @@ class Split(OwnDocument):
 class Approval(OwnDocument):
     """One person's decision about some rows, and who approved the resulting file."""
 
-    by: Annotated[str, Field(description="Who decided.")]
-    time: Annotated[str, Field(description="When that was decided, UTC, ISO 8601 with Z.")]
-    what: Annotated[str, Field(description="What was decided, and for which file.")]
-    why: Annotated[str, Field(description="The reason that was given.")]
-    rows: Annotated[list[int], Field(description="The rows that it is about.")]
-    decision: Annotated[
-        Decision | None,
-        Field(description="What was decided and followed; null where it was refused, or is not on record."),
-    ] = None
-    approved_by: Annotated[str, Field(description="Who had the file made.")]
-    approved_at: Annotated[str, Field(description="When, UTC, ISO 8601 with Z.")]
-    self_approved: Annotated[
-        bool,
-        Field(
-            description="False where another person than any who decided approved it, and both had to "
-            "identify themselves."
-        ),
-    ]
-    claimed_by: Annotated[
-        str | None,
-        Field(
-            description="Who decided by the word of the workbook that the decision stood in: a claim, as "
-            "nobody signed in by it; null where it names nobody."
-        ),
-    ] = None
+    by: str = Field(description="Who decided.")
+    time: str = Field(description="When that was decided, UTC, ISO 8601 with Z.")
+    what: str = Field(description="What was decided, and for which file.")
+    why: str = Field(description="The reason that was given.")
+    rows: list[int] = Field(description="The rows that it is about.")
+    decision: Decision | None = Field(
+        None, description="What was decided and followed; null where it was refused, or is not on record."
+    )
+    approved_by: str = Field(description="Who had the file made.")
+    approved_at: str = Field(description="When, UTC, ISO 8601 with Z.")
+    self_approved: bool = Field(
+        description="False where another person than any who decided approved it, and both had to "
+        "identify themselves."
+    )
+    claimed_by: str | None = Field(
+        None,
+        description="Who decided by the word of the workbook that the decision stood in: a claim, as "
+        "nobody signed in by it; null where it names nobody.",
+    )
 
 
 class Act(StrEnum):
@@ -142,8 +135,8 @@ class Shaped(OwnDocument):
 
     by: str
     act: Act
-    file: Annotated[str, Field(description="SHA-256 of that file.")]
-    time: Annotated[str, Field(description="When for the first time, UTC, ISO 8601 with Z.")]
+    file: str = Field(description="SHA-256 of that file.")
+    time: str = Field(description="When for the first time, UTC, ISO 8601 with Z.")
 
 
 class Approvals(RootModel[list[Approval]]):

@@ -1,6 +1,5 @@
 """The history of one payment (`precheck show --json`): the file's data, the question, the answer."""
 
-from typing import Annotated
 
 from pydantic import Field, JsonValue
 
@@ -16,7 +15,7 @@ class StoryFinding(OwnDocument):
     code: str
     message: str
     is_warning: bool
-    sentence: Annotated[list[JsonValue], Field(exclude=True)] = []
+    sentence: list[JsonValue] = Field([], exclude=True)
     """The message's sentence, as in `frames.FINDINGS`, for pages in other languages."""
 
 

@@ -7,7 +7,7 @@ ID.
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, Final, Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -93,14 +93,13 @@ class CurrencySources(OwnDocument):
 class MadeOf(OwnDocument):
     """The run whose corrected, held or released payments a file contains."""
 
-    folder: Annotated[str, Field(description="Of that run, from the folder of this one.")]
-    name: Annotated[str, Field(description="Of the file of that run.")]
-    is_corrected: Annotated[bool, Field(description="False: the file is a hold or release file.")]
-    first_sha256: Annotated[str, Field(description="Of the first file of the family.")]
-    rows: Annotated[
-        list[tuple[int, int]] | None,
-        Field(description="Of that first file, as ranges in the order of this one; null: all of them."),
-    ]
+    folder: str = Field(description="Of that run, from the folder of this one.")
+    name: str = Field(description="Of the file of that run.")
+    is_corrected: bool = Field(description="False: the file is a hold or release file.")
+    first_sha256: str = Field(description="Of the first file of the family.")
+    rows: list[tuple[int, int]] | None = Field(
+        description="Of that first file, as ranges in the order of this one; null: all of them."
+    )
 
 
 class FileDialect(OwnDocument):
@@ -325,7 +324,7 @@ class Summary(OwnDocument):
     parts: list[PartTotal] = []  # all parts of a data set, unusable ones first
     routes: list[RouteCount]
     calls: list[ApiCalls]
-    saved_call_count: Annotated[int, Field(ge=0)]  # calls saved by asking each distinct question once
+    saved_call_count: int = Field(ge=0)
     attention: list[AttentionRow]  # the first thousand no-match and not-possible rows, largest amounts first
     attention_count: int
     warnings: list[WarningRow]  # the first thousand

@@ -50,7 +50,7 @@ class TokenResponse(Document):
 
     model_config = ConfigDict(alias_generator=None)
 
-    access_token: Annotated[SecretStr, Field(min_length=1)]
+    access_token: SecretStr = Field(min_length=1)
     token_type: str | None = None
     expires_in: Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_bounded)] = None
     """Seconds of life from the time of the answer; None if the server does not state it."""

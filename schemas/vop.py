@@ -73,7 +73,7 @@ class OrganisationId(Request):
     """An organisation's identifications."""
 
     lei: Lei | None = None
-    any_bic: Annotated[Bic11 | None, Field(alias="anyBIC")] = None
+    any_bic: Bic11 | None = Field(None, alias="anyBIC")
     others: Annotated[list[OtherId], Field(min_length=1)] | None = None
 
 

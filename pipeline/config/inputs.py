@@ -44,14 +44,10 @@ class InputSection(Section):
     map: dict[Annotated[str, AfterValidator(_field)], Words] = Field(
         default_factory=dict, description='Field -> header, as `--map`: `{ name = "Wer", iban = "Wohin" }`.'
     )
-    encoding: Annotated[
-        Annotated[Words, AfterValidator(_encoding)] | None, Field(description="As `--encoding`.")
-    ] = None
+    encoding: Annotated[Words, AfterValidator(_encoding)] | None = Field(None, description="As `--encoding`.")
     sheet: Annotated[Words | None, Field(description="As `--sheet`.")] = None
     format: Annotated[Words | None, Field(description="As `--input-format`.")] = None
-    country: Annotated[
-        Annotated[Words, AfterValidator(_country)] | None, Field(description="As `--country`.")
-    ] = None
+    country: Annotated[Words, AfterValidator(_country)] | None = Field(None, description="As `--country`.")
 
 
 class ReadAs(NamedTuple):
