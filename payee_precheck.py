@@ -164,11 +164,7 @@ def check(
 
 
 def plan(
-    payments: "str | Path | pl.DataFrame",
-    /,
-    *,
-    out: str | Path | None = None,
-    **options: Unpack[PlanOptions],
+    payments: "str | Path | pl.DataFrame", /, *, out: str | Path | None = None, **options: Unpack[PlanOptions]
 ) -> "Forecast":
     """Forecast a check, as `precheck plan` does; nothing is sent.
 

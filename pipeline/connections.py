@@ -90,11 +90,7 @@ def quota_of(server: Server, *, now: Callable[[], datetime]) -> SqliteQuota | No
     if server.cap is None:
         return None
     return SqliteQuota(
-        quota_path(),
-        scope=scope_for(server),
-        cap=server.cap,
-        window=server.cap_window,
-        clock=now,
+        quota_path(), scope=scope_for(server), cap=server.cap, window=server.cap_window, clock=now
     )
 
 

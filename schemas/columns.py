@@ -1,6 +1,5 @@
 """How payment files are read: the output of `precheck columns --json` and `precheck formats --json`."""
 
-
 from pydantic import Field
 
 from schemas.strict import OwnDocument, Spoken

@@ -1,6 +1,5 @@
 """The forecast of a check: `precheck plan --json`."""
 
-
 from pydantic import Field, JsonValue
 
 from schemas.changes import Change, Comparison

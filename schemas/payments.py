@@ -1,6 +1,5 @@
 """The payment file: the fields of a payment row, and their meanings."""
 
-
 from pydantic import BaseModel, ConfigDict, Field
 
 

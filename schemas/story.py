@@ -1,6 +1,5 @@
 """The history of one payment (`precheck show --json`): the file's data, the question, the answer."""
 
-
 from pydantic import Field, JsonValue
 
 from schemas.outcomes import ApiName, Environment, OutcomeColumns

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 _OPENING = "open.html"
 _ADDRESS = "address"  # file with the port and the secret path of the running desk's address
-_OF_POLARS = {
-    "_RJEM_MALLOC_CONF": "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2",
-    "POLARS_MAX_THREADS": "1",
-}
+_OF_POLARS = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2", "POLARS_MAX_THREADS": "1"}
 """Makes polars return freed memory at once, and use one thread: dividing a page's work takes longer."""
 _COLLECTED_AFTER = 2_000  # how many new objects start the garbage collector
 

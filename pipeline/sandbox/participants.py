@@ -25,10 +25,7 @@ DIRECTORY: Mapping[str, frozenset[str]] = {
 
 QC_STATEMENTS = x509.ObjectIdentifier("1.3.6.1.5.5.7.1.3")
 _COMPLIANCE, _WEB = "0606 04008e460101", "0607 04008e46010603"  # 0.4.0.1862.1.1 and 0.4.0.1862.1.6.3
-_PSD2, _ROLE = (
-    "0606 040081982702",
-    "0607 040081982701",
-)  # 0.4.0.19495.2 and the start of 0.4.0.19495.1.*
+_PSD2, _ROLE = ("0606 040081982702", "0607 040081982701")  # 0.4.0.19495.2 and the start of 0.4.0.19495.1.*
 _OF_A_QWAC = tuple(map(bytes.fromhex, (_COMPLIANCE, _WEB, _PSD2, _ROLE)))
 """Object identifiers in the QCStatements of a website certificate of a PSD2 provider, encoded in DER."""
 QUALIFIED_STATEMENTS = (

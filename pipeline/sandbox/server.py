@@ -157,10 +157,7 @@ def _journal(settings: SandboxSettings) -> Journal | None:
 
 
 def _write_verdicts(
-    paths: Sequence[Path],
-    journal: Journal,
-    scenario: Scenario | None,
-    conclude: Callable[[str], None],
+    paths: Sequence[Path], journal: Journal, scenario: Scenario | None, conclude: Callable[[str], None]
 ) -> None:
     verdict = verdict_on(journal, scenario)
     conclude(rendered(Sentence("sandbox.verdict_line", verdict=verdict.headline()), SurfaceKind.COMMAND))

@@ -175,8 +175,7 @@ def _require_ours(path: Path, *otherwise: Sentence) -> None:
         os.close(descriptor)
     if header[:16] != b"SQLite format 3\0" or int.from_bytes(header[68:72]) != _APPLICATION_ID:
         raise OutputError(
-            Sentence("stores.not_ledger_this", path=path),
-            advice=(*otherwise, Sentence("advice.start_over")),
+            Sentence("stores.not_ledger_this", path=path), advice=(*otherwise, Sentence("advice.start_over"))
         )
     if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
         raise OutputError(
