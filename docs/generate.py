@@ -34,8 +34,8 @@ from pipeline.config import Profile
 from pipeline.config.file import NotifySection
 from pipeline.config.inputs import InputSection
 from pipeline.executors.live_metrics import LiveMetrics
-from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, SummaryLine
+from pipeline.formats.registry import ANY_FORMAT
 from pipeline.frames import Check
 from pipeline.jobs.columns import known_formats
 from pipeline.reports.explanations import STEPS, CodesSection, explanations, whole

@@ -66,7 +66,7 @@ class OutcomeFormats(click.Choice[str]):
     def __getattr__(self, name: str) -> tuple[str, ...]:
         if name != "choices":
             raise AttributeError(name)
-        from pipeline.formats import NAMES
+        from pipeline.formats.registry import NAMES
 
         return NAMES
 
@@ -118,7 +118,7 @@ def _profiles() -> list[str]:
 
 
 def _input_formats() -> tuple[str, ...]:
-    from pipeline.formats import INPUT_NAMES
+    from pipeline.formats.registry import INPUT_NAMES
 
     return INPUT_NAMES
 

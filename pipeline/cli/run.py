@@ -404,6 +404,11 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
     help="Name of the person who provides the reports, for the record. Default: the login name.",
 )
 @compare_option
+@option(
+    "--work", type=PATH, metavar="DIR",
+    help="For a data set (a folder of pain.001 parts): folder for intermediate files. Deleted when every "
+    "row is decided.",
+)
 @option("--fresh", help="Start over; real answers and decisions in the folder are moved aside.")
 @sign_option
 @option("--json", "as_json", help="Print the summary as JSON on standard output.")
@@ -411,8 +416,8 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
 def import_report(given: Given) -> None:
     """Read the report of a bank that has verified the payees of FILE itself.
 
-    FILE is the pain.001 exactly as submitted. The result is a run's folder: `precheck fix`, `precheck split`
-    and all other commands work on it. Nothing is sent.
+    FILE is the pain.001 exactly as submitted, or with --work a folder of them. The result is a run's folder:
+    `precheck fix`, `precheck split` and all other commands work on it. Nothing is sent.
     """
     from pipeline.cli.logs import log_notice, log_to_stderr
     from pipeline.cli.run import print_result
@@ -425,7 +430,7 @@ def import_report(given: Given) -> None:
     log_to_stderr("text", quiet=False)
     [(file, folder)] = folders([Path(given.file)], given.out).items()
     spoken = given_language(click.get_current_context())
-    check = given.make(CheckJob, file=file, out=folder, language=spoken)
+    check = given.make(CheckJob, file=file, out=folder, language=spoken, work=None)
     surface = Surface(RunObserver(), now, stoppable(), log_notice)
     with reporting_a_lost_signature(folder):
         result = import_(given.make(ImportJob, check=check), surface)

@@ -27,8 +27,8 @@ from pipeline.config.profile import Profile
 from pipeline.errors import ConfigurationError, ConfigurationFileError, OutputError, WrongValueError
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.private import opened, user_folder
-from pipeline.formats import INPUT_NAMES
 from pipeline.formats.layouts import BankLayout
+from pipeline.formats.registry import INPUT_NAMES
 from pipeline.sections import FilePath, Section, VariableName, Words
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName

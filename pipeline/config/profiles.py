@@ -22,7 +22,7 @@ from pipeline.config.file import BUILT_IN, IMPORTED, load
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
-from pipeline.formats import FormatChoice
+from pipeline.formats.registry import FormatChoice
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.sections import secret_if_named

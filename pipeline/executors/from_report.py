@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import polars as pl
 
@@ -42,7 +42,7 @@ from pipeline.frames import (
 from pipeline.rules.payee_names import is_name_as_sent
 from pipeline.runs.ended import EndedRun
 from pipeline.stages.plan import Plan, bases
-from pipeline.stages.resolve import Resolved, resolve
+from pipeline.stages.resolve import resolve
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Environment
 
@@ -59,6 +59,7 @@ _IDS = ("end_to_end_id", "instruction_id", "uetr")
 _MONEY = pl.Decimal(38, 5)
 _COUNT_MAX = 10**9
 _CLOCKS, _ZONES, _MINUTE = timedelta(days=1), timedelta(minutes=15), timedelta(minutes=1)
+_IDS_NAMED_MAX = 3
 _QUOTES = ('"', "'")
 _DIGITS_OF_UK_ACCOUNT = r"^[0-9]{6}([0-9]{8})$"
 
@@ -69,12 +70,16 @@ class ReceivedReport(NamedTuple):
     name: str  # its name as the user gave it
     data: bytes
     sha256: str
-    content: StatusReports  # the reports on this payment file
+    content: StatusReports  # the reports on the given payment files
     other_count: int  # number of messages in it about other payment files
 
+    def about(self, message: Message) -> Self:
+        """Return what it says about one of the payment files."""
+        return self._replace(content=_about(self.content, _own(self.content, message)))
 
-def read_report(path: Path, message: Message) -> ReceivedReport:
-    """Read a report, perhaps packed (InputError: unreadable, no verification, or about another file)."""
+
+def read_report(path: Path, messages: Sequence[Message]) -> ReceivedReport:
+    """Read a report, perhaps packed (InputError: unreadable, no verification, or about other files)."""
     where = path.name
     try:
         with open_plain(path) as file:
@@ -83,10 +88,10 @@ def read_report(path: Path, message: Message) -> ReceivedReport:
     except (OSError, ValueError) as error:
         reason = error if isinstance(error, OSError) else Sentence("stages.not_file_name")
         raise InputError(Sentence("stages.cannot_read_check", path=where, reason=reason)) from error
-    return report_of(data, message, where=where)
+    return report_of(data, messages, where=where)
 
 
-def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
+def report_of(data: bytes, messages: Sequence[Message], *, where: str) -> ReceivedReport:
     """Read a report from bytes; same errors as `read_report`."""
     compression = sniff(data[:64])
     documents = [data]
@@ -107,27 +112,52 @@ def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
     if not statuses.is_in(OF_VERIFICATION).any():
         found = statuses.drop_nulls().unique(maintain_order=True).head(5).to_list()
         raise InputError(Sentence("executors.payment_status_report", where=where, statuses=found))
-    own_id = message.levels["id"][0]
-    heads = content.levels.filter(pl.col("batch") == 0)
-    named = heads.filter(pl.col("id").eq_missing(own_id) & pl.col("id").is_not_null())
-    sent = message.levels["created"][0]
+    own = pl.concat([_own(content, message) for message in messages]).unique()
+    if own.is_empty():
+        raise InputError(_of_another(content, messages, where), advice=Sentence("advice.name_its_file"))
+    other_count = _heads(content).height - own.len()
+    return ReceivedReport(where, data, sha256(data).hexdigest(), _about(content, own), other_count)
+
+
+def _heads(content: StatusReports) -> pl.DataFrame:
+    return content.levels.filter(pl.col("batch") == 0)
+
+
+def _about(content: StatusReports, messages: pl.Series) -> StatusReports:
+    """Return the reports with these numbers."""
+    if _heads(content)["message"].is_in(messages.implode()).all():
+        return content
+    is_own = pl.col("message").is_in(messages.implode())
+    return StatusReports(content.transactions.filter(is_own), content.levels.filter(is_own))
+
+
+def _named(content: StatusReports, message: Message) -> pl.DataFrame:
+    """Return the heads of the reports that name the id of a payment file."""
+    return _heads(content).filter(pl.col("id") == pl.lit(message.levels["id"][0], pl.String))
+
+
+def _own(content: StatusReports, message: Message) -> pl.Series:
+    """Return the numbers of the reports on a payment file."""
+    named, sent = _named(content, message), message.levels["created"][0]
     is_of_file = [
         not (_is_before(time, sent) or _is_of_other_time(of_file, sent))
         for time, of_file in named.select("created", "file_created").rows()
     ]
-    own = named["message"].filter(pl.Series(is_of_file, dtype=pl.Boolean))
-    if own.is_empty():
-        other = next(iter(heads["id"].drop_nulls()), "")
-        why = Sentence("executors.report_on_other", where=where, other=other[:35], own=own_id or "")
-        for time, of_file in named.select("created", "file_created").head(1).rows():
+    return named["message"].filter(pl.Series(is_of_file, dtype=pl.Boolean))
+
+
+def _of_another(content: StatusReports, messages: Sequence[Message], where: str) -> Sentence:
+    """Say why a report is not about any of the payment files."""
+    for message in messages:
+        for time, of_file in _named(content, message).select("created", "file_created").head(1).rows():
+            own_id, sent = message.levels["id"][0], message.levels["created"][0]
             others = {"where": where, "own": own_id, "sent": sent}
-            why = Sentence("executors.report_before_file", time=time, **others)
             if _is_of_other_time(of_file, sent):
-                why = Sentence("executors.report_on_other_time", time=of_file, **others)
-        raise InputError(why, advice=Sentence("advice.name_its_file"))
-    is_own = pl.col("message").is_in(own.implode())
-    own_content = StatusReports(content.transactions.filter(is_own), content.levels.filter(is_own))
-    return ReceivedReport(where, data, sha256(data).hexdigest(), own_content, heads.height - own.len())
+                return Sentence("executors.report_on_other_time", time=of_file, **others)
+            return Sentence("executors.report_before_file", time=time, **others)
+    other = next(iter(_heads(content)["id"].drop_nulls()), "")
+    own = ", ".join(message.levels["id"][0] or "" for message in messages[:_IDS_NAMED_MAX])
+    return Sentence("executors.report_on_other", where=where, other=other[:35], own=own)
 
 
 def _is_before(time: str | None, sent: str | None) -> bool:
@@ -156,19 +186,17 @@ def _between(earlier: str | None, later: str | None) -> tuple[timedelta, bool]:
     return other - one, has_zones
 
 
-class ReportedAnswers(NamedTuple):
-    """What the bank's reports say about the payments to check."""
+class ReportedRows(NamedTuple):
+    """What the bank's reports say about the payments of a file."""
 
-    answers: Answers
+    verdicts: pl.DataFrame  # see `_verdicts`, with `report_id` and `created` of the report
     notes: tuple[Sentence, ...]  # what users must know about the reports
     unnamed_batches: tuple[str, ...]  # batches of the payment file with payments that no report names
 
 
-def reported_answers(
-    message: Message, checks: Checks, rows: pl.Series, reports: Sequence[ReceivedReport]
-) -> ReportedAnswers:
-    """Match report entries with payments; `rows` are the rows of the checks, in their order."""
-    payments = _payments(message)
+def reported_rows(message: Message, reports: Sequence[ReceivedReport]) -> ReportedRows:
+    """Match the entries of reports with the payments of a file."""
+    payments, reports = _payments(message), [report.about(message) for report in reports]
     transactions = pl.concat(
         [_transactions(report, number) for number, report in enumerate(reports)]
     ).with_row_index("transaction")
@@ -177,64 +205,74 @@ def reported_answers(
     of_levels, contested = _of_levels(levels, transactions, payments, joined.found)
     verdicts = _verdicts(pl.concat([joined.found, of_levels]), pl.concat([joined.doubts, contested]))
     heads = levels.filter(pl.col("batch") == 0).select("report", "message", "report_id", "created")
-    mine = (
-        pl.DataFrame({"row": rows, "check": checks["check"], "by_name": checks["name"].is_not_null()})
-        .join(verdicts, on="row", how="left", maintain_order="left")
-        .join(heads, on=["report", "message"], how="left", maintain_order="left", nulls_equal=True)
-    )
+    verdicts = verdicts.join(
+        heads, on=["report", "message"], how="left", maintain_order="left", nulls_equal=True
+    ).drop("report", "message")
     unnamed = payments.filter(~pl.col("row").is_in(verdicts["row"].implode()))["batch_id"]
     batches = tuple(batch or "" for batch in unnamed.unique(maintain_order=True))
-    notes = [
-        *_notes_on_totals(levels, transactions, payments),
-        *_notes_on_others(reports, joined.unplaced_count),
-    ]
-    return ReportedAnswers(_answers(mine), tuple(notes), batches)
+    notes = [*_notes_on_totals(levels, transactions, payments)]
+    if joined.unplaced_count:
+        notes.append(Sentence("executors.statuses_unplaced", count=joined.unplaced_count))
+    return ReportedRows(verdicts, tuple(notes), batches)
+
+
+def notes_on_others(reports: Sequence[ReceivedReport]) -> tuple[Sentence, ...]:
+    """Return a note on messages in the reports that are about other payment files, if there are any."""
+    other_count = sum(report.other_count for report in reports)
+    return (Sentence("executors.reports_on_others", count=other_count),) if other_count else ()
+
+
+def reported_answers(checks: Checks, rows: pl.Series, verdicts: pl.DataFrame) -> Answers:
+    """Return the answers to checks; `rows` are the rows of the checks, in their order."""
+    mine = pl.DataFrame({"row": rows, "check": checks["check"], "by_name": checks["name"].is_not_null()})
+    return _answers(mine.join(verdicts, on="row", how="left", maintain_order="left"))
 
 
 def reported_outcomes(
     message: Message, payments: Payments, reports: Sequence[ReceivedReport]
 ) -> tuple[Outcomes, tuple[Sentence, ...]]:
     """Return the outcome that reports give each payment, ignoring local rules, and notes on the reports."""
-    api = pl.lit(ApiName.BANK_REPORT, API)
-    checks = payments.select("row", "name", check="row", api=api)
-    found = reported_answers(message, Checks(checks), payments["row"], reports)
+    checks = payments.select("row", "name", check="row", api=pl.lit(ApiName.BANK_REPORT, API))
+    found = reported_rows(message, reports)
     questions = Questions(
         Bases(checks.select("check", "api", by_name=pl.col("name").is_not_null())),
         Assignments(checks.select("row", "check")),
     )
     nothing = pl.DataFrame(schema=FINDINGS)
-    resolved = resolve(
-        Findings(Rejects(nothing), Warnings(nothing)),
-        questions,
-        found.answers,
-        [DECLARED[ApiName.BANK_REPORT]],
-        Environment.BANK,
+    answers = reported_answers(Checks(checks), payments["row"], found.verdicts)
+    nothing_found = Findings(Rejects(nothing), Warnings(nothing))
+    return _resolved(nothing_found, questions, answers), (*found.notes, *notes_on_others(reports))
+
+
+def outcomes_again(
+    message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
+) -> Outcomes:
+    """Return the outcomes of a payment file that reports answered."""
+    checks, assignments = planned
+    answers = reported_answers(
+        checks, rows_of_checks(checks, assignments), reported_rows(message, reports).verdicts
     )
-    return resolved.outcomes, found.notes
+    return _resolved(findings, Questions(bases(checks), assignments), answers)
 
 
-def kept_reports(run: EndedRun, message: Message) -> list[ReceivedReport]:
+def rows_of_checks(checks: Checks, assignments: Assignments) -> pl.Series:
+    """Return the row of each check; a bank reports on every payment, so each has one."""
+    return checks.join(assignments, on="check", maintain_order="left")["row"]
+
+
+def _resolved(findings: Findings, questions: Questions, answers: Answers) -> Outcomes:
+    return resolve(findings, questions, answers, [DECLARED[ApiName.BANK_REPORT]], Environment.BANK).outcomes
+
+
+def kept_reports(run: EndedRun, messages: Sequence[Message]) -> list[ReceivedReport]:
     """Read the reports in a run's folder again, from their copies (InputError: changed or deleted)."""
     try:
         return [
-            report_of(run.content(used.name), message, where=used.given_as)
+            report_of(run.content(used.name), messages, where=used.given_as)
             for used in run.manifest.bank_reports
         ]
     except OSError as error:
         raise InputError(Sentence("jobs.report_gone", folder=run.folder, why=error)) from error
-
-
-def decided_by_reports(
-    message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
-) -> tuple[ReportedAnswers, Resolved]:
-    """Return what reports say about the payments, and the resulting outcomes."""
-    checks, assignments = planned
-    rows = checks.join(assignments, on="check", maintain_order="left")["row"]
-    found = reported_answers(message, checks, rows, reports)
-    questions = Questions(bases(checks), assignments)
-    return found, resolve(
-        findings, questions, found.answers, [DECLARED[ApiName.BANK_REPORT]], Environment.BANK
-    )
 
 
 def _answers(mine: pl.DataFrame) -> Answers:
@@ -571,9 +609,7 @@ def _notes_on_totals(
         )  # fmt: skip
     sizes = pl.concat(
         [
-            pl.DataFrame(
-                {"id": levels.filter(pl.col("batch") == 0)["id"].head(1), "size": [payments.height]}
-            ),
+            levels.filter(pl.col("batch") == 0).head(1).select("id", size=pl.lit(payments.height, pl.Int64)),
             payments.group_by(id="batch_id").agg(size=pl.len().cast(pl.Int64)),
         ]
     ).unique("id", keep="first")
@@ -581,10 +617,3 @@ def _notes_on_totals(
     wrong = sized.filter(pl.col("count").cast(pl.Int64, strict=False).ne_missing(pl.col("size")))
     for level, stated, size in wrong.select("id", "count", "size").head(1).iter_rows():
         yield Sentence("executors.report_of_part", id=level, stated=stated, found=str(size))
-
-
-def _notes_on_others(reports: Sequence[ReceivedReport], unplaced_count: int) -> Iterator[Sentence]:
-    if unplaced_count:
-        yield Sentence("executors.statuses_unplaced", count=unplaced_count)
-    if other_count := sum(report.other_count for report in reports):
-        yield Sentence("executors.reports_on_others", count=other_count)

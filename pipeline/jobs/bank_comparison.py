@@ -70,7 +70,7 @@ def compared_again(
     run: EndedRun, message: Message, payments: Payments, outcomes: Outcomes
 ) -> ComparedReports:
     """Compare again, with the copies of the reports in a run's folder; same errors as `kept_reports`."""
-    return compared_with(message, payments, outcomes, kept_reports(run, message))
+    return compared_with(message, payments, outcomes, kept_reports(run, [message]))
 
 
 def agrees(run: EndedRun, message: Message, rows: Rows) -> bool:

@@ -58,8 +58,8 @@ class RunInput(Protocol):
     def planned(self, profile: Profile) -> PlannedInput:
         """Return what a forecast states about the prepared input."""
 
-    def questions(self, surface: Surface) -> "RunQuestions":
-        """Return the questions to ask, and notify of calls that will probably be wasted."""
+    def questions(self, surface: Surface | None = None) -> "RunQuestions":
+        """Return the questions to ask, and notify `surface` of calls that will probably be wasted."""
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
         """Take the answers, and count the questions that are left."""
@@ -155,13 +155,18 @@ def check_input(
         run = OpenRun(job, chosen, profile, ledger, before, started, language, asked)
         decided = payments.decide(run, left, surface)
         leave(run, decided, left, clock)
-        return RunResult(
-            decided.summary,
-            already_finished=False,
-            changes=decided.changes,
-            next_step=run.next_step(left) if decided.summary.next_step else None,
-            ended_by=asked.ended_by or decided.ended_by,
-        )
+        return result_of(run, left, decided)
+
+
+def result_of(run: "OpenRun", left: "QuestionsLeft", decided: "DecidedRun") -> RunResult:
+    """Return the result of a run whose files are written."""
+    return RunResult(
+        decided.summary,
+        already_finished=False,
+        changes=decided.changes,
+        next_step=run.next_step(left) if decided.summary.next_step else None,
+        ended_by=run.asked.ended_by or decided.ended_by,
+    )
 
 
 def begin(job: CheckJob, ledger: SqliteLedger, *, now: str) -> str:

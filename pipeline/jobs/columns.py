@@ -9,10 +9,10 @@ from pipeline.config.inputs import ReadAs, section_for
 from pipeline.config.profiles import format_choice_of
 from pipeline.errors import InputError
 from pipeline.files.compressed import Compression
-from pipeline.formats import Entry, FormatChoice, FormatEntry
 from pipeline.formats.layouts import LayoutFormat
 from pipeline.formats.layouts.model import why_never_changed
 from pipeline.formats.message import message_fields
+from pipeline.formats.registry import Entry, FormatChoice, FormatEntry
 from pipeline.formats.table import Dialect
 from pipeline.headers.cells import VALUES_SHOWN
 from pipeline.headers.columns import ColumnsError

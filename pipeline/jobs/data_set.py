@@ -24,8 +24,9 @@ from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import engine
-from pipeline.executors.datasets.steps import SetTask, kept_part
-from pipeline.formats import format_named
+from pipeline.executors.datasets.steps import SetTask, kept_part, message_of_part
+from pipeline.formats.message import Message
+from pipeline.formats.registry import format_named
 from pipeline.frames import ASSIGNMENTS, CHECKS, REJECTS, WARNINGS
 from pipeline.jobs.check import RunResult, check_input
 from pipeline.jobs.comparing import ComparedRun, CurrentRun
@@ -159,11 +160,25 @@ class CheckedSet:
             warnings += [read_frame(path, WARNINGS).with_columns(row) for path in paths]
         return pl.concat(rejects), pl.concat(warnings)
 
-    def questions(self, surface: Surface) -> "SetQuestions":
+    @property
+    def format(self) -> str:
+        """The format of the parts."""
+        return self._data.format
+
+    def messages(self) -> list[tuple[DataPart, Message]]:
+        """Read the messages of the usable parts, which bank's reports may be about."""
+        return [(part, message_of_part(self.task, part)) for part, _ in self.planned_set.usable]
+
+    def questions(self, surface: Surface | None = None) -> "SetQuestions":
         """See `RunInput.questions`."""
         from pipeline.executors.datasets.questions import SetQuestions
 
         write_record(self.job.out, self._data, self.run_sha256, self.planned_set.unusable, self.task.files)
+        if surface is not None:
+            self._notify_of_wasted_calls(surface)
+        return SetQuestions(self.task.files, [bucket.question_counts for bucket in self.planned_set.buckets])
+
+    def _notify_of_wasted_calls(self, surface: Surface) -> None:
         rows = self.planned_set.rows
         found = (
             read_frame(self.task.files.frame("warnings", number), WARNINGS).with_columns(
@@ -172,7 +187,6 @@ class CheckedSet:
             for number, start in zip(rows.parts, rows.starts, strict=True)
         )
         notify_of_wasted_calls(pl.concat(found), rows.positions, surface)
-        return SetQuestions(self.task.files, [bucket.question_counts for bucket in self.planned_set.buckets])
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
         """See `RunInput.left`."""

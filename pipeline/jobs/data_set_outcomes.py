@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
-from pipeline.executors.asking import AskingResult, QuestionsLeft, calls_of
+from pipeline.executors.asking import AskingResult, QuestionsLeft
 from pipeline.executors.datasets.engines import Engine, watched
 from pipeline.executors.datasets.steps import (
     REPORTED,
@@ -44,7 +44,7 @@ from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
 from schemas.data_set import PartDecided, PartRead
 from schemas.folder import OUTCOMES, SUMMARY, WARNED
-from schemas.outcomes import ApiName, Outcome, WarningCode
+from schemas.outcomes import ApiName, Environment, Outcome, WarningCode
 from schemas.summary import (
     ROWS_LISTED_MAX,
     ROWS_NAMED_MAX,
@@ -168,7 +168,9 @@ def _decided_before(task: DecideTask) -> PartDecided | None:
     known = read_document(PartDecided, task.shared.files.done("decided", task.part.number))
     if known is None or known.basis != task.basis:
         return None
-    if known.answers != task.answers and known.summary.undecided_count:
+    # A bank's later report may contradict an earlier one; a server is not asked again.
+    may_differ = known.summary.undecided_count or task.environment is Environment.BANK
+    if known.answers != task.answers and may_differ:
         return None
     with suppress(OSError):
         if identity_of(task.out / known.outcome_name)[0] == known.outcome_sha256:
@@ -192,7 +194,7 @@ def set_results(
     }
     decided = {part.part.number: part.decided for part in parts if part.decided is not None}
     banks = [read_as_written(files.frame("banks", number)) for number in decided]
-    summary = add_up(header, parts, calls_of(counts, run.asked.tally), banks)
+    summary = add_up(header, parts, run.calls(counts), banks)
     found = pl.concat([read_frame(files.frame("reasons", number), REASONS) for number in decided])
     reasons = Reasons(found.unique("reason", maintain_order=True))
     every = pl.concat([read_as_written(files.frame("warned", number)) for number in decided])
@@ -224,11 +226,14 @@ def set_results(
 
         written_too.append(keep(compared, outcomes_of, run.ledger.payee_key, out))
         written_too.append(keep_changes(compared.changes, out))
-    return DecidedRun(summary, written, written_too, counts.total(), changes, work=work)
+    return DecidedRun(
+        summary, written, written_too, sum(call.question_count for call in summary.calls), changes, work=work
+    )
 
 
 def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
     reads, check = [read for _, read in planned.usable], run.job
+    facts = planned.facts(run.profile.default_account_type)
     first = reads[0].dialect
     as_first = {
         "encoding": check.encoding or "utf-8",
@@ -249,7 +254,7 @@ def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
         byte_count=sum(part.byte_count for part, _ in planned.usable),
         positions=planned.rows.positions,
         control_count=sum(read.control_count for read in reads),
-        **planned.facts(run.profile.default_account_type),
+        **facts | {"notes": [*facts["notes"], *run.notes]},
     )
 
 

@@ -26,8 +26,8 @@ from pipeline.executors.datasets.steps import (
     read_part,
 )
 from pipeline.files.plain import real_path
-from pipeline.formats import format_named
 from pipeline.formats.message import CONTROLS_MAX
+from pipeline.formats.registry import format_named
 from pipeline.frames import CHANGES
 from pipeline.headers.parties import payee_id_header
 from pipeline.jobs.comparing import (
@@ -47,7 +47,6 @@ from pipeline.stages.validate import Routes
 from pipeline.wording import PLACE, Sentence
 from schemas.cop import AccountType
 from schemas.data_set import BucketPlanned, PartRead
-from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
 from schemas.summary import ROWS_LISTED_MAX, CurrencySources, ModulusUsed, RouteCount
 
@@ -109,18 +108,27 @@ class PlannedSet(NamedTuple):
         for _, read in parts:
             sources.update(read.currency_sources.model_dump())
         not_payments = [
-            row.model_copy(update={"sentence": _in_part(row.sentence, part)})
+            row.model_copy(
+                update={"sentence": in_part(Sentence.of_data(row.sentence.sentence), part).recorded()}
+            )
             for part, read in parts
             for row in read.not_payments
         ]
         controls = [
-            control.model_copy(update={"difference": _in_part(control.difference, part)})
+            control.model_copy(
+                update={"difference": in_part(Sentence.of_data(control.difference.sentence), part).recorded()}
+            )
             for part, read in parts
             for control in read.controls
             if control.difference is not None
         ]
         shared = [note for note in parts[0][1].notes if all(note in read.notes for _, read in parts)]
-        own = [_in_part(note, part) for part, read in parts for note in read.notes if note not in shared]
+        own = [
+            in_part(Sentence.of_data(note.sentence), part).recorded()
+            for part, read in parts
+            for note in read.notes
+            if note not in shared
+        ]
         assumed = [note.recorded() for note in assumed_types(assumed_count, default)]
         return {
             "not_payments": not_payments[:ROWS_LISTED_MAX],
@@ -131,9 +139,9 @@ class PlannedSet(NamedTuple):
         }
 
 
-def _in_part(sentence: LocalizedText, part: DataPart) -> LocalizedText:
+def in_part(sentence: Sentence, part: DataPart) -> Sentence:
     """Return a sentence about a part, with the name of the part."""
-    return Sentence("footer.in_part", part=part.name, sentence=Sentence.of_data(sentence.sentence)).recorded()
+    return Sentence("footer.in_part", part=part.name, sentence=sentence)
 
 
 def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:

@@ -1,46 +1,53 @@
-"""Turn a bank's reports on a payment file into the folder of a run. Sends nothing.
+"""Turn a bank's reports on payments into the folder of a run. Sends nothing.
 
 The steps are those of `jobs.check`, but the executor reads reports instead of asking. The reports are copied
 into the folder, so that outcomes can be derived again from the copies.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import polars as pl
 
+from pipeline.config import Profile
 from pipeline.config.file import IMPORTED, ConfigurationFile
 from pipeline.config.profiles import choose, of_bank, signed_with, without_servers
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.asking import AskingResult, QuestionsLeft
 from pipeline.executors.from_report import (
     ReceivedReport,
-    ReportedAnswers,
-    decided_by_reports,
     kept_reports,
+    notes_on_others,
     read_report,
+    reported_answers,
+    reported_rows,
+    rows_of_checks,
 )
 from pipeline.files.atomic import write_atomically
 from pipeline.files.compressed import Compression, sniff
 from pipeline.formats import pain001
 from pipeline.formats.message import Message
-from pipeline.frames import AnswerState
+from pipeline.frames import AnswerState, Assignments, Checks
 from pipeline.jobs.bank_comparison import Comparing, compare_reports, compares, drop_copies
-from pipeline.jobs.check import RunResult, begin
-from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
-from pipeline.jobs.writing import OpenRun, ReportedRun, leave, write_results
+from pipeline.jobs.check import RunResult, begin, result_of
+from pipeline.jobs.data_set import CheckedSet
+from pipeline.jobs.data_set_plan import in_part
+from pipeline.jobs.prepare import RunTime, as_configured, identity_of
+from pipeline.jobs.whole_file import WholeFile
+from pipeline.jobs.writing import OpenRun, ReportedRun, leave
+from pipeline.runs.data_set import DataPart
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.folder import decider, has_begun, read_summary
 from pipeline.runs.manifest import replaced_manifest
 from pipeline.runs.proof import open_ledger, refuse_changed_copy
-from pipeline.runs.request import CheckJob, Notice, Phase, Surface
+from pipeline.runs.request import CheckJob, DataSetJob, Notice, Phase, Surface
 from pipeline.runs.starting import refuse_foreign_files
 from pipeline.stages.ask.values import AskingTally
-from pipeline.stages.plan import Plan, bases
-from pipeline.stages.read import PaymentSource
-from pipeline.wording import Moment, Sentence
+from pipeline.wording import Sentence
 from schemas.folder import bank_report_name
 from schemas.manifest import Manifest
 from schemas.outcomes import Environment
@@ -50,15 +57,17 @@ from schemas.summary import ReportUsed
 _SUFFIXES = {None: ".xml", Compression.GZIP: ".xml.gz", Compression.ZIP: ".zip"}
 _BATCHES_NAMED_MAX = 5
 _REMARKS_MAX = 20
+_ELSEWHERE = Sentence("advice.other_folder")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportJob:
-    """The arguments of `precheck import`: a payment file, and the bank's reports on it."""
+    """The arguments of `precheck import`: a payment file or a data set, and the bank's reports on it."""
 
     check: CheckJob
     reports: Sequence[Path]
     by: str | None  # the person who provides the reports; None if unknown
+    work: Path | None = None  # the folder for intermediate files of a data set; None: the input is a file
 
 
 def import_report(job: ImportJob, surface: Surface) -> RunResult:
@@ -67,34 +76,39 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
     Raises:
         PrecheckError: nothing was written; the exit code says why.
     """
-    check, clock = job.check, surface.clock
-    started, by = clock(), decider(job.by)
+    clock, started, by = surface.clock, surface.clock(), decider(job.by)
     now = timestamp(started)
     surface.watch.enter(Phase.READING)
-    file, unused = ConfigurationFile(check.config).for_profile(check.profile or IMPORTED)
+    file, unused = ConfigurationFile(job.check.config).for_profile(job.check.profile or IMPORTED)
     if unused is not None:
         surface.notify(Notice(unused, {}))
-    check = as_configured(check, file)
-    source, message = _read(check, file)
+    check = as_configured(job.check, file)
+    payments = _read(check, job.work, file)
     before = None if check.fresh else replaced_manifest(check.out)
-    if before is not None and compares(before) and before.input.sha256 == source.sha256:
+    if before is not None and compares(before) and before.input.sha256 == payments.sha256:
+        if not isinstance(payments, WholeFile):
+            raise UsageError(Sentence("jobs.import_compares_files", folder=check.out), advice=_ELSEWHERE)
+        [(_, message)] = payments.messages()
         return _compared(job, EndedRun(check.out, before), message, by, surface)
     if before is not None:
-        _refuse_other(check.out, before, source.sha256)
+        _refuse_other(check.out, before, payments)
     chosen = of_bank(signed_with(choose(check.profile or IMPORTED, file), check.sign_with))
-    refuse_changed_copy(check.file, source.sha256, chosen.signer, own=check.out)
+    refuse_changed_copy(check.file, payments.sha256, chosen.signer, own=check.out)
     refuse_foreign_files(check.out, chosen.environment, now=now, fresh=check.fresh)
-    identity = identity_of(source.sha256, chosen)
+    identity = identity_of(payments.run_sha256, chosen)
     with ExitStack() as opens:
         ledger = None
         if has_begun(check.out) and not check.fresh:
             ledger = opens.enter_context(open_ledger(check.out, identity, chosen, now=now, before=before))
-        kept, reports, new = _received(job, None if before is None else EndedRun(check.out, before), message)
-        if kept and not new:
-            return _known(check.out, surface)
         profile = without_servers(chosen)
         time = RunTime(started, begun=now if ledger is None else ledger.created_at)
-        prepared, checks = prepare(check, source, chosen, profile, time)
+        payments.prepare(chosen, profile, time, surface.watch)
+        messages = payments.messages()
+        _refuse_alike([message for _, message in messages])
+        ended = None if before is None else EndedRun(check.out, before)
+        kept, reports, new = _received(job, ended, [message for _, message in messages])
+        if kept and not new:
+            return _known(check.out, surface)
         if ledger is None:
             over = surface.notify if check.fresh else None
             ledger = opens.enter_context(
@@ -103,58 +117,93 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
         language = begin(check, ledger, now=timestamp(clock()))
         surface.watch.enter(Phase.WRITING)
         used = [*kept, *_copied(new, check.out, first=len(kept) + 1, by=by, now=now)]
-        planned = Plan(checks, prepared.assignments)
         reports += [report._replace(data=b"") for report in new]  # they have been copied
         del new
-        found, resolved = decided_by_reports(message, prepared.findings, planned, reports)
-        provided = [
-            Sentence(
-                "jobs.report_provided",
-                name=report.provided_by,
-                file=report.given_as,
-                time=Moment(report.provided),
-            )
-            for report in used
-        ]
-        prepared = prepared._replace(notes=(*prepared.notes, *provided, *found.notes))
+        found = _Found.of(messages, reports)
+        del messages
         for note in found.notes:
             surface.notify(Notice(note, {}, is_vital=True))
+        unanswered_count = _answer(payments, profile, found.verdicts)
         asked, left = AskingResult({}, AskingTally(), 0, None), QuestionsLeft(0, 0, {})
-        reported = ReportedRun(used, _next_step(found))
+        payments.left(asked)
+        reported = ReportedRun(used, _next_step(unanswered_count, found.unnamed_batches), found.notes)
         run = OpenRun(check, chosen, profile, ledger, before, started, language, asked, reported)
-        decided = write_results(run, left, source, prepared, resolved, bases(checks), surface)
+        decided = payments.decide(run, left, surface)
         leave(run, decided, left, clock)
-        next_step = reported.next_step if decided.summary.next_step else None
-        return RunResult(
-            decided.summary, already_finished=False, changes=decided.changes, next_step=next_step
-        )
+        return result_of(run, left, decided)
 
 
-def _read(check: CheckJob, file: ConfigurationFile) -> tuple[PaymentSource, Message]:
+def _read(check: CheckJob, work: Path | None, file: ConfigurationFile) -> WholeFile | CheckedSet:
+    if work is not None:
+        data_set = CheckedSet.read(check, file, of=DataSetJob(check, work))
+        if data_set.format != pain001.NAME:
+            raise InputError(Sentence("jobs.import_needs_pain001", file=check.file.name))
+        return data_set
     if check.file.is_dir():
         raise UsageError(Sentence("jobs.import_one_file", file=check.file))
-    source = read_file(check, file)
-    if source.format != pain001.NAME or source.message is None:
+    payments = WholeFile.read(check, file)
+    if not payments.messages():
         raise InputError(Sentence("jobs.import_needs_pain001", file=check.file.name))
-    return source, source.message
+    return payments
 
 
-def _refuse_other(folder: Path, before: Manifest, sha256: str) -> None:
+def _refuse_alike(messages: Sequence[Message]) -> None:
+    """Refuse parts with the same id, because a report does not say which of them it is about."""
+    ids = Counter(message.levels["id"][0] for message in messages)
+    twice = [own_id or "" for own_id, count in ids.items() if count > 1]
+    if twice:
+        raise InputError(Sentence("jobs.import_same_id", own=twice[0]))
+
+
+class _Found(NamedTuple):
+    """What reports say about an input; its rows are numbered as in the input."""
+
+    verdicts: pl.DataFrame
+    notes: tuple[Sentence, ...]
+    unnamed_batches: list[str]
+
+    @classmethod
+    def of(
+        cls, messages: Sequence[tuple[DataPart | None, Message]], reports: Sequence[ReceivedReport]
+    ) -> Self:
+        verdicts, notes, batches, row_start = [], list[Sentence](), list[str](), 0
+        for part, message in messages:
+            found = reported_rows(message, reports)
+            verdicts.append(found.verdicts.with_columns(pl.col("row") + row_start))
+            notes += [note if part is None else in_part(note, part) for note in found.notes]
+            batches += found.unnamed_batches
+            row_start += message.payments.height
+        return cls(pl.concat(verdicts), (*notes, *notes_on_others(reports)), batches)
+
+
+def _answer(payments: WholeFile | CheckedSet, profile: Profile, verdicts: pl.DataFrame) -> int:
+    """Answer the questions of an input; return how many stay unanswered."""
+    planned, questions, unanswered_count = payments.planned(profile), payments.questions(), 0
+    questions.forget()
+    for part, (checks, assignments) in enumerate(planned.questions):
+        rows = rows_of_checks(Checks(checks), Assignments(assignments))
+        answers = reported_answers(Checks(checks), rows, verdicts)
+        questions.keep(part, "reports", answers)
+        unanswered_count += answers.filter(state=AnswerState.UNANSWERED).height
+    return unanswered_count
+
+
+def _refuse_other(folder: Path, before: Manifest, payments: WholeFile | CheckedSet) -> None:
     """Refuse a folder with results of another file, or with a check that reports cannot be compared with."""
-    advice = Sentence("advice.other_folder")
-    if before.input.sha256 != sha256:
-        raise UsageError(Sentence("jobs.import_other_file", folder=folder), advice=advice)
+    is_known = payments.run_sha256 != payments.sha256  # some unusable part of the data set was corrected
+    if before.input.sha256 != payments.sha256 and not is_known:
+        raise UsageError(Sentence("jobs.import_other_file", folder=folder), advice=_ELSEWHERE)
     if before.environment is not Environment.BANK:
-        raise UsageError(Sentence("jobs.import_simulated", folder=folder), advice=advice)
+        raise UsageError(Sentence("jobs.import_simulated", folder=folder), advice=_ELSEWHERE)
 
 
 def _received(
-    job: ImportJob, run: EndedRun | None, message: Message
+    job: ImportJob, run: EndedRun | None, messages: Sequence[Message]
 ) -> tuple[list[ReportUsed], list[ReceivedReport], list[ReceivedReport]]:
     """Return the recorded reports, their contents read from the copies, and the reports that are new."""
     kept = [] if run is None else run.manifest.bank_reports
-    reports = [] if run is None else kept_reports(run, message)
-    given = {report.sha256: report for report in (read_report(path, message) for path in job.reports)}
+    reports = [] if run is None else kept_reports(run, messages)
+    given = {report.sha256: report for report in (read_report(path, messages) for path in job.reports)}
     return kept, reports, [given[sha256] for sha256 in given if sha256 not in {one.sha256 for one in kept}]
 
 
@@ -166,7 +215,7 @@ def _known(folder: Path, surface: Surface) -> RunResult:
 def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface: Surface) -> RunResult:
     """Compare the check in a folder with the reports, and keep both; outcomes stay unchanged."""
     now = surface.clock()
-    kept, reports, new = _received(job, run, message)
+    kept, reports, new = _received(job, run, [message])
     if not new:
         drop_copies(run, now=now)
         return _known(run.folder, surface)
@@ -177,13 +226,12 @@ def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface:
     return RunResult(summary, already_finished=False, changes=changes)
 
 
-def _next_step(found: ReportedAnswers) -> Sentence:
+def _next_step(count: int, unnamed: Sequence[str]) -> Sentence:
     """Name the batches without a report, or say that the bank's next report is needed."""
-    count = found.answers.filter(state=AnswerState.UNANSWERED).height
-    if not found.unnamed_batches:
+    if not unnamed:
         return Sentence("jobs.import_left", count=count)
-    batches: list[Sentence | str] = [*found.unnamed_batches[:_BATCHES_NAMED_MAX]]
-    if more_count := len(found.unnamed_batches) - len(batches):
+    batches: list[Sentence | str] = [*unnamed[:_BATCHES_NAMED_MAX]]
+    if more_count := len(unnamed) - len(batches):
         batches.append(Sentence("jobs.import_more_batches", count=more_count))
     return Sentence("jobs.import_unnamed", count=count, batches=batches)
 

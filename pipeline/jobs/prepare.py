@@ -15,8 +15,9 @@ from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import Chosen, choose, format_choice_of, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, PrecheckError, UsageError
-from pipeline.formats import FormatChoice, pain001
+from pipeline.formats import pain001
 from pipeline.formats.pain001.bank_rules import bank_warnings
+from pipeline.formats.registry import FormatChoice
 from pipeline.frames import Assignments, Changes, Checks, Findings, Payments, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier, rows_of
 from pipeline.rules.currencies import currency_sources

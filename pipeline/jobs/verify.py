@@ -17,11 +17,11 @@ import polars as pl
 from pydantic import SecretStr
 
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
-from pipeline.executors.from_report import decided_by_reports, kept_reports
+from pipeline.executors.from_report import ReceivedReport, kept_reports, outcomes_again
 from pipeline.files.plain import real_path
 from pipeline.files.signatures import PublicKey, is_signed
-from pipeline.formats import MessageEntry, entry_before, format_as_read
-from pipeline.formats.message import Role
+from pipeline.formats.message import Message, Role
+from pipeline.formats.registry import MessageEntry, entry_before, format_as_read
 from pipeline.frames import DECISIONS, Decisions, Findings, Outcomes, Payments, Warned
 from pipeline.jobs.bank_comparison import agrees
 from pipeline.reports.wording import ROWS_NAMED_MAX
@@ -226,6 +226,12 @@ class _LookedAt:
             country=recorded.country,
         )
 
+    def message(self, part: RunPart) -> Message:
+        """Return the message of the payment file or part, which must be a pain.001."""
+        message = self.original(part).message
+        assert message is not None
+        return message
+
     def original_table(self, part: RunPart) -> pl.DataFrame:
         """Return the columns of the original; a data set may be one file that was divided."""
         table = self.original(part).original
@@ -299,7 +305,6 @@ def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
     found = [Finding(Sentence("evidence.reports"), origin)]
     is_answer = manifest.environment is Environment.BANK
     what = Sentence("evidence.answers" if is_answer else "evidence.comparison")
-    [part] = looked_at.parts()
     if not looked_at.is_input:
         try:
             path = input_path(run.folder, manifest.input, None)
@@ -307,16 +312,27 @@ def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
             detail = Sentence("evidence.reports_need_input", file=manifest.input.name)
             return [*found, Finding(what, detail)]
         looked_at = _LookedAt(replace(looked_at.job, input_file=path), run, is_input=True)
-    source = looked_at.original(part)
-    assert source.message is not None
+    messages = [looked_at.message(part) for part in looked_at.parts()]
     if not is_answer:
-        if agrees(run, source.message, looked_at.rows(part)):
+        [part], [message] = looked_at.parts(), messages
+        if agrees(run, message, looked_at.rows(part)):
             return [*found, Finding(what, Sentence("evidence.comparison_agrees"))]
         return [*found, Finding(what, Sentence("evidence.comparison_differs"), DIFFERS)]
-    valid = validate(source.payments, routes_of(manifest.profile), manifest.input.positions)
+    reports = kept_reports(run, messages)
+    pairs = (
+        (looked_at.rows(part).outcomes, _reported_again(looked_at, part, reports))
+        for part in looked_at.parts()
+    )
+    return [*found, outcomes_agree(manifest, pairs)]
+
+
+def _reported_again(looked_at: _LookedAt, part: RunPart, reports: Sequence[ReceivedReport]) -> Outcomes:
+    """Derive the outcomes of a part from the bank's reports, numbered by the rows of the run."""
+    manifest = looked_at.run.manifest
+    valid = validate(looked_at.original(part).payments, routes_of(manifest.profile), manifest.input.positions)
     findings, planned = Findings(valid.rejects, valid.warnings), plan(valid.accepted)
-    _, again = decided_by_reports(source.message, findings, planned, kept_reports(run, source.message))
-    return [*found, *outcomes_agree(manifest, looked_at.rows(part).outcomes, again.outcomes)]
+    again = outcomes_again(looked_at.message(part), findings, planned, reports)
+    return Outcomes(again.with_columns(pl.col("row") + (part.first_row - 1)))
 
 
 def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:

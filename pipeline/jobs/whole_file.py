@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, ledger_url, modulus_of
-from pipeline.connections import api_of
 from pipeline.errors import UsageError
-from pipeline.formats.message import set_aside, stated_controls
+from pipeline.formats import pain001
+from pipeline.formats.message import Message, set_aside, stated_controls
 from pipeline.frames import Answers, Checks, Questions
 from pipeline.jobs.prepare import (
     PlannedInput,
@@ -101,11 +101,17 @@ class WholeFile:
             source.payments,
         )
 
-    def questions(self, surface: Surface) -> "FileQuestions":
+    def messages(self) -> list[tuple[None, Message]]:
+        """Return the message that a bank's report may be about; none if the file is not a pain.001."""
+        message = self._source.message if self._source.format == pain001.NAME else None
+        return [] if message is None else [(None, message)]
+
+    def questions(self, surface: Surface | None = None) -> "FileQuestions":
         """See `RunInput.questions`."""
         from pipeline.executors.asking import FileQuestions
 
-        notify_of_wasted_calls(self._prepared.findings.warnings, self._source.positions, surface)
+        if surface is not None:
+            notify_of_wasted_calls(self._prepared.findings.warnings, self._source.positions, surface)
         self._questions = FileQuestions(self._checks)
         return self._questions
 
@@ -124,6 +130,6 @@ class WholeFile:
         """See `RunInput.decide`."""
         from pipeline.jobs.writing import write_results
 
-        source, findings, apis = self._source, self._prepared.findings, map(api_of, run.profile.servers)
-        resolved = resolve(findings, self._asked, self._answers, apis, run.profile.environment)
+        source, findings = self._source, self._prepared.findings
+        resolved = resolve(findings, self._asked, self._answers, run.apis, run.chosen.environment)
         return write_results(run, left, source, self._prepared, resolved, self._asked.bases, surface)

@@ -1,6 +1,6 @@
 """Write the output of a run, finished or not: summary, reports and evidence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from shutil import rmtree
@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from pipeline.apis import Api, ReportDeclaration
+from pipeline.apis.vop import BANK_REPORT
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
+from pipeline.connections import api_of
 from pipeline.errors import PrecheckError
 from pipeline.executors.asking import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
 from pipeline.files.atomic import write_atomically
@@ -34,13 +37,14 @@ from pipeline.stages.resolve import Resolved
 from pipeline.stages.summarise import summarise
 from pipeline.stages.write import WrittenOutcomes, write
 from pipeline.stores.sqlite.ledger import SqliteLedger
-from pipeline.wording import Sentence, speaking
+from pipeline.wording import Moment, Sentence, speaking
 from schemas.changes import Change
 from schemas.folder import REASONS, SUMMARY
+from schemas.localized import LocalizedText
 from schemas.manifest import Manifest
-from schemas.outcomes import Environment
+from schemas.outcomes import ApiName, Environment
 from schemas.strict import timestamp
-from schemas.summary import InputFile, ReportUsed, Summary
+from schemas.summary import ApiCalls, InputFile, ReportUsed, Summary
 
 if TYPE_CHECKING:
     from pipeline.jobs.bank_comparison import ComparedReports
@@ -51,6 +55,7 @@ class ReportedRun(NamedTuple):
 
     reports: Sequence[ReportUsed]  # the reports, whose copies are in the folder
     next_step: Sentence  # how to continue if rows are left
+    notes: Sequence[Sentence]  # what users must know about the reports
 
 
 class OpenRun(NamedTuple):
@@ -87,6 +92,31 @@ class OpenRun(NamedTuple):
         }
 
     @property
+    def apis(self) -> Iterable[Api | ReportDeclaration]:
+        """The sources of the answers."""
+        return map(api_of, self.profile.servers) if self.reported is None else [BANK_REPORT]
+
+    @property
+    def notes(self) -> list[LocalizedText]:
+        """Who provided the bank's reports that answered this run, and what users must know about them."""
+        if self.reported is None:
+            return []
+        provided = [
+            Sentence(
+                "jobs.report_provided",
+                name=report.provided_by,
+                file=report.given_as,
+                time=Moment(report.provided),
+            )
+            for report in self.reported.reports
+        ]
+        return [note.recorded() for note in (*provided, *self.reported.notes)]
+
+    def calls(self, counts: Mapping[ApiName, int]) -> list[ApiCalls]:
+        """Return the calls for questions, by their counts; a bank's reports need none."""
+        return [] if self.reported is not None else calls_of(counts, self.asked.tally)
+
+    @property
     def bank_reports(self) -> Sequence[ReportUsed]:
         """The bank's reports that answered this run, or that this check was compared with."""
         if self.reported is not None:
@@ -114,6 +144,7 @@ def leave(run: OpenRun, decided: DecidedRun, left: QuestionsLeft, clock: Clock) 
     """Record the end of a run, and write its manifest last of all; same errors as `write_atomically`."""
     job, ledger, signer = run.job, run.ledger, run.chosen.signer
     files = [decided.written.path, *decided.files]
+    files += [job.out / report.name for report in run.bank_reports]
     remove_stale(job.out, files)
     finish = ledger.finish(
         timestamp(clock()),
@@ -156,7 +187,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
         "modulus": prepared.modulus,
         "bank_comparison": None if bank is None else bank.comparison,
     }
-    calls = [] if run.reported is not None else calls_of(question_counts(bases), run.asked.tally)
+    calls = run.calls(question_counts(bases))
     summary = summarise(header, source.payments, outcomes, warnings, calls, message=source.message)
     keep_workbook(job.out, surface)
     changes = None if compared is None else compared.changes
@@ -167,7 +198,6 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
         policy, outcome_name = run.chosen.settings.policy, written.path.name
         documents = reports(job.out, summary, rows, outcome_name=outcome_name, policy=policy)
     files = [keep_document(job.out / SUMMARY, summary), keep_reasons(reasons, job.out), *documents]
-    files += [job.out / report.name for report in run.bank_reports]
     if compared is not None:  # the next run compares with this one
         files.append(keep(compared, lambda _: outcomes, run.ledger.payee_key, job.out))
     if changes is not None:
@@ -197,7 +227,7 @@ def keep_reasons(reasons: Reasons, folder: Path) -> Path:
 
 
 def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> InputFile:
-    job = run.job
+    job, facts = run.job, prepared.facts(source)
     return InputFile(
         name=job.file.name,
         sha256=source.sha256,
@@ -216,6 +246,6 @@ def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> Input
         decision=dict(source.decision),
         **source.dialect_fields,
         positions=source.positions,
-        **prepared.facts(source),
+        **facts | {"notes": [*facts["notes"], *run.notes]},
         **message_fields(source.message),
     )

@@ -14,9 +14,10 @@ import polars as pl
 from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.files.atomic import delete, write_atomically, write_folder_atomically
 from pipeline.files.compressed import Compression, pack
-from pipeline.formats import FormatEntry, MessageEntry, entry_before, excel, pain001
+from pipeline.formats import excel, pain001
 from pipeline.formats.edits import Edit, edited, require_undone
 from pipeline.formats.message import Role
+from pipeline.formats.registry import FormatEntry, MessageEntry, entry_before
 from pipeline.frames import CORRECTIONS, Corrections, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.sheets import visible_texts

@@ -8,7 +8,8 @@ from pipeline.errors import InputError
 from pipeline.files.disk_errors import OTHER_WORK_FOLDER, writing
 from pipeline.files.dividing import divide_parquet
 from pipeline.files.plain import plain_bytes, real_path
-from pipeline.formats import PART_NAMES, entry_named, parquet
+from pipeline.formats import parquet
+from pipeline.formats.registry import PART_NAMES, entry_named
 from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, parts_in
 from pipeline.runs.work_folder import PartFiles

@@ -16,8 +16,9 @@ from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import plain_bytes
-from pipeline.formats import MessageEntry, format_as_read, pain001
+from pipeline.formats import pain001
 from pipeline.formats.message import Message
+from pipeline.formats.registry import MessageEntry, format_as_read
 from pipeline.formats.table import Dialect, dialect_of
 from pipeline.frames import (
     CHANGES,

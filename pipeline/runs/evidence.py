@@ -299,28 +299,28 @@ def answers_agree(
     ]
 
 
-def outcomes_agree(manifest: Manifest, written: pl.DataFrame, again: pl.DataFrame) -> list[Finding]:
-    """Compare each outcome with the one that follows from the bank's reports; rejected rows separately."""
-    rows = written.filter(pl.col("check_outcome") != Outcome.REJECTED).select("row", _AS_TEXT)
-    both = rows.join(again.select("row", _AS_TEXT), on="row", how="left", suffix=_ON_RECORD)
-    differs = {
-        column: both.filter(pl.col(column).ne_missing(pl.col(column + _ON_RECORD)))["row"]
-        for column in _COMPARED
-    }
+def outcomes_agree(manifest: Manifest, parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> Finding:
+    """Compare the outcomes of each part with those that follow from the bank's reports, but for rejects."""
+    row_count, differs = 0, dict.fromkeys(_COMPARED, pl.Series(dtype=pl.UInt32))
+    for written, again in parts:
+        rows = written.filter(pl.col("check_outcome") != Outcome.REJECTED).select("row", _AS_TEXT)
+        both = rows.join(again.select("row", _AS_TEXT), on="row", how="left", suffix=_ON_RECORD)
+        row_count += rows.height
+        for column, some in differs.items():
+            is_other = pl.col(column).ne_missing(pl.col(column + _ON_RECORD))
+            differs[column] = pl.concat([some, both.filter(is_other)["row"]])
     wrong = pl.concat(differs.values()).unique().sort().to_list()
-    return [
-        _finding(
-            Sentence("evidence.answers"),
-            not wrong,
-            Sentence("evidence.reports_agree", row_count=rows.height),
-            Sentence(
-                "evidence.reports_differ",
-                columns=[column for column, some in differs.items() if some.len()],
-                rows=_named(wrong, manifest.input.positions),
-                remedy=RUN_AGAIN,
-            ),
-        )
-    ]
+    return _finding(
+        Sentence("evidence.answers"),
+        not wrong,
+        Sentence("evidence.reports_agree", row_count=row_count),
+        Sentence(
+            "evidence.reports_differ",
+            columns=[column for column, some in differs.items() if some.len()],
+            rows=_named(wrong, manifest.input.positions),
+            remedy=RUN_AGAIN,
+        ),
+    )
 
 
 class _ComparedAnswers(NamedTuple):

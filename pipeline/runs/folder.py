@@ -16,7 +16,7 @@ from pipeline.errors import InputError, OtherRunError, OutputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import require_folder, shared
 from pipeline.files.plain import plain_bytes
-from pipeline.formats import NAMES, format_named
+from pipeline.formats.registry import NAMES, format_named
 from pipeline.stores.protocols import RunLedger
 from pipeline.stores.sqlite.ledger_file import sqlite_errors
 from pipeline.wording import Sentence

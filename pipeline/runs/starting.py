@@ -11,7 +11,7 @@ from pipeline.files.atomic import delete, partial_name
 from pipeline.files.disk_errors import refuse_non_file, writing
 from pipeline.files.folder_lock import locked, refuse_open, require_ours
 from pipeline.files.plain import real_path
-from pipeline.formats import layout_before
+from pipeline.formats.registry import layout_before
 from pipeline.rules.modulus import Modulus, same_tables
 from pipeline.runs.folder import approvals_of, has_begun, ledger_of, outcome_file, outcome_files, read_summary
 from pipeline.runs.manifest import identity_of, read_manifest, replaced_manifest

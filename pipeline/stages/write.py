@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.files.atomic import write_atomically
-from pipeline.formats import format_named
+from pipeline.formats.registry import format_named
 from pipeline.formats.table import Dialect
 from pipeline.frames import OUTCOMES, Original, Outcomes
 from schemas.folder import outcome_name

@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.files.atomic import write_atomically
-from pipeline.formats import entry_of
 from pipeline.formats.edits import edited, require_undone
+from pipeline.formats.registry import entry_of
 from pipeline.formats.table import ReadingOptions
 
 

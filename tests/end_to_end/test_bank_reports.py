@@ -132,6 +132,60 @@ def test_reports_in_a_zip_and_one_after_the_other_come_to_the_same(desk, file):
     assert desk("verify", "pay.precheck").status == 0
 
 
+def test_reports_on_the_parts_of_a_data_set_come_to_what_each_file_alone_does(desk):
+    of_parts = {}
+    for number, some in enumerate((PAYMENTS[:2], PAYMENTS[2:3], PAYMENTS[3:]), start=1):
+        desk.file(f"alone-{number}.xml", document((Batch(some),), message_id=f"M-{number}"))
+        (desk.folder / "set").mkdir(exist_ok=True)
+        desk.file(f"set/part-{number}.xml", (desk.folder / f"alone-{number}.xml").read_bytes())
+        mine = tuple(one for one in SAID if one.end_to_end_id in {payment.end_to_end_id for payment in some})
+        of_parts[number] = report((SaidOfBatch(mine),), message_id=f"M-{number}", report_id=f"V-{number}")
+    first = desk.file("first.zip", zipped(of_parts[3], of_parts[1], report((), message_id="OTHER")))
+    second = desk.file("second.xml", of_parts[2])
+    of_set = ("import", "set", "--work", "work", "--by", "Ann")
+
+    imported = desk(*of_set, "--report", first, "--json")
+
+    assert imported.status == 75, imported.err
+    summary = json.loads(imported.out)
+    assert (summary["complete"], summary["calls"]) == (False, [])
+    assert [part["undecided_count"] for part in summary["parts"]] == [0, 1, 0]
+    assert "1 payment has no final result" in summary["next_step"]
+    assert "1 report in the same file is about another message" in imported.err
+    assert desk(*of_set, "--report", first).status == 75  # known: nothing is changed
+    assert desk(*of_set, "--report", second).status == 0
+    for number in of_parts:
+        reports = ("--report", desk.file(f"vop-{number}.xml", of_parts[number]))
+        assert desk("import", f"alone-{number}.xml", *reports).status == 0
+        alone = (desk.folder / f"alone-{number}.precheck/outcomes.csv").read_bytes()
+        assert (desk.folder / f"set.precheck/outcomes/part-{number}.csv").read_bytes() == alone
+    assert not (desk.folder / "work").exists() or not list((desk.folder / "work").iterdir())
+    verified = desk("verify", "set.precheck", "--input", "set")
+    assert verified.status == 0, verified.out
+    assert "4 rows, each as the bank's reports say" in verified.out
+    assert desk("fix", "set.precheck", "--accept", "close_match", "--reason", "hers", "--by", "B").status == 0
+    assert desk("split", "set.precheck", "--by", "Cy").status == 0
+    assert desk("verify", "set.precheck", "--input", "set").status == 0
+    against = report((SaidOfBatch((replace(SAID[0], status="RVNM"),)),), message_id="M-1", report_id="V-4")
+    assert desk(*of_set, "--report", desk.file("against.xml", against)).status == 75
+    shown = json.loads(desk("show", "set.precheck", "--row", "1", "--json").out)
+    assert shown["outcome"]["check_code"] == "REPORT_DIFFERS"
+
+
+def test_what_cannot_be_imported_for_a_data_set_is_refused(desk, sandbox, file):
+    (desk.folder / "set").mkdir()
+    for name in ("a.xml", "b.xml"):
+        desk.file(f"set/{name}", document((Batch(PAYMENTS),)))
+    of_all = ("--report", desk.file("vop.xml", OF_ALL), "--work", "work")
+    assert "two parts have the message id MESSAGE-1" in desk("import", "set", *of_all).err
+    (desk.folder / "set/b.xml").unlink()
+    assert desk("run", "set", "--work", "work", *sandbox.using("sandbox")).status == 0
+    assert "simulated answers" in desk("import", "set", *of_all).err
+    (desk.folder / "tables").mkdir()
+    desk.file("tables/a.csv", "name,iban\nAda,DE89370400440532013000\n")
+    assert "tables: is not a pain.001" in desk("import", "tables", *of_all).err
+
+
 def test_the_same_report_again_changes_nothing(desk, file):
     said = desk.file("vop.xml", OF_ALL)
     assert desk("import", file, "--report", said, "--report", said).status == 0

@@ -799,7 +799,7 @@ def test_parts_in_pain001_are_corrected_and_split_as_each_file_alone_is(desk, sa
     assert (shown["place"], shown["batch"]) == ("b.xml.gz row 2", alone["batch"])
     assert desk("report", "set", "--pain002").status == 2
     refused = desk("import", "set", "--report", "vop.xml")
-    assert "set: a folder, but a bank reports on one file" in refused.err
+    assert "set: a folder; import the report on each file in it" in refused.err
 
 
 def test_the_figures_of_every_part_are_compared_with_its_payments(desk, sandbox):

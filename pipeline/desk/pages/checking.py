@@ -38,8 +38,9 @@ from pipeline.desk.rendering import html, words
 from pipeline.desk.review import reviewed, shown_of
 from pipeline.desk.states import WORDS, FileStatus, State, may
 from pipeline.errors import PrecheckError
-from pipeline.formats import INPUT_NAMES, pain001
+from pipeline.formats import pain001
 from pipeline.formats.encodings import ENCODINGS
+from pipeline.formats.registry import INPUT_NAMES
 from pipeline.headers.columns import ACCOUNT_FIELDS, PAYEE_FIELDS
 from pipeline.runs.request import Clock, Phase
 from pipeline.wording import Sentence

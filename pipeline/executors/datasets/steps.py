@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
 
-from pipeline.apis.registry import APIS, about_uk_accounts
+from pipeline.apis.registry import DECLARED, about_uk_accounts
 from pipeline.errors import ConfigurationError, InputError, UsageError
-from pipeline.formats.message import message_fields
+from pipeline.formats.message import Message, message_fields
 from pipeline.formats.table import dialect_of
 from pipeline.frames import (
     ACCEPTED,
@@ -200,6 +200,13 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
     return source
 
 
+def message_of_part(shared: SetTask, part: DataPart) -> Message:
+    """Read the message of a part again (InputError: it has changed since the run began)."""
+    message = _source(shared, part).message
+    assert message is not None
+    return message
+
+
 def _by_bucket(source: PaymentSource, accepted: Accepted, bucket_count: int) -> dict[int, pl.DataFrame]:
     columns = (source.payments["reference"], payee_ids(source.original).alias("payee_id"))
     beside = [column.gather(accepted["row"] - 1) for column in columns]
@@ -334,7 +341,7 @@ def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
         findings,
         Questions(Bases(given.select(list(BASES))), Assignments(given.select("row", "check"))),
         Answers(given.select(list(ANSWERS))),
-        APIS.values(),
+        DECLARED.values(),
         task.environment,
     )
     return outcomes, findings.warnings, reasons

@@ -6,8 +6,8 @@ file -read-> Payments
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.formats import ANY_FORMAT, FormatChoice, MessageEntry
 from pipeline.formats.protocols import TabularFormat
+from pipeline.formats.registry import ANY_FORMAT, FormatChoice, MessageEntry
 from pipeline.stages.read.messages import read_message
 from pipeline.stages.read.opening import Packing, PaymentSource, ReadingArguments, opened
 from pipeline.stages.read.tables import read_table

@@ -3,10 +3,10 @@
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats import MessageEntry
 from pipeline.formats.layouts import BankLayout, LayoutFormat
 from pipeline.formats.message import Message
 from pipeline.formats.protocols import MessageFormat
+from pipeline.formats.registry import MessageEntry
 from pipeline.formats.table import Dialect
 from pipeline.frames import PAYMENTS, Original, Payments, Warnings, slim
 from pipeline.headers.readings import ColumnReading

@@ -18,10 +18,11 @@ import polars as pl
 from pipeline.errors import InputError, UsageError
 from pipeline.files.compressed import UNPACKED_BYTES_MAX, Compression, UnpackedFile, sniff, unpacked
 from pipeline.files.memory import memory_max_bytes, refuse_too_large
-from pipeline.formats import ANY_FORMAT, HEAD_BYTES, Entry, FormatChoice, MessageEntry, entry_of, excel
+from pipeline.formats import excel
 from pipeline.formats.layouts import BankLayout
 from pipeline.formats.message import FileIdentity, Message
 from pipeline.formats.protocols import FileReader
+from pipeline.formats.registry import ANY_FORMAT, HEAD_BYTES, Entry, FormatChoice, MessageEntry, entry_of
 from pipeline.formats.table import Dialect, ReadingOptions
 from pipeline.frames import WARNINGS, Original, Payments, Warnings
 from pipeline.headers.readings import ColumnReading

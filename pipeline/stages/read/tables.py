@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats import entry_named
 from pipeline.formats.protocols import TabularFormat
+from pipeline.formats.registry import entry_named
 from pipeline.formats.table import Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_patterns import by_cell

@@ -7,9 +7,10 @@ from paymentfiles.pain001 import Batch, Dialect, Payment, document
 from standard_18 import File
 from standard_18 import Payment as Credit
 
-from pipeline.formats import bacs18, entry_named, pain001
+from pipeline.formats import bacs18, pain001
 from pipeline.formats.batches import batch_totals, masked_batches
 from pipeline.formats.pain001 import reading
+from pipeline.formats.registry import entry_named
 from pipeline.formats.table import ReadingOptions
 from pipeline.rules.totals import money_of
 

@@ -18,8 +18,8 @@ from refusals import refused
 from tables import for_each
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats import FORMATS, INPUT_NAMES, FormatChoice, entry_of
 from pipeline.formats.layouts import LAYOUTS, BankLayout
+from pipeline.formats.registry import FORMATS, INPUT_NAMES, FormatChoice, entry_of
 from pipeline.stages.read import read
 from pipeline.wording import SurfaceKind
 

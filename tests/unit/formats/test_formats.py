@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.cli.run import run
 from pipeline.errors import InputError
-from pipeline.formats import FORMATS, NAMES, entry_named, entry_of, format_named
+from pipeline.formats.registry import FORMATS, NAMES, entry_named, entry_of, format_named
 
 
 def entry_by_suffix(name):

@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from pipeline.formats import INPUT_NAMES, FormatChoice
 from pipeline.formats.layouts import BankLayout
+from pipeline.formats.registry import INPUT_NAMES, FormatChoice
 from pipeline.jobs.columns import known_formats
 from pipeline.reports.listings import print_formats
 

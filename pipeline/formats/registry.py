@@ -1,0 +1,194 @@
+"""File formats: each is a module and one entry in the table here. CONTRIBUTING.md says how to add one."""
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from pipeline.errors import InputError, UsageError
+from pipeline.formats import bacs18, excel, pain001, parquet
+from pipeline.formats import csv as delimited
+from pipeline.formats.foreign import what_else_it_is
+from pipeline.formats.layouts import BankLayout, layout_formats
+from pipeline.formats.protocols import MessageFormat, OutcomeFormat, PaymentsFormat, TabularFormat
+from pipeline.wording import Sentence
+from schemas.summary import InputFile
+
+
+class FormatEntry(NamedTuple):
+    """A tabular format in the table of formats."""
+
+    format: TabularFormat  # reads a file
+    outcomes: OutcomeFormat  # writes its outcomes, unless `--format` names another
+    payments: PaymentsFormat  # writes corrected or split payment files
+
+
+class MessageEntry(NamedTuple):
+    """A message format in the table of formats. Its payment files are changed by edits."""
+
+    format: MessageFormat
+    outcomes: OutcomeFormat
+
+
+Entry = FormatEntry | MessageEntry
+
+FORMATS: tuple[Entry, ...] = (
+    FormatEntry(delimited, outcomes=delimited, payments=delimited),
+    FormatEntry(parquet, outcomes=parquet, payments=parquet),
+    FormatEntry(excel, outcomes=delimited, payments=excel),
+    MessageEntry(pain001, outcomes=delimited),
+    MessageEntry(bacs18, outcomes=delimited),
+    *(MessageEntry(layout, outcomes=delimited) for layout in layout_formats({}).values()),
+)
+"""A message is recognised by its content, a table by its file name's suffix. If tables share a suffix and
+none recognises the start of a file, the first one is used.
+"""
+
+HEAD_BYTES = 64 * 1024
+"""Number of bytes at the start of a file that identify its format."""
+
+INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
+"""Names of the built-in formats, for `--input-format`."""
+
+_OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
+_OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {
+    **{entry.outcomes.NAME: entry.outcomes for entry in FORMATS},
+    "xlsx": excel,
+}
+PART_NAMES = (delimited.NAME, parquet.NAME, pain001.NAME)
+"""The names of the formats that parts of a data set may have."""
+NAMES = tuple(_OUTCOME_FORMATS)
+"""The names of the formats for outcome files."""
+
+
+class FormatChoice(NamedTuple):
+    """The user's choice of format, and the candidate layouts."""
+
+    name: str | None = None  # from `--input-format`; None: recognised from the file
+    layouts: Mapping[str, BankLayout] = MappingProxyType({})  # the user's own, by name
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return every format that a file can have."""
+        own = layout_formats(self.layouts).values() if self.layouts else ()
+        return (
+            *FORMATS,
+            *(MessageEntry(layout, outcomes=delimited) for layout in own if layout.NAME in self.layouts),
+        )
+
+
+ANY_FORMAT = FormatChoice()
+
+
+def format_as_read(file: InputFile) -> FormatChoice:
+    """Return the format of a file from an earlier run, with the layout recorded then."""
+    layout = layout_before(file)
+    return FormatChoice(file.format, {} if layout is None else {file.format: layout})
+
+
+def layout_before(file: InputFile) -> BankLayout | None:
+    """Return the user's layout recorded for a file, None for built-in formats; raises InputError."""
+    try:
+        return None if file.layout is None else BankLayout.model_validate(file.layout)
+    except ValidationError:
+        raise InputError(Sentence("formats.layout_recorded_cannot", file=file.name)) from None
+
+
+def entry_of(
+    name: PurePath,
+    head: Callable[[], bytes],
+    choice: FormatChoice = ANY_FORMAT,
+    *,
+    is_table: bool = False,
+    where: str = "",
+) -> Entry:
+    """Find the format of a file: the chosen one, else by its start, else by its name's suffix.
+
+    `name` is the unpacked file's name, `where` its name in messages. `head` reads the first `HEAD_BYTES`.
+    With `is_table`, no layout is considered.
+
+    Raises UsageError: no format has the chosen name; InputError: the format is unknown or ambiguous.
+    """
+    if choice.name is not None:
+        return _chosen_entry(choice)
+    where = where or name.name
+    if name.suffix.lower() in _OTHER_WORKBOOKS:
+        raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
+    start = head()
+    named = [entry for entry in choice.entries if name.suffix.lower() in entry.format.SUFFIXES]
+    tables = [entry for entry in named if isinstance(entry, FormatEntry)]
+    is_no_message = is_table and bool(tables)
+    found = [
+        entry
+        for entry in choice.entries
+        if not (is_no_message and isinstance(entry, MessageEntry)) and entry.format.sniff(start)
+    ]
+    match found:
+        case [entry]:
+            return entry
+        case []:
+            return _by_suffix(where, start, named, choice)
+        case several:
+            names = [entry.format.NAME for entry in several]
+            raise InputError(
+                Sentence("formats.could", where=where, names=list(names)),
+                advice=Sentence("advice.choose_format", choices=list(names)),
+            )
+
+
+def _chosen_entry(choice: FormatChoice) -> Entry:
+    for entry in choice.entries:
+        if choice.name == entry.format.NAME:
+            return entry
+    raise UsageError(
+        Sentence("formats.no_format", choice=repr(choice.name)),
+        advice=(
+            Sentence("advice.choose_format", choices=[entry.format.NAME for entry in choice.entries]),
+            Sentence("formats.describe_layouts_configuration", choice=choice.name),
+        ),
+    )
+
+
+def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoice) -> Entry:
+    """Return the table format of a suffix, for files that no format recognises, even empty ones."""
+    if (what := what_else_it_is(start)) is not None:
+        raise InputError(Sentence("formats.is_something_else", where=where, what=what))
+    if not named:
+        suffixes = dict.fromkeys(suffix for entry in choice.entries for suffix in entry.format.SUFFIXES)
+        raise InputError(
+            Sentence("formats.not_format_can", where=where),
+            advice=(
+                Sentence("formats.give_file_whose", suffixes=list(suffixes)),
+                Sentence("advice.name_format"),
+            ),
+        )
+    entry = named[0]
+    if isinstance(entry, MessageEntry) and start:
+        raise InputError(
+            Sentence(
+                "formats.not_whatever_name",
+                where=where,
+                title=entry.format.TITLE,
+                known_by=entry.format.KNOWN_BY,
+            ),
+            advice=(Sentence("formats.export_again"), Sentence("advice.name_format")),
+        )
+    return entry
+
+
+def entry_before(file: InputFile) -> Entry:
+    """Return the table entry of the format that a file was read in."""
+    return _chosen_entry(format_as_read(file))
+
+
+def entry_named(name: str) -> Entry:
+    """Return the table entry of a built-in format; any other name is a bug in the caller."""
+    [entry] = [entry for entry in FORMATS if name == entry.format.NAME]
+    return entry
+
+
+def format_named(name: str) -> OutcomeFormat:
+    """Return the format with a name in `NAMES`; any other name is a bug in the caller (KeyError)."""
+    return _OUTCOME_FORMATS[name]
