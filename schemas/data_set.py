@@ -4,6 +4,7 @@ from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
 from schemas.strict import OwnDocument
 from schemas.summary import (
+    BankWarning,
     CurrencySources,
     FileDialect,
     ModulusUsed,
@@ -36,6 +37,7 @@ class PartRead(OwnDocument):
     set_aside: list[SetAside] = []
     currency_sources: CurrencySources = CurrencySources()
     routes: list[RouteCount] = []
+    bank_warnings: list[BankWarning] = []
 
 
 class BucketPlanned(OwnDocument):

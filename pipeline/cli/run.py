@@ -405,7 +405,9 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
 )
 @compare_option
 @option(
-    "--work", type=PATH, metavar="DIR",
+    "--work",
+    type=PATH,
+    metavar="DIR",
     help="For a data set (a folder of pain.001 parts): folder for intermediate files. Deleted when every "
     "row is decided.",
 )

@@ -21,21 +21,31 @@ class Batches(NamedTuple):
     batch_count: int  # number of all batches
 
 
-def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int = BATCHES_MAX) -> Batches:
-    """Return the totals of each batch; empty for a table, which has no batches.
+def batch_places(message: Message | None) -> pl.DataFrame:
+    """Return the `key`, `batch` and `line` of each payment; a key of a pain.001 is the number of a batch.
+
+    A table and a message without batches have no such rows.
+    """
+    if message is None or (message.levels.is_empty() and not message.locations["batch"].count()):
+        return pl.DataFrame()
+    key = "batch" if message.levels.is_empty() else "level"
+    return message.locations.select("batch", "line", key=key)
+
+
+def batch_totals(places: pl.DataFrame, rows: pl.DataFrame, *, listed_max: int = BATCHES_MAX) -> Batches:
+    """Return the totals of each batch; `places` are from `batch_places`.
 
     `rows` has one row per payment, in order: `check_outcome`, and `amount` and `currency` as in
     `totals.money_of`.
     """
-    if message is None or (message.levels.is_empty() and not message.locations["batch"].count()):
+    if places.is_empty():
         return Batches([], 0)
-    is_pain001 = not message.levels.is_empty()
-    by = "level" if is_pain001 else "batch"
-    booked = rows.select("check_outcome", "amount", "currency").hstack([message.locations[by].alias("key")])
-    firsts = message.locations.unique(by, keep="first", maintain_order=True)
+    is_pain001 = places["key"].dtype.is_integer()
+    booked = rows.select("check_outcome", "amount", "currency").hstack([places["key"]])
+    firsts = places.unique("key", keep="first", maintain_order=True)
     listed = firsts.head(listed_max)
     names = masked_batches(listed["batch"], are_ids=is_pain001)
-    booked = booked.filter(pl.col("key").is_in(listed[by].implode(), nulls_equal=True))
+    booked = booked.filter(pl.col("key").is_in(listed["key"].implode(), nulls_equal=True))
     is_open = ~pl.col("check_outcome").is_in([Outcome.MATCH, *UNDECIDED])
     counts = booked.group_by("key", maintain_order=True).agg(pl.len(), is_open.sum())
     money = _money(booked)

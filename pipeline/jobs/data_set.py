@@ -111,7 +111,7 @@ class CheckedSet:
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, watch: RunObserver) -> Sentence | None:
         """Read, plan and compare the parts; see `RunInput.prepare`."""
         there = routes(profile)._replace(modulus=modulus_of(chosen, today=time.now.date()))
-        self.task = task_of(self._of, self._data, chosen, there)
+        self.task = task_of(self._of, self._data, chosen, there, time.now.date())
         if self.job.fresh:
             self.task.files.remove()
         with engine(self._of.engine, self._of.scheduler) as at_work:

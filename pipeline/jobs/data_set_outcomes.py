@@ -23,6 +23,7 @@ from pipeline.executors.datasets.steps import (
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
+from pipeline.formats.batches import BATCHES_MAX
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
@@ -49,6 +50,7 @@ from schemas.summary import (
     ROWS_LISTED_MAX,
     ROWS_NAMED_MAX,
     ApiCalls,
+    BatchTotal,
     CodeCount,
     InputFile,
     PartTotal,
@@ -279,6 +281,8 @@ def add_up(
         outcomes=added_outcomes(summary.outcomes for summary in summaries),
         codes=_codes(summaries),
         parts=list(_part_totals(parts)),
+        batches=list(_batches(parts))[:BATCHES_MAX],
+        batch_count=sum(summary.batch_count for summary in summaries),
         **listed_banks(pl.concat(banks).group_by("bank").sum()),
         calls=list(calls),
         # Sums over the parts, each counted as if it had asked no question.
@@ -319,6 +323,12 @@ def _warning_codes(summaries: Sequence[Summary]) -> list[WarningCount]:
         row_count = count.row_count + (0 if before is None else before.row_count)
         found[count.code] = WarningCount(code=count.code, row_count=row_count, rows=rows)
     return [found[code] for code in WarningCode if code in found]
+
+
+def _batches(parts: Iterable[CheckedPart]) -> Iterator[BatchTotal]:
+    for part, _, decided in parts:
+        for batch in () if decided is None else decided.summary.batches:
+            yield batch.model_copy(update={"location": f"{part.name} {batch.location}"})
 
 
 def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:

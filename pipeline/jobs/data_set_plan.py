@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
@@ -38,7 +38,7 @@ from pipeline.jobs.comparing import (
     compare_with_earlier,
     rows_in_pieces,
 )
-from pipeline.jobs.prepare import VERSION, assumed_types, country_of
+from pipeline.jobs.prepare import VERSION, assumed_types, country_of, rules_day
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames
 from pipeline.runs.data_set import DataPart, DataSet, places_in
 from pipeline.runs.request import DataSetJob, RunObserver, SetStep
@@ -48,7 +48,7 @@ from pipeline.wording import PLACE, Sentence
 from schemas.cop import AccountType
 from schemas.data_set import BucketPlanned, PartRead
 from schemas.outcomes import ApiName
-from schemas.summary import ROWS_LISTED_MAX, CurrencySources, ModulusUsed, RouteCount
+from schemas.summary import ROWS_LISTED_MAX, BankCode, BankWarning, CurrencySources, ModulusUsed, RouteCount
 
 _FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
 _BUCKETS_MIN, _BUCKETS_MAX = 4, 1_000
@@ -136,7 +136,21 @@ class PlannedSet(NamedTuple):
             "set_aside": [aside for _, read in parts for aside in read.set_aside],
             "notes": [*shared, *own[:ROWS_LISTED_MAX], *assumed],
             "currency_sources": CurrencySources(**sources),
+            "bank_warnings": _bank_warnings(parts),
         }
+
+
+def _bank_warnings(parts: Sequence[tuple[DataPart, PartRead]]) -> list[BankWarning]:
+    """Return one warning for each rule of banks: its first place, and the number of all."""
+    found: dict[BankCode, BankWarning] = {}
+    for part, warning in ((part, warning) for part, read in parts for warning in read.bank_warnings):
+        first = found.setdefault(
+            warning.code, warning.model_copy(update={"path": f"{part.name} {warning.path}", "place_count": 0})
+        )
+        count = first.place_count + warning.place_count
+        said = Sentence.of_data(first.sentence.sentence).having(path=first.path, count=count).recorded()
+        found[warning.code] = first.model_copy(update={"place_count": count, "sentence": said})
+    return [found[code] for code in BankCode if code in found]
 
 
 def in_part(sentence: Sentence, part: DataPart) -> Sentence:
@@ -144,7 +158,7 @@ def in_part(sentence: Sentence, part: DataPart) -> Sentence:
     return Sentence("footer.in_part", part=part.name, sentence=sentence)
 
 
-def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
+def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes, today: date) -> SetTask:
     """Return the settings that all tasks share; their work folder is only for these settings."""
     check, modulus = job.check, there.modulus
     bucket_bytes = format_named(data.outcome_format).BUCKET_BYTES
@@ -164,7 +178,8 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
     name = uuid5(_FOLDERS, json.dumps(settings, sort_keys=True))
     files = PartFiles(real_path(job.work) / str(name))
     read_so = data.format, dict(check.mapping), check.encoding
-    return SetTask(files, there, *read_so, bucket_count, country_of(check, chosen))
+    country, rules_on = country_of(check, chosen), rules_day(chosen, today)
+    return SetTask(files, there, *read_so, bucket_count, country, rules_on)
 
 
 def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, watch: RunObserver) -> PlannedSet:

@@ -198,6 +198,8 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
         return shlex.join([*words, *(["--allow-simulated"] if run.summary.simulated else [])])
     source = run.summary.input
     beside = ["--out", str(folder.with_name(f"{folder.stem}.corrected{folder.suffix}"))]
+    if run.is_data_set:
+        beside += ["--work", str(folder.with_name(f"{folder.stem}.work"))]
     if run.summary.is_bank_answered:
         return shlex.join(["precheck", "import", corrected.path, "--report", "REPORT", *beside])
     words = ["precheck", "run", corrected.path]
@@ -205,6 +207,4 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
     words += [word for field, header in source.mapping.items() for word in ("--map", f"{field}={header}")]
     words += ["--input-format", source.format] if source.format_said else []
     words += [] if source.encoding == "utf-8" else ["--encoding", source.encoding]
-    if run.is_data_set:
-        words += ["--work", str(folder.with_name(f"{folder.stem}.work"))]
     return shlex.join([*words, *beside])

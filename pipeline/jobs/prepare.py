@@ -1,9 +1,9 @@
 """The steps of a check before anything is sent: read, validate, compare, plan."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import Chosen, choose, format_choice_of, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, PrecheckError, UsageError
-from pipeline.formats import pain001
 from pipeline.formats.pain001.bank_rules import bank_warnings
 from pipeline.formats.registry import FormatChoice
 from pipeline.frames import Assignments, Changes, Checks, Findings, Payments, Warnings
@@ -58,7 +57,7 @@ class PreparedFile(NamedTuple):
     compared: ComparedRun | None  # the comparison with earlier runs; None if none was requested
     modulus: ModulusUsed | None  # the modulus tables that were used on UK accounts
     notes: tuple[Sentence, ...] = ()  # assumptions made about the payments
-    bank_warnings: tuple[BankWarning, ...] = ()
+    bank_warnings: Sequence[BankWarning] = ()
 
     def facts(self, source: PaymentSource) -> dict[str, Any]:
         """Return the fields that `InputFile` and `Forecast` share."""
@@ -87,10 +86,9 @@ def assumed_types(count: int, default: AccountType) -> tuple[Sentence, ...]:
     return (Sentence("jobs.assumed_account_type", count=count, default=default),) if count else ()
 
 
-def _bank_warnings(source: PaymentSource, chosen: Chosen, time: RunTime) -> tuple[BankWarning, ...]:
-    if source.format != pain001.NAME or source.message is None or chosen.settings.bank_rules == "off":
-        return ()
-    return tuple(bank_warnings(source.message, time.now.date()))
+def rules_day(chosen: Chosen, today: date) -> date | None:
+    """Return the day for which the rules of banks apply; None if the profile turns them off."""
+    return None if chosen.settings.bank_rules == "off" else today
 
 
 def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
@@ -194,6 +192,6 @@ def prepare(
         found,
         None if modulus is None else used(modulus, valid.accepted),
         assumed_types(valid.assumed_type_count, profile.default_account_type),
-        _bank_warnings(source, chosen, time),
+        [*bank_warnings(source.message, rules_day(chosen, time.now.date()))],
     )
     return prepared, questions.checks

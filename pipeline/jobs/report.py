@@ -4,6 +4,7 @@ The ledger is open for reading in the meantime, which locks the folder.
 """
 
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,10 +70,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
         policy = policy_today(summary.profile)
         with speaking(language or run.manifest.language):
             if summary.parts:
-                parts = (
-                    part_report(rows.original, rows.payments, rows.outcomes, rows.changes)
-                    for rows in map(run.rows, run.parts())
-                )
+                parts = map(partial(part_report, summary), map(run.rows, run.parts()))
                 reasons = reasons_in(folder, run.content)
                 _, written = data_set_reports(
                     folder, summary, parts, reasons, run.warned(summary), policy=policy

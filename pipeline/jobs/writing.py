@@ -17,6 +17,7 @@ from pipeline.errors import PrecheckError
 from pipeline.executors.asking import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
+from pipeline.formats.batches import batch_places
 from pipeline.formats.message import message_fields
 from pipeline.frames import Bases, Outcomes, Reasons, Warnings
 from pipeline.jobs.comparing import keep
@@ -188,7 +189,8 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
         "bank_comparison": None if bank is None else bank.comparison,
     }
     calls = run.calls(question_counts(bases))
-    summary = summarise(header, source.payments, outcomes, warnings, calls, message=source.message)
+    batches = batch_places(source.message)
+    summary = summarise(header, source.payments, outcomes, warnings, calls, batches=batches)
     keep_workbook(job.out, surface)
     changes = None if compared is None else compared.changes
     if bank is not None:

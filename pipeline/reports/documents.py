@@ -58,13 +58,12 @@ class PartReport(NamedTuple):
     changed: pl.DataFrame  # the gravest changes, as from `changes.gravest`
 
 
-def part_report(
-    original: Original, payments: Payments, outcomes: Outcomes, changes: Changes | None
-) -> PartReport:
-    """Return the report of one part, with row numbers of the data set."""
+def part_report(summary: Summary, part: Rows) -> PartReport:
+    """Return the report of one part, with row numbers of the data set; its reasons are not used."""
+    payments, outcomes, original, changes, _ = part
     size, _ = money_of(payments)
     attention = _largest(_for_a_person(original.with_columns(size.alias(SIZE)), outcomes))
-    rows = payments.hstack(outcomes.drop("row").get_columns())
+    rows = _shown(summary, part)
     texts = attention.with_columns(as_text(attention.drop(SIZE, ROW)).get_columns())
     changed = gravest(pl.DataFrame(schema=CHANGES) if changes is None else changes, payments)
     return PartReport(texts, listable(rows, PARTS_ROWS_MAX, changed["row"]), sums_of(rows), changed)
@@ -107,8 +106,8 @@ def reports(
 
     The policy, if known, decides which payments may be released. Same errors as `write_atomically`.
     """
-    shown = rows.payments.hstack([*rows.outcomes.drop("row").get_columns(), *_batches(summary, rows)])
-    listed = ListedRows(shown, changes_of(summary, rows.payments, rows.changes), policy, warned_in(summary))
+    changes = changes_of(summary, rows.payments, rows.changes)
+    listed = ListedRows(_shown(summary, rows), changes, policy, warned_in(summary))
     attention = _for_a_person(rows.original, rows.outcomes)
     return [
         *_written(folder, summary, listed, attention, rows.reasons, outcome_name=outcome_name),
@@ -170,12 +169,13 @@ def reasons_in_words(
     return summary.model_copy(update={"codes": codes}), rows
 
 
-def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:
-    """Return the `batch` column as shown to people; none if the payment format has no batches."""
+def _shown(summary: Summary, rows: Rows) -> pl.DataFrame:
+    """Return the payments with their outcomes, and their `batch` as people see it if the format has any."""
+    shown = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     if not summary.batches:
-        return []
+        return shown
     are_ids = summary.input.format == pain001.NAME
-    return [masked_batches(rows.original["batch"], are_ids=are_ids).alias("batch")]
+    return shown.with_columns(masked_batches(rows.original["batch"], are_ids=are_ids).alias("batch"))
 
 
 def bank_report(

@@ -6,7 +6,6 @@ from typing import Any
 import polars as pl
 
 from pipeline.formats.batches import batch_totals
-from pipeline.formats.message import Message
 from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcomes, Payments, Warnings
 from pipeline.rules.responder_bics import bank_identifiers
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
@@ -49,12 +48,12 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
     warnings: Warnings,
     calls: Iterable[ApiCalls],
     *,
-    message: Message | None = None,
+    batches: pl.DataFrame | None = None,
     banks: pl.DataFrame | None = None,
 ) -> Summary:
     """Count rows and amounts of `Payments` by outcome and by bank; totals add up to the file's.
 
-    `header` is as for `of_run`; `message` is the message as read, for its batches.
+    `header` is as for `of_run`; `batches` are as from `batch_places`.
     """
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
@@ -62,7 +61,7 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
     rows = outcomes_with_money(payments, outcomes)
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
-    batches = batch_totals(message, rows)
+    of_batches = batch_totals(pl.DataFrame() if batches is None else batches, rows)
     about_payee = warnings.filter(pl.col("code").is_in(ABOUT_THE_PAYEE))["row"]
     asked_count, undecided_count, attention_count, warned_match_count = rows.select(
         (pl.col("check_api") != ApiName.BANK_REPORT).sum(),
@@ -74,8 +73,8 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
         **of_run(header, is_left=undecided_count > 0),
         outcomes=outcome_totals(rows),
         codes=_code_counts(rows),
-        batches=batches.listed,
-        batch_count=batches.batch_count,
+        batches=of_batches.listed,
+        batch_count=of_batches.batch_count,
         **(_banks(payments, outcomes) if banks is None else listed_banks(banks)),
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),

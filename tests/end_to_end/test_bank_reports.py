@@ -154,8 +154,8 @@ def test_reports_on_the_parts_of_a_data_set_come_to_what_each_file_alone_does(de
     assert "1 report in the same file is about another message" in imported.err
     assert desk(*of_set, "--report", first).status == 75  # known: nothing is changed
     assert desk(*of_set, "--report", second).status == 0
-    for number in of_parts:
-        reports = ("--report", desk.file(f"vop-{number}.xml", of_parts[number]))
+    for number, of_part in of_parts.items():
+        reports = ("--report", desk.file(f"vop-{number}.xml", of_part))
         assert desk("import", f"alone-{number}.xml", *reports).status == 0
         alone = (desk.folder / f"alone-{number}.precheck/outcomes.csv").read_bytes()
         assert (desk.folder / f"set.precheck/outcomes/part-{number}.csv").read_bytes() == alone

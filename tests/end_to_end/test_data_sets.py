@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from contextlib import ExitStack, closing
 from decimal import Decimal
 
@@ -797,6 +798,17 @@ def test_parts_in_pain001_are_corrected_and_split_as_each_file_alone_is(desk, sa
     shown = json.loads(desk("show", "set", "--row", "12", "--json").out)
     alone = json.loads(desk("show", "b", "--row", "2", "--json").out)
     assert (shown["place"], shown["batch"]) == ("b.xml.gz row 2", alone["batch"])
+    alone, together = ([summary(desk, stem) for stem in ("a", "b")], summary(desk, "set"))
+    batches = [(f"{file['input']['name']} {batch['location']}", batch["totals"]) for file in alone
+               for batch in file["batches"]]  # fmt: skip
+    assert [(batch["location"], batch["totals"]) for batch in together["batches"]] == batches
+    assert together["batch_count"] == len(batches) == 4
+    counted = Counter[str]()
+    for warning in (warning for file in alone for warning in file["input"]["bank_warnings"]):
+        counted[warning["code"]] += warning["place_count"]
+    everything = {warning["code"]: warning for warning in together["input"]["bank_warnings"]}
+    assert {code: warning["place_count"] for code, warning in everything.items()} == counted != {}
+    assert all(one["path"].startswith(("a.xml ", "b.xml.gz ")) for one in everything.values())
     assert desk("report", "set", "--pain002").status == 2
     refused = desk("import", "set", "--report", "vop.xml")
     assert "set: a folder; import the report on each file in it" in refused.err

@@ -11,7 +11,7 @@ from paymentfiles.pain001 import Batch, Payment, document
 from paymentfiles.pain002 import DIALECTS, Said, SaidOfBatch, report
 
 from pipeline.errors import InputError
-from pipeline.executors.from_report import CODES, ReceivedReport, reported_answers
+from pipeline.executors.from_report import CODES, ReceivedReport, reported_answers, reported_rows
 from pipeline.formats import pain002
 from pipeline.formats.pain001 import message_of, reading
 from pipeline.frames import CHECKS, OUTCOMES
@@ -42,9 +42,8 @@ def answers(message, *documents):
     empty = {name: pl.lit(None, kind) for name, kind in CHECKS.items()}
     checks = pl.DataFrame({"check": numbers}).with_columns(**empty | {"check": "check", "name": pl.lit("A")})
     received = ReceivedReport("r.xml", data, "", said, 0)
-    return reported_answers(
-        message, checks.select(list(CHECKS)), message.locations["row"], [received]
-    ).answers
+    verdicts = reported_rows(message, [received]).verdicts
+    return reported_answers(checks.select(list(CHECKS)), message.locations["row"], verdicts)
 
 
 def read_by_another_parser(documents, count):

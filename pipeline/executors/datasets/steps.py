@@ -10,6 +10,7 @@ made there.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +19,9 @@ import polars as pl
 
 from pipeline.apis.registry import DECLARED, about_uk_accounts
 from pipeline.errors import ConfigurationError, InputError, UsageError
+from pipeline.formats.batches import batch_places
 from pipeline.formats.message import Message, message_fields
+from pipeline.formats.pain001.bank_rules import bank_warnings
 from pipeline.formats.table import dialect_of
 from pipeline.frames import (
     ACCEPTED,
@@ -47,7 +50,7 @@ from pipeline.frames import (
     Warnings,
 )
 from pipeline.headers.parties import payee_ids
-from pipeline.reports.documents import part_report
+from pipeline.reports.documents import Rows, part_report
 from pipeline.reports.groups import LISTED
 from pipeline.rules.currencies import currency_sources
 from pipeline.rules.enumeration import many_names, sequence_warnings, unknown_accounts
@@ -91,6 +94,7 @@ class SetTask(NamedTuple):
     encoding: str | None
     bucket_count: int
     country: str | None = None
+    bank_rules_on: date | None = None  # the day for which the rules of banks apply; None: they are off
     polars: str = POLARS  # only the same version assigns an account to the same bucket
 
     def require_alike(self) -> None:
@@ -184,7 +188,9 @@ def read_part(task: PartTask) -> PartRead:
     )
     as_written = _as_written(source)
     _keep(source, as_written, files, part.number)
-    found = _found(source, valid, as_written)
+    if not (batches := batch_places(source.message)).is_empty():
+        write_frame(batches, files.frame("batches", part.number))
+    found = _found(shared, source, valid, as_written)
     write_document(found, done)
     return found
 
@@ -237,7 +243,9 @@ def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles
         path.unlink()
 
 
-def _found(source: PaymentSource, valid: ValidationResult, as_written: dict[str, str]) -> PartRead:
+def _found(
+    shared: SetTask, source: PaymentSource, valid: ValidationResult, as_written: dict[str, str]
+) -> PartRead:
     figures = message_fields(source.message)
     figures.pop("facts", None)
     return PartRead(
@@ -259,6 +267,7 @@ def _found(source: PaymentSource, valid: ValidationResult, as_written: dict[str,
         **figures,
         currency_sources=currency_sources(source.payments),
         routes=route_counts(valid.accepted),
+        bank_warnings=[*bank_warnings(source.message, shared.bank_rules_on)],
     )
 
 
@@ -303,9 +312,10 @@ def decide_part(task: DecideTask) -> PartDecided:
     payments, outcomes = Payments(payments.with_columns(number)), Outcomes(outcomes.with_columns(number))
     banks = bank_counts(payments, outcomes)
     warnings = Warnings(warnings.with_columns(number))
-    summary = summarise(_header(task), payments, outcomes, warnings, calls=(), banks=banks)
+    batches = read_as_written(path) if (path := files.frame("batches", part.number)).exists() else None
+    summary = summarise(_header(task), payments, outcomes, warnings, (), banks=banks, batches=batches)
     changes = Changes(read_frame(files.frame("changes", part.number), CHANGES).with_columns(number))
-    report = part_report(original, payments, outcomes, changes)
+    report = part_report(summary, Rows(payments, outcomes, original, changes, {}))
     found: list[tuple[Kept, pl.DataFrame]] = [
         *zip(REPORTED, report, strict=True),
         ("matched", outcomes.filter(check_outcome=Outcome.MATCH).select("row")),

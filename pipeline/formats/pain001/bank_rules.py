@@ -35,8 +35,13 @@ class BankRule(NamedTuple):
     """Returns `path` and `value` of every violation, in file order."""
 
 
-def bank_warnings(message: Message, today: date) -> Iterator[BankWarning]:
-    """Yield warnings about a file submitted today; rules that reject a whole file come first."""
+def bank_warnings(message: Message | None, today: date | None) -> Iterator[BankWarning]:
+    """Yield warnings about a pain.001 submitted today; rules that reject a whole file come first.
+
+    Other files have none, and there are none without a day, when a profile turns the rules off.
+    """
+    if message is None or message.levels.is_empty() or today is None:
+        return
     for rule in BANK_RULES:
         found = rule.find(message, today)
         for path, value in found.select("path", "value").head(1).iter_rows():

@@ -8,7 +8,7 @@ from standard_18 import File
 from standard_18 import Payment as Credit
 
 from pipeline.formats import bacs18, pain001
-from pipeline.formats.batches import batch_totals, masked_batches
+from pipeline.formats.batches import batch_places, batch_totals, masked_batches
 from pipeline.formats.pain001 import reading
 from pipeline.formats.registry import entry_named
 from pipeline.formats.table import ReadingOptions
@@ -47,7 +47,9 @@ def test_batches_of_a_pain_001_stand_apart_also_where_they_share_an_id():
         Batch((euro, pound, euro), id="PAY"), Batch((pound,), id="PAY"), Batch((euro,), id=None)
     )
 
-    found = batch_totals(message, rows_of(message, "match", "no_match", "deferred", "close_match", "match"))
+    found = batch_totals(
+        batch_places(message), rows_of(message, "match", "no_match", "deferred", "close_match", "match")
+    )
 
     assert told(found) == [
         ("PAY", "PmtInf[1]", 3, 1, ["5.00 EUR", "1.00 GBP"]),
@@ -60,7 +62,7 @@ def test_payments_of_standard_18_are_gathered_by_account_and_day_and_the_account
     first, other = Credit(pence=100), Credit(pence=1, originator="40000177777777")
     message = bacs18.read(File((first, other, first)).data(), ANY_FORMAT, where="pay.bac")
 
-    found = batch_totals(message, rows_of(message, "match", "match", "rejected"))
+    found = batch_totals(batch_places(message), rows_of(message, "match", "match", "rejected"))
 
     assert [line[2:] for line in told(found)] == [(2, 1, ["2.00 GBP"]), (1, 0, ["0.01 GBP"])]
     assert [
@@ -72,7 +74,7 @@ def test_payments_of_standard_18_are_gathered_by_account_and_day_and_the_account
 def test_only_the_first_batches_are_listed_and_all_are_counted():
     message = pain001_of(*(Batch((Payment(),), id=f"B-{number}") for number in (1, 2, 3)))
 
-    found = batch_totals(message, rows_of(message, *["match"] * 3), listed_max=2)
+    found = batch_totals(batch_places(message), rows_of(message, *["match"] * 3), listed_max=2)
 
     assert ([batch.batch for batch in found.listed], found.batch_count) == (["B-1", "B-2"], 3)
 
@@ -81,8 +83,8 @@ def test_a_file_without_batches_has_none():
     layout = entry_named("barclays").format
     message = layout.read(bank_file("barclays"), ANY_FORMAT, where="pay.csv")
 
-    assert batch_totals(message, rows_of(message, *["match"] * 3)) == ([], 0)
-    assert batch_totals(None, pl.DataFrame()) == ([], 0)
+    assert batch_totals(batch_places(message), rows_of(message, *["match"] * 3)) == ([], 0)
+    assert batch_places(None).is_empty()
 
 
 @pytest.mark.parametrize("layout", ["bankline", "bank-of-scotland", "lloyds", "paygate", "santander"])
