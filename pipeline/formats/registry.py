@@ -1,4 +1,4 @@
-"""File formats: each is a module and one entry in the table here. CONTRIBUTING.md says how to add one."""
+"""The table of all file formats; a new one gets an entry here, as CONTRIBUTING.md says."""
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePath

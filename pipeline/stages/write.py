@@ -36,7 +36,7 @@ def write(  # noqa: PLR0913 (what to write, where and how)
     """Write the outcome file for programs, such as `outcomes.csv`, with every input cell unchanged.
 
     `outcomes` has one row for each row of `original`, in order. The folder must exist; `format_name` is one
-    of `formats.NAMES`. `name` replaces `outcomes` in the file name. Same errors as `write_atomically`.
+    of `formats.registry.NAMES`. `name` replaces `outcomes` in the file name. Errors as in `write_atomically`.
     """
     _assert_conserved(original, outcomes)
     table = original.hstack(outcomes.select(COLUMNS).get_columns())
