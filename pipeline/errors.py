@@ -23,7 +23,7 @@ are caught in one place, at the end of the command or of its work on one file.
 """
 
 import signal
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -39,14 +39,13 @@ class PrecheckError(Exception):
     exit_code: int
 
     def __init__(self, reason: Sentence, *, advice: Sentence | Sequence[Sentence] = ()) -> None:
-        """Take the reason and the advice: one or more remedies."""
         self.reason = reason
         self.advice = (advice,) if isinstance(advice, Sentence) else tuple(advice)
         super().__init__(reason)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the error with all attributes, independently of its constructor's arguments."""
-        return _made_again, (type(self), vars(self))
+        return type(self).__new__, (type(self),), vars(self)
 
     def __str__(self) -> str:
         return self.sentence()
@@ -56,7 +55,8 @@ class PrecheckError(Exception):
         """The problem and its remedy: one sentence, or one for each mistake."""
         if not self.advice:
             return (self.reason,)
-        return (Sentence("advice.reason_and_step", reason=self.reason, step=reduce(_either, self.advice)),)
+        step = reduce(lambda one, other: Sentence("advice.either", one=one, other=other), self.advice)
+        return (Sentence("advice.reason_and_step", reason=self.reason, step=step),)
 
     def sentences(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> tuple[str, ...]:
         """Return the messages in words, one line each."""
@@ -65,16 +65,6 @@ class PrecheckError(Exception):
     def sentence(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
         """Return the messages in words, in one line."""
         return "; ".join(self.sentences(surface, language))
-
-
-def _made_again(kind: type[PrecheckError], held: dict[str, object]) -> PrecheckError:
-    error = kind.__new__(kind)
-    vars(error).update(held)
-    return error
-
-
-def _either(one: Sentence, other: Sentence) -> Sentence:
-    return Sentence("advice.either", one=one, other=other)
 
 
 class UsageError(PrecheckError):
@@ -157,7 +147,6 @@ class ConfigurationFileError(ConfigurationError):
     """The configuration file has mistakes."""
 
     def __init__(self, mistakes: Sequence[Sentence]) -> None:
-        """Take one sentence per mistake."""
         super().__init__(mistakes[0])
         self._mistakes = tuple(mistakes)
 
@@ -206,10 +195,7 @@ _LEAST_TO_MOST_SERIOUS = (0, 1, 75, 2, 65, 73, 74, 76, 77, 78, 70)
 
 
 def most_serious(exit_codes: Iterable[int]) -> int:
-    """Return the most serious of several exit statuses.
-
-    An error that a person must fix outranks one that another run fixes, which outranks a finding of
-    `--fail-on`.
+    """Return the most serious exit status: a person's task outranks another run's, and that a `--fail-on`.
 
     >>> most_serious([0, 75, 65, 1])
     65
@@ -217,10 +203,8 @@ def most_serious(exit_codes: Iterable[int]) -> int:
     return max(exit_codes, key=_LEAST_TO_MOST_SERIOUS.index)
 
 
-FAILED_ON = 1
-"""Exit status if a row has an outcome or a warning that --fail-on names."""
-ANY_WARNING = "warning"
-"""Stands for any warning in `--fail-on`."""
+FAILED_ON = 1  # exit status if a row has an outcome or a warning that --fail-on names
+ANY_WARNING = "warning"  # stands for any warning in `--fail-on`
 TOTALS_DIFFER = "TOTALS_DIFFER"
 """Stands for a total or count that differs from the file's payments in `--fail-on`."""
 
@@ -243,13 +227,8 @@ def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:
 
 def first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the failure to report if many tasks failed at once; our own bugs come first."""
-    leaves = list(_leaves(failures))
-    return next((leaf for leaf in leaves if not isinstance(leaf, PrecheckError)), leaves[0])
-
-
-def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for failure in failures.exceptions:
-        if isinstance(failure, BaseExceptionGroup):
-            yield from _leaves(failure)
-        else:
-            yield failure
+    bugs = failures.subgroup(lambda failure: not isinstance(failure, (PrecheckError, BaseExceptionGroup)))
+    first: BaseException = bugs or failures
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first

@@ -42,9 +42,7 @@ class OwnCode(StrEnum):
     TURNED_AWAY = "TURNED_AWAY"  # deferred: the server refused all other questions too
     NOT_IN_REPORT = "NOT_IN_REPORT"  # unanswered: no report of the bank names the payment
     REPORT_AMBIGUOUS = "REPORT_AMBIGUOUS"  # unanswered: the bank's report fits several payments
-    REPORT_DIFFERS = (
-        "REPORT_DIFFERS"  # unanswered: the bank reports another name, account or amount, or two results
-    )
+    REPORT_DIFFERS = "REPORT_DIFFERS"  # unanswered: it has another name, account or amount, or two results
     REPORT_STATUS = "REPORT_STATUS"  # unanswered: the bank reports a status that is not a result
     PDNG = "PDNG"  # unanswered: the bank reports that it has not finished
     RVNC = "RVNC"  # unanswered: the bank reports that it ended its check without a result
@@ -52,9 +50,8 @@ class OwnCode(StrEnum):
 
 
 TURNED_AWAY_STATUSES = frozenset({*range(201, 500), *range(600, 1000)}) - {408, 425, 429}
-"""HTTP statuses that refuse a question, from a server or a proxy in front of it: all except 200, server
-errors and requests to retry. 400, 413, 415 and 422 count unless they are the API's own refusal of the
-question.
+"""HTTP statuses with which a server or a proxy refuses a question: all except 200, server errors and requests
+to retry. 400, 413, 415 and 422 count unless they are the API's own refusal of the question.
 """
 TURNED_AWAY_CODES = frozenset({OwnCode.CLOCK, *(f"HTTP_{status}" for status in TURNED_AWAY_STATUSES)})
 """Codes of questions refused before the API: they show the status, not the code that the server sends."""
@@ -90,8 +87,7 @@ class BicSource(StrEnum):
     REGISTRY = "registry"
 
 
-NOTE = "Note: "
-"""Prefix of each warning in the reason of an outcome."""
+NOTE = "Note: "  # prefix of each warning in the reason of an outcome
 
 Schema = dict[str, pl.DataType]
 
@@ -341,9 +337,9 @@ def recurring(numbers: pl.Series) -> pl.Series:
 def slim(*frames: pl.DataFrame) -> pl.DataFrame:
     """Join frames in as little memory as possible; the given frames are emptied.
 
-    polars copies all columns of a frame with different chunks whenever it uses them together. Here each
-    column is joined separately, so a large frame is never held twice. A column without values becomes a
-    constant, which takes no memory, in derived frames too.
+    Each column is joined separately, so a large frame is never held twice, and in one chunk: polars copies
+    columns with different chunks whenever it uses them together. One without values becomes a constant, which
+    takes no memory, in derived frames too.
     """
     schema, height = frames[0].schema, sum(frame.height for frame in frames)
     present, absent = [], []

@@ -7,7 +7,7 @@ import glob
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
@@ -36,19 +36,17 @@ from schemas.prices import Price
 _NOT_IN_AN_ADDRESS = re.compile(r"[^!-~]|[@?#\\]")
 
 
-def _below_folder(path: Path, info: ValidationInfo) -> Path:
-    """Resolve a relative path from the folder of the configuration file."""
-    return Path((info.context or {}).get("folder", ".")) / path.expanduser()
+def _folder(info: ValidationInfo) -> Path:
+    """Return the folder of the configuration file, where relative paths begin."""
+    return Path((info.context or {}).get("folder", "."))
 
 
 def _newest_below_folder(value: str, info: ValidationInfo) -> str:
-    """Put a pattern of folders below the folder of the configuration file."""
     opening, _, pattern = value.strip().partition("newest of ")
     if opening or not pattern.strip():
         raise WrongValueError(Sentence("config.newest_of"))
-    folder = (info.context or {}).get("folder", Path())
     # The name of this folder is not a pattern.
-    return str(Path(glob.escape(str(folder))) / Path(pattern.strip()).expanduser())
+    return str(Path(glob.escape(str(_folder(info)))) / Path(pattern.strip()).expanduser())
 
 
 _LAST_DOT = re.compile(r"\.+(?=(:[0-9]*)?$)")
@@ -82,7 +80,7 @@ def _proxy(url: str) -> str:
     return url.rstrip("/")
 
 
-FilePath = Annotated[Path, AfterValidator(_below_folder)]
+FilePath = Annotated[Path, AfterValidator(lambda path, info: _folder(info) / path.expanduser())]
 NewestOf = Annotated[str, AfterValidator(_newest_below_folder)]
 """A pattern of folders that stands for their newest run."""
 HttpsUrl = Annotated[str, AfterValidator(_https)]
@@ -152,10 +150,7 @@ _PRICE = re.compile(r"(?P<amount>(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?) (?P<cur
 
 
 def price_of(value: object) -> Price:
-    """Parse a price of the configuration file.
-
-    Raises:
-        WrongValueError: it is not a price; the sentence says what to write.
+    """Parse a price of the configuration file (WrongValueError: it is not one; says what to write).
 
     >>> price_of("0.15 GBP")
     Price(amount=Decimal('0.15'), currency='GBP')
@@ -168,14 +163,7 @@ def price_of(value: object) -> Price:
     return Price(amount=Decimal(found["amount"]), currency=found["currency"])
 
 
-def _priced(value: object) -> object:
-    price_of(value)
-    return value
-
-
-PriceText = Annotated[str, BeforeValidator(_priced)]  # a price as written in the file
-
-
+PriceText = Annotated[str, BeforeValidator(lambda value: price_of(value) and value)]  # as written in the file
 TEST_SERVER_DAILY_CAP = 50  # the soft limit of the CoP test server (API reference, "Limits")
 
 
@@ -183,6 +171,7 @@ class Server(Section):
     """One API's server, and limits that this client keeps even if the server allows more."""
 
     name: ClassVar[ApiName]  # the API of this section
+    exactly_one: ClassVar[Sequence[str]] = ()  # keys of which the section has exactly one
 
     server: Asked
     base_url: HttpsUrl
@@ -205,13 +194,15 @@ class Server(Section):
     """The provider's price per call; it does not affect limits or questions."""
 
     @model_validator(mode="after")
-    def _names_one_proxy(self) -> Self:
+    def _names_one_source(self) -> Self:
         for one, other in (("proxy", "proxy_url"), ("proxy_credentials_env", "proxy_credentials_file")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise WrongValueError(Sentence("config.one_not_both", keys=[one, other]))
         about = [key for key in type(self).model_fields if key.startswith("proxy_") and getattr(self, key)]
         if about and self.proxy is None and self.proxy_url is None:
             raise WrongValueError(Sentence("config.proxy_missing", key=about[0]))
+        if self.exactly_one and sum(getattr(self, key) is not None for key in self.exactly_one) != 1:
+            raise WrongValueError(Sentence("config.exactly_one", keys=list(self.exactly_one)))
         return self
 
     def proxy_address(self, url: str) -> str | None:
@@ -258,19 +249,13 @@ class Server(Section):
 class Oauth(Server):
     """A server that requires a bearer token from the client credentials grant."""
 
+    exactly_one = ("client_secret_env", "client_secret_file")
     token_url: HttpsUrl
     token_method: Literal["GET", "POST"] = "GET"  # noqa: S105 (a method, not a secret)
     client_id: Words
     client_secret_env: VariableName | None = None
     client_secret_file: FilePath | None = None
     scope: Words
-
-    @model_validator(mode="after")
-    def _names_one_secret(self) -> Self:
-        if (self.client_secret_env is None) == (self.client_secret_file is None):
-            keys = ["client_secret_env", "client_secret_file"]
-            raise WrongValueError(Sentence("config.exactly_one", keys=keys))
-        return self
 
     def client_secret(self) -> SecretStr:
         """Read the client secret from its source; same errors as `secret`."""
@@ -285,17 +270,12 @@ class Oauth(Server):
 class MutualTls(Server):
     """A server that identifies us by our certificate."""
 
+    exactly_one = ("client_key", "client_key_env")
     client_certificate: FilePath
     client_key: FilePath | None = None
     client_key_env: VariableName | None = None
     client_key_password_env: VariableName | None = None
     client_key_password_file: FilePath | None = None
-
-    @model_validator(mode="after")
-    def _names_one_key(self) -> Self:
-        if (self.client_key is None) == (self.client_key_env is None):
-            raise WrongValueError(Sentence("config.exactly_one", keys=["client_key", "client_key_env"]))
-        return self
 
     def private_key(self) -> Path | tuple[str, SecretStr]:
         """Read the key from its file or variable; same errors as `secret`."""

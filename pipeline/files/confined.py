@@ -31,15 +31,12 @@ MEMORY_MIN_BYTES = 2 * GIB
 """Enough for a small file that was compressed a thousandfold; libraries take a sixth of it."""
 MEMORY_PER_BYTE = 32
 """Additional memory per byte of the file: columns may be compressed, and are held twice during transfer."""
-CPU_MAX_S = 600
-"""A file of 8 GiB takes a few minutes; a longer parse would never end."""
-REFUSAL_BYTES_MAX = 4_000
-"""Limit of a child's refusal; a hostile file may control the child."""
+CPU_MAX_S = 600  # a file of 8 GiB takes a few minutes; a longer parse would never end
+REFUSAL_BYTES_MAX = 4_000  # limit of a child's refusal; a hostile file may control the child
 NO_OPTIONS: Mapping[str, str | int | None] = {}
 
 _LENGTH_BYTES = 8
-_REFUSED = 3
-"""The exit status of a child that sends a `RefusedFile`."""
+_REFUSED = 3  # the exit status of a child that sends a `RefusedFile`
 # The limit is on address space; by default, allocators reserve gigabytes of it that they never use.
 _FRUGAL = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",

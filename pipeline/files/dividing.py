@@ -21,8 +21,7 @@ from pipeline.wording import Sentence
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
-_MEMORY_BYTES = 4 * GIB
-"""Limit of address space, for some pages of every column and the libraries."""
+_MEMORY_BYTES = 4 * GIB  # limit of address space, for some pages of every column and the libraries
 _ROWS_AT_ONCE = 65_536
 _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.dividing import main; main()")
 

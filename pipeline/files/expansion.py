@@ -13,16 +13,12 @@ from pipeline.errors import InputError
 from pipeline.files.memory import memory_max_bytes
 from pipeline.wording import Sentence
 
-RECORD_BYTES_MAX = 65_536
-"""Maximum length of a row in any format; no payment is longer."""
-CELL_BYTES = 16
-"""Memory of a cell in addition to its text, even if empty."""
+RECORD_BYTES_MAX = 65_536  # maximum length of a row in any format; no payment is longer
+CELL_BYTES = 16  # memory of a cell in addition to its text, even if empty
 
 _MIB = 1024**2
-_TABLE_BYTES_MIN = 256 * _MIB
-"""Limit for the smallest file: a million short, equal rows."""
-_TABLE_PER_BYTE = 64
-"""Additional memory per byte of the file; a file of payments grows 5 to 30 times."""
+_TABLE_BYTES_MIN = 256 * _MIB  # limit for the smallest file: a million short, equal rows
+_TABLE_PER_BYTE = 64  # additional memory per byte of the file; a file of payments grows 5 to 30 times
 _COUNTING_BYTES = 192 * _MIB
 _COUNTING_PER_BYTE = 32
 """Additional memory per byte; pages are unpacked one by one, but a column may be a single page."""

@@ -14,8 +14,7 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 """The file with a container's memory limit (cgroup v2); without a limit "max", or no file."""
 
 
-_RESERVED_BYTES = GIB // 2
-"""Address space that the libraries take before they hold any data."""
+_RESERVED_BYTES = GIB // 2  # address space that the libraries take before they hold any data
 
 
 def memory_max_bytes() -> int:
@@ -49,8 +48,7 @@ def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
         )
 
 
-_ARENA_MAX, _MMAP_THRESHOLD = -8, -3
-"""Parameters for `mallopt` in the GNU C library."""
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # parameters for `mallopt` in the GNU C library
 _KEPT_BYTES_MAX = 128 * 1024
 
 

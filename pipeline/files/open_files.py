@@ -5,8 +5,7 @@ import resource
 from pipeline.errors import ConfigurationError
 from pipeline.wording import Sentence
 
-_NEEDED = 32
-"""Open files that a command needs to send one request at a time to each of two servers."""
+_NEEDED = 32  # open files that a command needs to send one request at a time to each of two servers
 
 
 def open_files_allowed(wanted: int) -> int:

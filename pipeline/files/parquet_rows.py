@@ -15,8 +15,7 @@ from pipeline.wording import Sentence
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
-_ROWS_COUNTED_AT_ONCE = 1024
-"""64 MiB if all rows have the longest permitted length."""
+_ROWS_COUNTED_AT_ONCE = 1024  # 64 MiB if all rows have the longest permitted length
 
 
 def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataFrame]:

@@ -17,8 +17,7 @@ from pipeline.rules.identifiers import HYPHENS, bic11, bic_faults, compact, iban
 from pipeline.rules.placeholders import without_words
 from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, COUNTRIES_KNOWN, elsewhere
 
-UK = ("GB", "JE", "GG", "IM")
-"""The United Kingdom and the islands whose banks have UK sort codes."""
+UK = ("GB", "JE", "GG", "IM")  # the United Kingdom and the islands whose banks have UK sort codes
 _UK_CURRENCIES = ("GBP", "EUR", "USD")
 """Currencies of UK accounts with a sort code; any other is a sign against the UK."""
 _SEPARATORS = rf"[\s.{HYPHENS}]"

@@ -24,8 +24,7 @@ _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
 _GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
 _GAP = "[\\s'\u2019]"
 ZERO = r"^-?0+(\.0+)?$"
-OF_SEVERAL = "¤"
-"""Replaces a word that several currencies share, such as kr."""
+OF_SEVERAL = "¤"  # replaces a word that several currencies share, such as kr
 _MARK = f"[£€${OF_SEVERAL}]|[A-Za-z]{{3}}"  # a sign or code for the currency next to an amount
 _WORDS = {
     r"(?:euros?|eur\.)": "EUR",

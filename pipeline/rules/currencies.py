@@ -15,8 +15,7 @@ from pipeline.rules.selected_values import noted, replaced
 from schemas.summary import CurrencySources
 
 CURRENCY = "^[A-Z]{3}$"
-USUAL_CURRENCIES = ["EUR", "GBP"]
-"""The currencies of the APIs."""
+USUAL_CURRENCIES = ["EUR", "GBP"]  # the currencies of the APIs
 UNKNOWN, OTHER, DECIMALS = "UNKNOWN", "OTHER", "DECIMALS"
 """Faults: not a payment currency; differs from the mark next to the amount; too many decimals."""
 

@@ -20,8 +20,7 @@ from pipeline.rules.selected_values import replaced
 SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 """A long number in a spreadsheet's scientific notation, whose digits are lost."""
 
-MASKED_FROM_CHARS = 8
-"""Shorter accounts are masked completely, because the visible end would be most of them."""
+MASKED_FROM_CHARS = 8  # shorter accounts are masked completely, because the visible end would be most of them
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
 HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"
 """All hyphens that people and programs use, as part of a character class."""

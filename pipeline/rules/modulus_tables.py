@@ -19,12 +19,9 @@ from typing import NamedTuple
 from pipeline.errors import ConfigurationError
 from pipeline.wording import Sentence
 
-BYTES_MAX = 4_000_000
-"""Forty times the size of the larger table; a bigger file was named by mistake."""
-WEIGHT_MAX = 999
-"""The largest weight that fits the columns of the file."""
-VALID_MAX_DAYS = 365
-"""An older table cannot reject an account, because sort codes change."""
+BYTES_MAX = 4_000_000  # forty times the size of the larger table; a bigger file was named by mistake
+WEIGHT_MAX = 999  # the largest weight that fits the columns of the file
+VALID_MAX_DAYS = 365  # an older table cannot reject an account, because sort codes change
 _LATEST = Sentence("rules.take_latest_table")
 
 

@@ -64,8 +64,7 @@ NO_NAME = (
 """A sign without any letter, the digits of a telephone or account number, a fraction, a workbook's time, an
 address on the internet, or an IBAN; a few digits may be a name.
 """
-TRUTH_VALUES = ("TRUE", "FALSE", "WAHR", "FALSCH", "VRAI")
-"""What a spreadsheet makes of such words."""
+TRUTH_VALUES = ("TRUE", "FALSE", "WAHR", "FALSCH", "VRAI")  # what a spreadsheet makes of such words
 
 _ENTITY = (
     r"&(?:amp|lt|gt|quot|apos|nbsp|szlig|oslash|[A-Za-z](?:acute|grave|uml|circ|tilde|ring|cedil)"

@@ -8,8 +8,7 @@ import polars as pl
 from pipeline.frames import ACCEPTED, PAYEE_KEYS, PAYEES, Accepted, Payees
 from pipeline.rules.enumeration import PAYEES_MAX, same_name
 
-KEYED = ("payee_id", "name", "account")
-"""The columns of `Payees` that are kept as keyed hashes."""
+KEYED = ("payee_id", "name", "account")  # the columns of `Payees` that are kept as keyed hashes
 Hashed = Mapping[str, Callable[[str], bytes]]
 """For each column in `KEYED`, the hash function with one folder's key."""
 

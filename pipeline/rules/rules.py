@@ -119,8 +119,7 @@ _DEFECT_RULES = [
     Rule("row", code_of(key), pl.col("defect").eq_missing(key), sentence)
     for key, sentence in SENTENCES.items()
 ]
-DEFECTS = tuple(SENTENCES)
-"""Defects of a whole row that a reader found."""
+DEFECTS = tuple(SENTENCES)  # defects of a whole row that a reader found
 _ERROR_RULES = [
     Rule(field, "CELL_ERROR", _present(field, _is_error(field)), _ERROR_SENTENCE)
     for field in (

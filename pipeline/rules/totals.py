@@ -10,8 +10,7 @@ from pipeline.rules.currencies import OTHER, amount_faults, completed, of_uk_acc
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 
-MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")
-"""The columns of `Payments` that `money_of` reads."""
+MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")  # the columns of `Payments` that `money_of` reads
 
 
 def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:

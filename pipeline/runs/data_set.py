@@ -20,8 +20,7 @@ from schemas.row_positions import RowPositions
 from schemas.strict import parse
 
 _ENTRIES = [entry_named(name) for name in PART_NAMES]
-PART_ROWS = 500_000
-"""How many rows a part has when a file is divided."""
+PART_ROWS = 500_000  # how many rows a part has when a file is divided
 _PACKED = ".gz"
 
 
@@ -42,8 +41,7 @@ class DataSet(NamedTuple):
     path: Path
     format: str
     parts: tuple[DataPart, ...]
-    sha256: str
-    """SHA-256 of the names and bytes of all parts, or of the file that was divided into them."""
+    sha256: str  # SHA-256 of the names and bytes of all parts, or of the file that was divided into them
     divided: Path | None = None
     """The folder of the parts that a file was divided into; it is removed at the end."""
 

@@ -58,8 +58,7 @@ from schemas.folder import WARNED as WARNED_NAME
 from schemas.manifest import Manifest
 from schemas.summary import InputFile, PartTotal, Summary
 
-Content = Callable[[str], bytes]
-"""Returns the content of a file in the folder, by name."""
+Content = Callable[[str], bytes]  # returns the content of a file in the folder, by name
 
 
 class RunPart(NamedTuple):
@@ -271,13 +270,10 @@ class FinishedRun(NamedTuple):
 
     folder: Path
     summary: Summary
-    source: PaymentSource
-    """An outcome file as a payment file: the file's own columns, and its payments."""
+    source: PaymentSource  # an outcome file as a payment file: the file's own columns, and its payments
     outcomes: Outcomes
-    manifest: Manifest
-    """The verified manifest."""
-    part: RunPart
-    """The outcome file."""
+    manifest: Manifest  # the verified manifest
+    part: RunPart  # the outcome file
 
     def require_unchanged(self) -> None:
         """Refuse the folder if its manifest is no longer the verified one (InputError)."""

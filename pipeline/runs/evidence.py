@@ -27,8 +27,7 @@ from schemas.summary import InputFile, Money, Summary
 
 DIFFERS = InputError.exit_code
 ROWS_NAMED_MAX = 5
-DIGITS_SHOWN = 16
-"""How many digits of a SHA-256 sentences show."""
+DIGITS_SHOWN = 16  # how many digits of a SHA-256 sentences show
 _ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 _COMPARED = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
@@ -61,14 +60,11 @@ class LedgerContents(NamedTuple):
 class LedgerAnswers(NamedTuple):
     """The answers in a run's ledger, by question."""
 
-    key_of: Callable[[Check], bytes]
-    """Returns a question's key."""
+    key_of: Callable[[Check], bytes]  # returns a question's key
     answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
     """Looks up the answers to questions by their keys, with matched names."""
-    has_names: bool
-    """False if names are encrypted and no key was given."""
-    purged_before: str
-    """Names of answers from before this time may be purged; empty if there was no purge."""
+    has_names: bool  # False if names are encrypted and no key was given
+    purged_before: str  # names of answers from before this time may be purged; empty if there was no purge
 
 
 def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:

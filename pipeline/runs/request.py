@@ -19,19 +19,15 @@ if TYPE_CHECKING:
     from pipeline.files.signatures import Signer
     from pipeline.stages.ask.values import AskingObserver
 
-Clock = Callable[[], datetime]
-"""Returns the current time in UTC."""
+Clock = Callable[[], datetime]  # returns the current time in UTC
 
 
 class ReusePermission(NamedTuple):
     """Which answers of earlier runs a run may reuse."""
 
-    folders: Sequence[Path] = ()
-    """Folders of earlier runs."""
-    age_max: timedelta = timedelta(days=30)
-    """The maximum age of an answer."""
-    in_ledger: bool = False
-    """True to also reuse answers of other runs in the profile's shared ledger."""
+    folders: Sequence[Path] = ()  # folders of earlier runs
+    age_max: timedelta = timedelta(days=30)  # the maximum age of an answer
+    in_ledger: bool = False  # True to also reuse answers of other runs in the profile's shared ledger
     signer: "Signer | None" = None
     """Who must have signed the folders; None means that each folder's manifest is enough."""
 
@@ -42,40 +38,31 @@ class CheckJob:
 
     file: Path
     out: Path
-    profile: str | None = None
-    """The name of the profile; None means the embedded sandbox."""
+    profile: str | None = None  # the name of the profile; None means the embedded sandbox
     config: Path | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
     """Canonical field -> header, where the headers alone do not decide."""
     encoding: str | None = None
-    sheet: str | None = None
-    """The sheet of a workbook; None means the only one with data."""
-    input_format: str | None = None
-    """The name of the format; None means that it is recognised."""
-    country: str | None = None
-    """The country of accounts that are not IBANs; None means the profile's, if any."""
+    sheet: str | None = None  # the sheet of a workbook; None means the only one with data
+    input_format: str | None = None  # the name of the format; None means that it is recognised
+    country: str | None = None  # the country of accounts that are not IBANs; None means the profile's, if any
     account_type: AccountType | None = None
     """The account type of UK accounts whose payments do not state one; None means the profile's default."""
     format: str | None = None
     """The format of the outcome file; None means the input's, or CSV if that cannot be written."""
     order: Literal["file", "amount"] = "file"
     limit: int | None = None
-    fresh: bool = False
-    """True to delete the answers of earlier runs in this folder."""
-    retry_unanswered: bool = False
-    """True to also ask questions that earlier runs gave up."""
+    fresh: bool = False  # True to delete the answers of earlier runs in this folder
+    retry_unanswered: bool = False  # True to also ask questions that earlier runs gave up
     many_names_reason: str | None = None
     """Why many names may be checked on one account; None means that they may not."""
     reusable: ReusePermission = field(default_factory=ReusePermission)
     """Runs whose matches are reused instead of asking."""
-    wait_max_s: float = inf
-    """How long to wait for other runs that use the same server."""
+    wait_max_s: float = inf  # how long to wait for other runs that use the same server
     work: Path | None = None
     """The folder where a shared run stores its questions for workers; None for no workers."""
-    sign_with: Path | None = None
-    """The private key that signs the manifest; None means the profile's, if any."""
-    pain002: bool = False
-    """True to also write the report for bank software."""
+    sign_with: Path | None = None  # the private key that signs the manifest; None means the profile's, if any
+    pain002: bool = False  # True to also write the report for bank software
     language: str | None = None
     """The language of page and workbook, by code; None means the recorded one, or else the terminal's."""
     compare_with: Sequence[Path] = ()
@@ -113,12 +100,9 @@ class SetStep(StrEnum):
 class RunProgress(NamedTuple):
     """The progress of a run."""
 
-    done_count: int
-    """Questions finished in this run."""
-    check_count: int
-    """All questions of this run; 0 before the first one."""
-    outcomes: Mapping[Outcome, int] = MappingProxyType({})
-    """Outcome -> number of finished questions."""
+    done_count: int  # questions finished in this run
+    check_count: int  # all questions of this run; 0 before the first one
+    outcomes: Mapping[Outcome, int] = MappingProxyType({})  # outcome -> number of finished questions
     slowed: Mapping[ApiName, float] = MappingProxyType({})
     """The number of requests allowed in flight, for each server that wants fewer than agreed."""
     answered_before_count: int = 0

@@ -55,8 +55,7 @@ class PriorRun(NamedTuple):
     environment: Environment | None
     """The kind of server that answered; None if the ledger cannot be read, so it may be any."""
     has_answers: bool
-    profile: str | None
-    """The name of the run's profile; None if the run never ended."""
+    profile: str | None  # the name of the run's profile; None if the run never ended
 
     @property
     def is_paid_for(self) -> bool:

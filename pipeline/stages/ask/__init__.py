@@ -31,20 +31,12 @@ async def ask(  # noqa: PLR0913 (what asking needs)
     has_answered: Collection[ApiName] = (),
     answers: AnswerSink | None = None,
 ) -> pl.DataFrame:
-    """Ask every question of the source, all APIs concurrently, each at its own pace.
+    """Ask every question of the source, all APIs concurrently, and return the `Answers` kept in memory.
 
-    Args:
-        source: the open questions; chunks are asked in the order of claiming.
-        channels: one per API with questions. An API's share of the account is released after its last
-            question, unless the next run keeps it.
-        ledger: the record of this run, open for writing.
-        world: clock, chance and the stop request. After a stop no question is started, requests in flight
-            may finish for a while, and unfinished questions are released.
-        has_answered: APIs that answered another question of this run before.
-        answers: takes the answers as they arrive; None keeps them in memory.
-
-    Returns:
-        The `Answers` kept in memory: one per question from the source, unless the run was stopped.
+    Chunks are asked in the order of claiming. An API's share of the account is released after its last
+    question, unless the next run keeps it. After a stop no question is started, requests in flight may finish
+    for a while, and unfinished questions are released. `has_answered` has the APIs that answered another
+    question of this run before; `answers` takes the answers as they arrive, None keeps them in memory.
 
     Raises:
         CredentialsError, ConfigurationError: the server refuses access to every question.

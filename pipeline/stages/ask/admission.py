@@ -1,13 +1,11 @@
 """Decide whether a server refuses all questions or single ones.
 
-A status such as 401, 403, 404 or a redirect may mean that our credentials or our address are wrong, so that
-every question would get it, or that a filter in front of the server rejects one name. The reply does not show
-which. So questions are asked one at a time until one is answered. After five equal refusals in a row, all
-others are expected to be refused: a run without any answer ends, and a run with answers leaves the rest to a
-later run. Any other refused question has no answer in this run and does not delay the others. A status about
-the content of a request is more often a filter's: once this run has an answer, it takes a hundred in a row.
-
-A question that was also refused in an earlier run says nothing about the others.
+A status such as 401, 403, 404 or a redirect may mean that our credentials or address are wrong, or that a
+filter in front of the server rejects one name. So questions are asked one at a time until one is answered.
+After five equal refusals in a row, all others are expected to be refused: a run without any answer ends, and
+one with answers leaves the rest to a later run. A status about the content of a request is more often a
+filter's: once this run has an answer, it takes a hundred in a row. A question that was also refused in an
+earlier run says nothing about the others.
 """
 
 from collections import Counter, deque
@@ -57,8 +55,7 @@ class Admission:
     def turned_away(self, code: str, error: PrecheckError, *, alone: bool, again: bool) -> bool:
         """Record a refused question; return true if the others must be sent one at a time from now on.
 
-        `error` ends the run if all questions are refused like this; `alone` is true if this one was sent
-        alone, and `again` if it was refused in an earlier run too.
+        `error` is for the run if all are refused; `again` is true if this was refused in an earlier run too.
         """
         self._turned_away[code] += 1
         self._last, self._last_code = error, code
@@ -84,5 +81,4 @@ class Admission:
 
     def all_turned_away(self, asked_count: int | None) -> PrecheckError | None:
         """Return the error for the whole run if every question was refused alike; else None."""
-        is_all = [*self._turned_away.values()] == [asked_count]
-        return self._last if is_all and not self.has_answered else None
+        return None if self.has_answered or [*self._turned_away.values()] != [asked_count] else self._last

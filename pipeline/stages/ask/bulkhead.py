@@ -1,12 +1,8 @@
-"""Keep one slow bank from occupying all places in flight.
+"""Keep one slow bank from occupying all places in flight, above all in a file sorted by bank.
 
-A request to a silent bank holds its place for seconds, until the service gives up on the bank. In a file
-sorted by bank, such requests would soon hold every place, and all other banks would wait. So a bank gets at
-most half of the places until it has answered in time, and again after a request to it has waited too long;
-other banks' questions go first. A bank that answers in time is not limited, even if it is the only one.
-
-If a daily cap leaves questions unasked, their order matters more than time, and no question overtakes
-another.
+A bank gets at most half of the places until it has answered in time, and again after a request to it has
+waited too long; other banks' questions go first. A bank that answers in time is not limited, even if it is
+the only one. Under a daily cap, order matters more than time, and no question overtakes another.
 """
 
 from collections import defaultdict

@@ -1,9 +1,8 @@
 """Compare our clock, which stamps requests, with the server's, which stamps responses.
 
 With a wrong clock, requests look old or early, and our day for the daily cap is not the server's. Source: API
-reference, "Request headers" and "Response headers". It does not describe how a server refuses a stamp:
-TIMESTAMP_INVALID is the European scheme's code, and 400 FORMAT_ERROR the reference's for all failed
-validation.
+reference, "Request headers" and "Response headers". A refused stamp is TIMESTAMP_INVALID in the European
+scheme, and 400 FORMAT_ERROR, as for all failed validation, in the reference.
 """
 
 import re
@@ -71,8 +70,7 @@ class ClockComparison:
 def server_ahead_s(response: httpx.Response, *, sent: datetime, received: datetime) -> float:
     """Return how far the server's clock is at least ahead of ours, in seconds; negative if it is behind.
 
-    0 if the timestamp is between sending and receiving, or is missing or unreadable: it is not part of the
-    answer and does not affect it.
+    0 if its timestamp is between sending and receiving, or missing or unreadable.
 
     >>> from datetime import UTC, timedelta
     >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -100,15 +98,8 @@ def server_time(response: httpx.Response) -> datetime | None:
 
 def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationError:
     """Return the error for a run with a daily cap if our clock and the server's are on different days."""
-    return ConfigurationError(
-        Sentence(
-            "stages.this_machine_s",
-            api=api,
-            timestamp=timestamp(ours),
-            timestamp_2=timestamp(theirs),
-            advice=_ADVICE,
-        )
-    )
+    times = {"timestamp": timestamp(ours), "timestamp_2": timestamp(theirs)}
+    return ConfigurationError(Sentence("stages.this_machine_s", api=api, **times, advice=_ADVICE))
 
 
 def refuses_our_time(response: httpx.Response) -> bool:
@@ -125,18 +116,10 @@ def refuses_our_time(response: httpx.Response) -> bool:
 
 def wrong_clock(api: ApiName, response: httpx.Response, now: datetime) -> ConfigurationError:
     """Return the error for a run whose requests the server finds too old or early; it states both times."""
-    theirs = server_time(response)
-    server_clock = (
-        Sentence("stages.server_gives_none")
-        if theirs is None
-        else Sentence("stages.server_clock", timestamp=timestamp(theirs))
-    )
+    theirs, ours = server_time(response), timestamp(now)
+    clock = Sentence("stages.server_gives_none")
+    if theirs is not None:
+        clock = Sentence("stages.server_clock", timestamp=timestamp(theirs))
     return ConfigurationError(
-        Sentence(
-            "stages.server_refuses_time",
-            api=api,
-            timestamp=timestamp(now),
-            server_clock=server_clock,
-            advice=_ADVICE,
-        )
+        Sentence("stages.server_refuses_time", api=api, timestamp=ours, server_clock=clock, advice=_ADVICE)
     )

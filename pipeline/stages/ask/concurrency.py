@@ -1,12 +1,11 @@
 """Limit the requests in flight to one API: one at a time at first, then up to the maximum.
 
-*The door.* A run begins with a single question. Only the first answer shows that the right server accepts our
-credentials: until then a second question might disclose a second payee to the wrong party. The door opens
-with the first answer, and closes again if the server begins to refuse all access.
+*The door.* A run begins with a single question: until its answer, a second one might disclose a second payee
+to the wrong party. The door closes again if the server begins to refuse all access.
 
-*The window.* A server that answers "too many" (429) is overloaded. The limit in flight is halved, at most
-once per pause; after the pause a single request is tried; and with every answer the limit grows a little,
-back up to the maximum. A limit below one is a share of our rate, sent evenly.
+*The window.* If a server answers "too many" (429), the limit in flight is halved, at most once per pause;
+after the pause a single request is tried; and with every answer the limit grows a little. A limit below one
+is a share of our rate, sent evenly.
 """
 
 from collections.abc import Callable
@@ -17,8 +16,8 @@ import anyio
 ALONE_MAX_S = 1.0
 """How long other questions wait for one sent alone, so that a slow bank does not delay the whole file."""
 GROWTH = 0.04
-"""How much each answer adds to the limit in flight: a server too slow for us then answers "too many" about
-once in twenty requests. Below one, each answer adds this share of the remainder.
+"""How much each answer adds to the limit in flight, or if that is below one, the share of the rest: a server
+too slow for us then answers "too many" about once in twenty requests.
 """
 WINDOW_MIN = 1 / 256
 
@@ -29,13 +28,11 @@ class ConcurrencyLimit:
     def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:
         """Start empty with the door closed, for `most` requests in flight; the rate is limited elsewhere."""
         self.is_open = False
-        self.window = float(most)
-        """The limit in flight; below 1, the share of our rate."""
+        self.window = float(most)  # the limit in flight; below 1, the share of our rate
         self._most = self._kept = most
         self._rate_per_s = rate_per_s
         self._clock = clock
-        self.in_flight = 0
-        """Number of places taken."""
+        self.in_flight = 0  # number of places taken
         self._has_none = False
         self._is_over = False
         self._left_at = -inf
@@ -54,10 +51,7 @@ class ConcurrencyLimit:
         return self.in_flight > self._kept
 
     def resize(self, most: int, rate_per_s: float, *, kept: int = 0) -> None:
-        """Change the limit in flight to `most` places; requests in flight finish first.
-
-        More places that are taken may be kept, up to `kept`.
-        """
+        """Change the limit in flight; requests in flight finish first, and up to `kept` places stay taken."""
         self._has_none = most == 0
         self._kept = max(most, kept)
         if most:

@@ -103,12 +103,8 @@ class RequestGate:
         self._is_closed = anyio.Event()
 
     async def enter(self, check: Check) -> GateDecision:
-        """Wait until a request for this question may leave, and take a place for it.
-
-        A question has one request in flight at a time: if its chunk was lost, it may come again in another
-        chunk before the reply arrives.
-        """
-        if check.check in self._under_way:
+        """Wait until a request for this question may leave, and take a place for it."""
+        if check.check in self._under_way:  # it came again in another chunk, and its reply is not there yet
             return GateDecision.NEVER if self._is_shut() else GateDecision.LATER
         self._under_way.add(check.check)
         decision = await self._go_through(check)
@@ -124,8 +120,8 @@ class RequestGate:
                 return GateDecision.NEVER
             if self._is_for_later(responder):
                 return GateDecision.LATER
-            if self._wait_s() > 0:
-                await self._sit_out()
+            if (wait_s := self._wait_s()) > 0:
+                await (self._is_probed.wait() if self._server.is_probing else self.sleep(wait_s))
             elif await self._concurrency.take():
                 ticket = DepartureState(not self._concurrency.is_open, self._pause_count)
                 if self._is_free(responder) and await self._has_its_turn(responder):
@@ -143,11 +139,7 @@ class RequestGate:
         self._tickets[check.check] = ticket
 
     def may_leave(self) -> bool:
-        """True if an admitted request may still be sent, now that its intent is durable.
-
-        Meanwhile the server may have requested a pause, or the process's share may have been replaced by one
-        with fewer places.
-        """
+        """True if an admitted request may still be sent: no pause was requested, no place lost meanwhile."""
         return self._paused_until <= self._world.clock() and not self._concurrency.is_exceeded
 
     def later(self, check: Check) -> float | str:
@@ -171,11 +163,10 @@ class RequestGate:
         self._wake()
 
     async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
-        """Note what a reply shows of the health of server and responder, and any pause that it requests.
+        """Note what a reply shows of the health of server and responder.
 
-        Returns:
-            The number of the server's streak of failures, None if the reply shows a healthy server; and the
-            state of the gate when the request was sent.
+        Return the number of the server's streak of failures, None if the reply shows a healthy server; and
+        the state of the gate when the request was sent.
         """
         responder = self._channel.api.responder(check)
         streak: int | None = self._server.streak
@@ -193,9 +184,9 @@ class RequestGate:
                 self._responders[responder].fail(now)
                 self._silent_as[responder] = code_of(reply)
             case retry.NetworkFailure(kind="connect" | "tls" | "broken" | "deadline"):
-                self._fail(responder, now)
+                self._abstain(responder, failed_at=now)
             case httpx.Response(status_code=status) if status >= 500:
-                self._fail(responder, now)
+                self._abstain(responder, failed_at=now)
             case _:
                 streak = None
                 self._succeed(responder, ticket)
@@ -204,17 +195,12 @@ class RequestGate:
             self.close(AnswerState.UNANSWERED, code_of(reply))
         return streak, ticket
 
-    def _abstain(self, responder: str) -> None:
-        """Note a reply that shows nothing about the health of server and responder."""
-        self._server.abstain()
-        self._abstain_of(responder)
-
-    def _fail(self, responder: str, now: float) -> None:
-        """Note a failure of the server; it shows nothing about the responder, even if this was its probe."""
-        self._server.fail(now)
-        self._abstain_of(responder)
-
-    def _abstain_of(self, responder: str) -> None:
+    def _abstain(self, responder: str, *, failed_at: float | None = None) -> None:
+        """Note a reply that shows nothing of the responder, nor of the server unless that failed."""
+        if failed_at is None:
+            self._server.abstain()
+        else:
+            self._server.fail(failed_at)
         if responder in self._responders:
             self._responders[responder].abstain()
 
@@ -266,14 +252,8 @@ class RequestGate:
         pause_s = max(wished_s, PAUSE_FIRST_S * 2**self._pauses_in_a_row)
         self._pause_for(pause_s)
         if self._pauses_in_a_row == PAUSES_MAX:
-            self._leave_alone(
-                Sentence(
-                    "stages.only_pauses",
-                    api=self._channel.api.name,
-                    pause_count=PAUSES_MAX,
-                    pause_s=self._paused_s,
-                )
-            )
+            paused = {"pause_count": PAUSES_MAX, "pause_s": self._paused_s}
+            self._leave_alone(Sentence("stages.only_pauses", api=self._channel.api.name, **paused))
             return
         if self._pauses_in_a_row == 0:
             log.warning("the server asks for a pause", api=self._channel.api.name.value, pause_s=pause_s)
@@ -338,7 +318,7 @@ class RequestGate:
         return is_silent or not self._has_place(responder)
 
     def _is_free(self, responder: str) -> bool:
-        return not self._is_shut() and not self._is_for_later(responder) and self._wait_s() == 0
+        return not (self._is_shut() or self._is_for_later(responder) or self._wait_s())
 
     def _is_shut(self) -> bool:
         return self.closed is not None or self._world.stop.is_set()
@@ -348,27 +328,16 @@ class RequestGate:
         now = self._world.clock()
         return max(self._paused_until - now, self._server.wait_s(now), 0.0)
 
-    async def _sit_out(self) -> None:
-        """Wait until the server's pause ends, or the probe in flight is over."""
-        if self._server.is_probing:
-            await self._is_probed.wait()
-        else:
-            await self.sleep(self._wait_s())
-
     async def _has_its_turn(self, responder: str) -> bool:
         """Wait for a slot and a unit of the daily cap; return true if the request may still be sent."""
-        has_slot = await self._channel.pace.slot()
         # During the wait, a share with fewer slots may have replaced this one.
-        return has_slot and not self._concurrency.is_exceeded and await self._reserve(responder)
-
-    async def _reserve(self, responder: str) -> bool:
-        """Reserve a unit of the daily cap if it is counted here; this is last: units are not returned."""
-        quota = self._units
-        if quota is None:
+        if not await self._channel.pace.slot() or self._concurrency.is_exceeded:
+            return False
+        if self._units is None:
             return self._is_free(responder)
-        async with self._reserving:
+        async with self._reserving:  # last, because units are not returned
             if not self._is_free(responder):
                 return False
-            if not await quota.reserve():
+            if not await self._units.reserve():
                 self.close_for_cap()
         return not self._is_shut()

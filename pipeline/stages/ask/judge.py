@@ -22,12 +22,8 @@ from pipeline.transport.turned_away import client_invalid, turned_away
 from pipeline.wording import Sentence
 from schemas.problem import ProblemCode
 
-BREACHES_MIN = 20
-BREACHES_SHARE = 0.75
-BREACHES_WINDOW = 100
-"""Broken replies that end a run: at least this number, and this share of the latest replies. A few questions
-that always get a broken reply do not end it, nor does a small share of a large file.
-"""
+BREACHES_MIN, BREACHES_SHARE, BREACHES_WINDOW = 20, 0.75, 100
+"""Broken replies that end a run: at least this number, and this share of the latest replies."""
 REFUSALS_IN_A_ROW_MAX = 20
 """Refused questions in a row that a run tolerates from a server that never answered: our rules pass only what
 the reference accepts, so more of them indicate a wrong API or a bug of ours.
@@ -99,9 +95,9 @@ class ReplyJudge:
                 detail = self._log_detail(check, reply, request_id)
                 return _turned_away(reply, self._not_let_in(reply) or error, detail)
             case _:
-                detail = (
-                    self._log_detail(check, reply, request_id) if isinstance(reply, httpx.Response) else ""
-                )
+                detail = ""
+                if isinstance(reply, httpx.Response):
+                    detail = self._log_detail(check, reply, request_id)
                 if isinstance(decision, retry.RenewToken):
                     return UselessReply("HTTP_401", decision, detail=detail)
                 is_busy = asks_for_a_pause(reply, self._world.now())
@@ -126,15 +122,11 @@ class ReplyJudge:
 
     def _not_let_in(self, response: httpx.Response) -> CredentialsError | None:
         """Return the error if the server identifies us by our certificate and refuses access."""
-        if self._requester is None or response.status_code not in {401, 403}:
+        api, status, requester = self._api.name, response.status_code, self._requester
+        if requester is None or status not in {401, 403}:
             return None
         return CredentialsError(
-            Sentence(
-                "stages.http_server_does",
-                api=self._api.name,
-                status_code=response.status_code,
-                requester=self._requester,
-            )
+            Sentence("stages.http_server_does", api=api, status_code=status, requester=requester)
         )
 
     def _refused(
@@ -172,18 +164,10 @@ class ReplyJudge:
         """Judge a refusal of one question; a server that refuses all of them ends the run."""
         code = problem_code(response)
         self._refusals_in_a_row += 1
-        has_answered = self._admission.has_answered
-        if self._refusals_in_a_row <= (
-            REFUSALS_IN_A_ROW_LATER_MAX if has_answered else REFUSALS_IN_A_ROW_MAX
-        ):
+        count, status = self._refusals_in_a_row, response.status_code
+        if count <= (REFUSALS_IN_A_ROW_LATER_MAX if self._admission.has_answered else REFUSALS_IN_A_ROW_MAX):
             return FinalReply(AnswerState.REFUSED, code, None, detail)
-        message = Sentence(
-            "stages.refuses_all",
-            api=self._api.name,
-            count=self._refusals_in_a_row,
-            status=response.status_code,
-            code=code,
-        )
+        message = Sentence("stages.refuses_all", api=self._api.name, count=count, status=status, code=code)
         return UselessReply(code, EndRun(with_detail(ProtocolError(message), detail)), detail=detail)
 
     def _read(
@@ -204,20 +188,13 @@ class ReplyJudge:
         self, breach: ContractBreachError, attempt: retry.RetryState
     ) -> retry.Retry | retry.GiveUp | EndRun:
         """Retry once after a broken reply; a server that sends hardly anything else ends the run."""
-        count = sum(self._breaches)
-        if count >= BREACHES_MIN and count >= BREACHES_SHARE * len(self._breaches):
-            return EndRun(
-                ProtocolError(
-                    Sentence(
-                        "stages.server_broke_protocol",
-                        api=self._api.name,
-                        count=count,
-                        breaches_count=len(self._breaches),
-                        breach=breach.rule,
-                    )
-                )
-            )
-        return retry.Retry(0.0) if attempt.number == 1 else retry.GiveUp()
+        api, count, of_count = self._api.name, sum(self._breaches), len(self._breaches)
+        if count < BREACHES_MIN or count < BREACHES_SHARE * of_count:
+            return retry.Retry(0.0) if attempt.number == 1 else retry.GiveUp()
+        message = Sentence(
+            "stages.server_broke_protocol", api=api, count=count, breaches_count=of_count, breach=breach.rule
+        )
+        return EndRun(ProtocolError(message))
 
 
 def _turned_away(response: httpx.Response, error: PrecheckError, detail: str) -> UselessReply:

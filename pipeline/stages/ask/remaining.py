@@ -1,8 +1,4 @@
-"""Find the open questions when a run begins, and the known answers if it ends early.
-
-The ledger is queried for a thousand questions at a time, so that all its answers are in memory only as a
-frame.
-"""
+"""Find the open questions when a run begins, and the known answers if it ends early."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -19,7 +15,7 @@ from schemas.outcomes import ApiName
 
 RUNS_MAX = 3  # after this many runs got an unusable reply about the question itself, it is not asked again
 
-_LOOKED_UP_AT_ONCE = 1_000
+_LOOKED_UP_AT_ONCE = 1_000  # questions, so that all answers of a ledger are in memory only as a frame
 _NOTHING = QuestionHistory(None, 0, None)
 _APIS = {api.value: api for api in ApiName}
 
@@ -49,10 +45,9 @@ async def remaining_questions(
     else:
         left = checks.with_columns(attempts=pl.lit(0), is_suspect=pl.lit(value=False))
     if not retry_unanswered:
-        given_up = found.given_up
-        for number, known in given_up.items():
+        for number, known in found.given_up.items():
             answers.add(_unasked(number, AnswerState.UNANSWERED, known.code, known.attempts))
-        left = left.filter(~pl.col("check").is_in(list(given_up))) if given_up else left
+        left = left.filter(~pl.col("check").is_in(list(found.given_up)))
     tally.check_count += checks.height
     tally.done_count += answers.count
     tally.settled_count += answers.count
@@ -133,11 +128,10 @@ class _LedgerState:
 async def _open(
     checks: pl.DataFrame, ledger: Ledger, found: _LedgerState, answers: AnswerBuffer
 ) -> pl.DataFrame:
-    """Return the questions without an answer, and collect the answers.
+    """Return the questions without an answer in the order of the requests, and collect the answers.
 
-    In the order of the requests: questions asked before come last, the most often asked at the end.
-    Otherwise a question without an answer could use up the daily cap or the limit before others are asked.
-    Among equals, suspects come last.
+    Questions asked before come last, the most often asked at the end, or they could use up the daily cap or
+    the limit before others are asked. Among equals, suspects come last.
     """
     found.fruitless = await ledger.fruitless()
     is_open, attempts, is_suspect = [], [], []
@@ -150,11 +144,8 @@ async def _open(
                 is_suspect.append(check.check in found.suspects)
             else:
                 answers.add(Answer(check.check, *known.answer[1:]))
-    left = checks.filter(pl.Series(is_open, dtype=pl.Boolean)).hstack(
-        [
-            pl.Series("attempts", attempts, dtype=pl.Int32),
-            pl.Series("is_suspect", is_suspect, dtype=pl.Boolean),
-        ]
+    left = checks.filter(pl.Series(is_open, dtype=pl.Boolean)).with_columns(
+        pl.Series("attempts", attempts, pl.Int32), pl.Series("is_suspect", is_suspect, pl.Boolean)
     )
     return left.sort("attempts", "is_suspect", maintain_order=True)
 
@@ -166,12 +157,9 @@ async def _known(
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
         rows = zip(*(column.to_list() for column in part.iter_columns()), strict=True)
         some = [Check(number, _APIS[api], *fields) for number, api, *fields in rows]
-        questions = [ledger.question_key(check) for check in some]
-        known = await ledger.known(questions)
-        yield [
-            (check, question, known.get(question, _NOTHING))
-            for check, question in zip(some, questions, strict=True)
-        ]
+        keyed = [(check, ledger.question_key(check)) for check in some]
+        known = await ledger.known([question for _, question in keyed])
+        yield [(check, question, known.get(question, _NOTHING)) for check, question in keyed]
 
 
 def _unasked(check: int, state: AnswerState, code: str, attempts: int) -> Answer:

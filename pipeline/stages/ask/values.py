@@ -1,8 +1,7 @@
 """Values for asking: a channel per API, the context of clock, chance and stop request, and events.
 
-Observers such as metrics and traces get the events of a question until its answer: at once, in the event loop
-that asks, so they must neither wait nor raise. By default there are none, and the calls cost nothing
-measurable (docs/adr/0020).
+Observers such as metrics and traces get the events of a question at once, in the event loop that asks, so
+they must neither wait nor raise; without any, the calls cost nothing measurable (docs/adr/0020).
 """
 
 from collections import Counter
@@ -178,10 +177,9 @@ class AnswerBuffer:
 
     def frame(self) -> pl.DataFrame:
         """Return all `Answers`, and drop them."""
-        if self._loose:
-            self._pack()
+        self._pack()
         packed, self._packed = self._packed, []
-        return slim(*packed) if packed else pl.DataFrame(schema=ANSWERS)
+        return slim(*packed)
 
     def _pack(self) -> None:
         # By columns, this takes two thirds of the time that rows take.

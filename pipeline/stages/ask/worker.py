@@ -321,12 +321,7 @@ class ApiAsker:
         return None
 
     async def _intend(self, task: QuestionInProgress, request_id: str) -> None:
-        """Record the intent of a request; its question may have come in another chunk meanwhile.
-
-        Raises:
-            LeaseLostError: another process has taken its chunk meanwhile.
-            CapSpentError, PrecheckError: from the ledger.
-        """
+        """Record the intent of a request (LeaseLostError: its chunk is lost; the ledger's errors)."""
         if not self._feed.has(task.hold):
             raise LeaseLostError
         number = task.sent_count + 1
@@ -343,15 +338,14 @@ class ApiAsker:
         self, task: QuestionInProgress, verdict: FinalReply | UselessReply, request_id: str
     ) -> Answer | None:
         """Make the reply durable; return it if it is an answer."""
-        ledger, key, time = self._run.ledger, task.question.key, self._time()
-        if isinstance(verdict, FinalReply):
-            state, code, matched_name, detail = verdict
-            fields = (state, code, matched_name, request_id, time, task.sent_count)
-            answer = Answer(task.check.check, *fields)
-            await ledger.settle(key, answer, detail)
-            return answer
-        await ledger.fail(key, attempt=task.sent_count, code=verdict.code, time=time, detail=verdict.detail)
-        return None
+        ledger, key, time, count = self._run.ledger, task.question.key, self._time(), task.sent_count
+        if isinstance(verdict, UselessReply):
+            await ledger.fail(key, attempt=count, code=verdict.code, time=time, detail=verdict.detail)
+            return None
+        state, code, matched_name, detail = verdict
+        answer = Answer(task.check.check, state, code, matched_name, request_id, time, count)
+        await ledger.settle(key, answer, detail)
+        return answer
 
     async def _renew(self, task: QuestionInProgress, token: Token) -> UselessReply | None:
         """Get another token after a 401; without a newer one, judge the 401."""
