@@ -1,10 +1,8 @@
 """Find the country of a domestic account, which counts as a UK account only if a sign shows it.
 
-A dozen countries have accounts of fourteen digits, and as many have bank codes of six. The order of signs is
-the same for every format: the user's choice; then signs against the UK (the bank's BIC or country, another
-clearing system's code, a currency rare in UK accounts); then signs for it (a header or clearing system of
-sort codes, a UK bank, pounds). Sources: ISO 9362, ISO 4217, the SWIFT IBAN registry, and the bank codes that
-each country's clearing systems publish.
+A dozen countries have accounts of fourteen digits, and as many have bank codes of six. The user's choice
+comes first, then signs against the UK, then signs for it. Sources: ISO 9362, ISO 4217, the SWIFT IBAN
+registry, and the bank codes that each country's clearing systems publish.
 """
 
 from typing import NamedTuple
@@ -69,17 +67,16 @@ _OPEN = "?"  # stands for an unknown country
 
 
 def located(payments: pl.DataFrame, signs: AccountSigns) -> Located:
-    """Find the accounts that are, or may be, in another country.
+    """Find the accounts that are, or may be, in another country; rows stay in their order.
 
-    Args:
-        payments: The canonical fields as text, each account in the field that it looks like.
-        signs: Further signs of the country; same height.
-
-    Returns:
-        The same rows in the same order.
+    `payments` has the canonical fields as text, each account in the field that it looks like; `signs` has
+    further signs of the country, of the same height.
     """
-    nothing = pl.Series("defect", [None], dtype=pl.String).new_from_index(0, payments.height)
-    is_plain = _are_plainly_british(payments, signs)
+    nothing = pl.repeat(None, payments.height, dtype=pl.String, eager=True).alias("defect")
+    # With their own sort code, paid in pounds, and without any sign against the UK.
+    no_bank = payments["bic"].is_null() & signs.bank_country.is_null() & (signs.country is None)
+    is_plain = no_bank & payments["sort_code"].is_not_null() & (payments["currency"] == "GBP")
+    is_plain = is_plain.fill_null(value=False)
     rows = (payments["iban"].is_null() & ~is_plain).arg_true()
     rows = rows.filter(payments["account_number"].gather(rows).str.contains("[0-9]").fill_null(value=False))
     if rows.is_empty():
@@ -92,18 +89,14 @@ def located(payments: pl.DataFrame, signs: AccountSigns) -> Located:
         return_dtype=pl.String,
     )
     is_open = bool((found["country"] == _OPEN).fill_null(value=False).all())
-    return Located(
-        _apart(payments, rows.filter(split), found["digits"].filter(split)),
-        nothing.scatter(rows, defects),
-        is_open and not payments["iban"].count() and not is_plain.any(),
-    )
-
-
-def _are_plainly_british(payments: pl.DataFrame, signs: AccountSigns) -> pl.Series:
-    """True for accounts with their own sort code, paid in pounds, without any sign against the UK."""
-    no_bank = payments["bic"].is_null() & signs.bank_country.is_null()
-    is_plain = no_bank & payments["sort_code"].is_not_null() & (payments["currency"] == "GBP")
-    return is_plain.fill_null(value=False) & (signs.country is None)
+    if split.any():
+        digits, at = found["digits"].filter(split), rows.filter(split)
+        payments = payments.with_columns(
+            payments["sort_code"].scatter(at, digits.str.head(6)),
+            payments["account_number"].scatter(at, digits.str.slice(6)),
+        )
+    is_open &= not payments["iban"].count() and not is_plain.any()
+    return Located(payments, nothing.scatter(rows, defects), is_open)
 
 
 def _judged(some: pl.DataFrame, signs: AccountSigns) -> pl.DataFrame:
@@ -183,7 +176,7 @@ def _currencies(some: pl.DataFrame) -> pl.Series:
     """Return the currency of each amount, by its column or the mark next to it; null if unknown."""
     given = read_currencies(some["currency"])
     if given.null_count():
-        nowhere = pl.Series([False]).new_from_index(0, some.height)
+        nowhere = pl.repeat(False, some.height, eager=True)
         marks = read_amounts(some["amount"]).mark
         given = completed(given, marks, nowhere)
         # A sign for kronor or rupees does not show which currency it is, but it is not the UK's.
@@ -191,13 +184,3 @@ def _currencies(some: pl.DataFrame) -> pl.Series:
     if given.is_in(_UK_CURRENCIES).all():
         return given
     return given.set(~given.is_in([*sorted(currencies()), OF_SEVERAL]), None)
-
-
-def _apart(payments: pl.DataFrame, rows: pl.Series, digits: pl.Series) -> pl.DataFrame:
-    """Split sort code and account number of these rows into separate fields."""
-    if rows.is_empty():
-        return payments
-    return payments.with_columns(
-        payments["sort_code"].scatter(rows, digits.str.head(6)),
-        payments["account_number"].scatter(rows, digits.str.slice(6)),
-    )

@@ -68,12 +68,9 @@ def tells_no_holder(cell: str) -> bool:
     """
     if account_type_in(cell) is not None:
         return False
-    words = [(word,) for word in _tokens(cell)]
-    kinds = {_TYPES[word] for word in words if word in _TYPES}
-    are_products = all(word in _ACCOUNTS | _PRODUCTS for word in words) and any(
-        word in _PRODUCTS for word in words
-    )
-    return len(kinds) == len(AccountType) or are_products
+    words = {(word,) for word in _tokens(cell)}
+    kinds = {_TYPES[word] for word in words & _TYPES.keys()}
+    return len(kinds) == len(AccountType) or (words <= _ACCOUNTS | _PRODUCTS and bool(words & _PRODUCTS))
 
 
 def read_account_types(written: pl.Series) -> pl.Series:

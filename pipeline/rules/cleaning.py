@@ -23,7 +23,7 @@ from pipeline.rules.identifiers import (
 )
 from pipeline.rules.payee_names import clean_names
 from pipeline.rules.placeholders import without_words
-from pipeline.rules.selected_values import replaced
+from pipeline.rules.selected_values import replaced, without
 
 _FREE_TEXTS = ("secondary_reference", "organisation_id", "organisation_id_issuer")
 _NOT_IN_SORT_CODES = rf"^\s*(?i:GBDSC|SC)|[\s{HYPHENS}\x{{00ad}}]"
@@ -45,8 +45,8 @@ def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
         compact_leis(payments["lei"]),
         account_types,
         (payments["account_type"].is_not_null() & account_types.is_null()).alias("is_product"),
-        _without(_NOT_IN_SORT_CODES, payments["sort_code"]),
-        _without(r"\s", payments["account_number"]),
+        without(_NOT_IN_SORT_CODES, payments["sort_code"]),
+        without(r"\s", payments["account_number"]),
         amounts.text,
         amounts.money.alias("money"),
     )
@@ -78,10 +78,4 @@ def normalized(texts: pl.Series) -> pl.Series:
     is_tidy = (texts.str.len_bytes() == texts.str.strip_chars().str.len_chars()) & (texts != "")
     return replaced(
         texts, where=~is_tidy, by=lambda some: some.str.normalize("NFC").str.strip_chars().replace("", None)
-    )
-
-
-def _without(pattern: str, texts: pl.Series) -> pl.Series:
-    return replaced(
-        texts, where=texts.str.contains(pattern), by=lambda some: some.str.replace_all(pattern, "")
     )

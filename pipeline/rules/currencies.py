@@ -61,13 +61,8 @@ def clean_currencies(written: pl.Series) -> pl.Series:
 def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series:
     """Return the currency of every amount: given, else by the mark next to it, else by the UK account.
 
-    Args:
-        given: cleaned, from the file.
-        marks: as in `Amounts`.
-        is_uk: true if the account is a UK sort code and account number.
-
-    Returns:
-        Null if unknown: the currency of a payment to an IBAN is never guessed.
+    `given` is cleaned; `marks` are as in `Amounts`. Null if unknown: the currency of a payment to an IBAN is
+    never guessed.
     """
     if not given.null_count():
         return given
@@ -114,16 +109,9 @@ def of_hundredths(amounts: pl.Series, codes: pl.Series | None) -> pl.Series:
 
 
 def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency: pl.Series) -> pl.Series:
-    """Find the faults of amounts in their currency.
+    """Return the fault of amounts in their currency, from `completed`: `OTHER`, `DECIMALS`, or null.
 
-    Args:
-        money: `frames.MONEY`.
-        marks: as in `Amounts`.
-        given: the cleaned currency in the file.
-        currency: the result of `completed`.
-
-    Returns:
-        `OTHER`, `DECIMALS`, or null if they agree.
+    `money` and `marks` are as in `Amounts`, and `given` is the cleaned currency in the file.
     """
     rows = pl.DataFrame({"money": money, "mark": marks, "given": given, "currency": currency})
     is_usual = _are_usual(pl.col("currency")).fill_null(value=True)
@@ -135,13 +123,12 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
 
 def currency_faults(codes: pl.Series) -> pl.Series:
     """Return `UNKNOWN` for three-letter codes that are not payment currencies; else null."""
-    is_unusual = ~_are_usual(codes)
-    return noted(codes, where=is_unusual, by=_unusual_faults).alias("currency_fault")
 
+    def faults(some: pl.Series) -> pl.Series:
+        is_unknown = some.str.contains(CURRENCY) & ~some.is_in(sorted(currencies()))
+        return pl.select(pl.when(is_unknown).then(pl.lit(UNKNOWN))).to_series()
 
-def _unusual_faults(codes: pl.Series) -> pl.Series:
-    is_unknown = codes.str.contains(CURRENCY) & ~codes.is_in(sorted(currencies()))
-    return pl.select(pl.when(is_unknown).then(pl.lit(UNKNOWN))).to_series()
+    return noted(codes, where=~_are_usual(codes), by=faults).alias("currency_fault")
 
 
 def currency_sources(payments: pl.DataFrame) -> CurrencySources:
@@ -192,7 +179,5 @@ def _faults(rows: pl.DataFrame) -> pl.Series:
     money = pl.col("money")
     is_finer_than_cents = ~code.is_in(THREE_DECIMALS) & (money.round(2) != money)
     is_too_fine = pl.when(code.is_in(WHOLE)).then(money.round(0) != money).otherwise(is_finer_than_cents)
-    fault = (
-        pl.when(is_other).then(pl.lit(OTHER)).when(is_too_fine & code.is_not_null()).then(pl.lit(DECIMALS))
-    )
-    return rows.select(fault).to_series()
+    too_fine = pl.when(is_too_fine & code.is_not_null()).then(pl.lit(DECIMALS))
+    return rows.select(pl.when(is_other).then(pl.lit(OTHER)).otherwise(too_fine)).to_series()

@@ -1,6 +1,5 @@
-"""Detect signs of abuse: checks that probe who holds an account, or which accounts exist.
+"""Detect signs of abuse: trying names until one fits an account, or account numbers until one exists.
 
-A client can try names until one fits, or account numbers until one exists. Neither looks like a payment file.
 The thresholds are our own; none are published.
 """
 
@@ -42,13 +41,9 @@ def same_name(name: pl.Expr) -> pl.Expr:
 
 
 def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
-    """Find the payments to accounts with too many names or identifications.
+    """Return `row` and its account's `payee_count` for payments to accounts with too many payees.
 
-    Names that differ only in case or white space count as one. `accepted` may omit accounts that are paid
-    once.
-
-    Returns:
-        `row`, and `payee_count`, the number of its account's payees.
+    Names that differ only in case or white space count as one. `accepted` may omit accounts paid once.
     """
     assert accepted.schema == ACCEPTED
     name = same_name(pl.col("name"))
@@ -93,15 +88,9 @@ def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None 
 
 
 def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: Answers) -> Warnings:
-    """Warn about payments to unknown UK accounts with consecutive numbers.
+    """Warn about every payment to unknown UK accounts with consecutive numbers, unless these are few.
 
-    Args:
-        asked: `check` and `account` of the questions about UK accounts.
-        assignments: `Assignments`.
-        answers: `Answers` of a run or of all runs so far.
-
-    Returns:
-        `Warnings`, one for each payment to such an account; none if such accounts are few.
+    `asked` has `check` and `account` of the questions about UK accounts.
     """
     assert (assignments.schema, answers.schema) == (ASSIGNMENTS, ANSWERS)
     unknown = unknown_accounts(asked, answers)
@@ -111,12 +100,7 @@ def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: 
 
 
 def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return `check` and `account` of questions about UK accounts that no bank knows.
-
-    Args:
-        asked: `check` and `account` of such questions.
-        answers: with `check`, `state` and `code` of `Answers`.
-    """
+    """Return `check` and `account` of the questions about UK accounts, `asked`, that no bank knows."""
     is_unknown = (pl.col("code") == ReasonCode.AC01) & (pl.col("state") == AnswerState.ANSWERED)
     return asked.join(answers.filter(is_unknown), on="check", how="semi").select("check", "account")
 

@@ -19,10 +19,7 @@ def row_finding_columns(
 ) -> Mapping[str, pl.Expr]:
     """Return the columns `message` and `sentence` of `FINDINGS` for values that differ by row.
 
-    Args:
-        key: the key of the sentence.
-        in_english: values with different wording in English; never null.
-        values: the values of each row, in the order of the English words.
+    `values` are in the order of the English words; `in_english` has other words for some, never null.
     """
     english = str(Sentence(key, **dict.fromkeys(values, "{}")))
     shown = {**values, **(in_english or {})}

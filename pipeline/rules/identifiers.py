@@ -1,7 +1,4 @@
-"""Clean the identifiers that the APIs accept, and find their faults.
-
-All functions take whole columns. A *fault* is the code of the first rule that a value breaks, or null; the
-validate stage has the sentences for these codes.
+"""Clean columns of identifiers, and find the fault of each value: the code of its first broken rule, or null.
 
 Sources: ISO 13616 (IBAN; country structures from schwifty's copy of the SWIFT registry), ISO 9362
 (BIC), ISO 3166 (its countries, from pycountry), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
@@ -15,7 +12,7 @@ from string import ascii_uppercase
 
 import polars as pl
 
-from pipeline.rules.selected_values import replaced
+from pipeline.rules.selected_values import replaced, without
 
 SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 """A long number in a spreadsheet's scientific notation, whose digits are lost."""
@@ -58,19 +55,12 @@ def compact_ibans(ibans: pl.Series) -> pl.Series:
 
 def compact_leis(leis: pl.Series) -> pl.Series:
     """Compact LEIs and remove the hyphens that people write."""
-    hyphens = f"[{HYPHENS}]"
-    return compact(
-        replaced(leis, where=leis.str.contains(hyphens), by=lambda some: some.str.replace_all(hyphens, ""))
-    )
+    return compact(without(f"[{HYPHENS}]", leis))
 
 
 def _compact_ibans(ibans: pl.Series) -> pl.Series:
     bare = ibans.str.replace_all(r"\s", "").str.replace(_IBAN_LABEL, "$1")
-    plain = replaced(
-        bare,
-        where=bare.str.contains(_IBAN_PUNCTUATED),
-        by=lambda some: some.str.replace_all(f"[./{HYPHENS}]", ""),
-    )
+    plain = without(f"[./{HYPHENS}]", bare, where=bare.str.contains(_IBAN_PUNCTUATED))
     return _compact(plain)
 
 
@@ -93,11 +83,8 @@ def bic_faults(bics: pl.Series) -> pl.Series:
 
 
 def _bic_faults(bics: pl.Series) -> pl.Series:
-    is_of_country = bics.str.slice(4, 2).is_in(sorted(countries()))
-    fault = (
-        pl.when(~bics.str.contains(BIC)).then(pl.lit("FORMAT")).when(~is_of_country).then(pl.lit("COUNTRY"))
-    )
-    return pl.select(fault).to_series()
+    faults = _where(~bics.str.slice(4, 2).is_in(sorted(countries())), "COUNTRY")
+    return faults.set(~bics.str.contains(BIC), "FORMAT")
 
 
 def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
@@ -122,11 +109,7 @@ def remainder_97(texts: pl.Series) -> pl.Series:
 
 
 def iban_faults(ibans: pl.Series) -> pl.Series:
-    """Find the fault of every compact IBAN; null has none.
-
-    Returns:
-        `iban_fault`: SCIENTIFIC, FORMAT, COUNTRY, LENGTH, STRUCTURE, CHECKSUM or null.
-    """
+    """Return `iban_fault`: SCIENTIFIC, FORMAT, COUNTRY, LENGTH, STRUCTURE, CHECKSUM or, if none, null."""
     return _faults(ibans, _iban_faults).alias("iban_fault")
 
 
@@ -166,9 +149,8 @@ def lei_faults(leis: pl.Series) -> pl.Series:
 
 
 def _lei_faults(leis: pl.Series) -> pl.Series:
-    is_formed = leis.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$")
     faults = _where(~_check_digits_fit(leis, leis.str.slice(18)), "CHECKSUM")
-    return pl.select(pl.when(~is_formed).then(pl.lit("FORMAT")).otherwise(faults)).to_series()
+    return faults.set(~leis.str.contains(r"^[A-Z0-9]{18}[0-9]{2}$"), "FORMAT")
 
 
 def _faults(codes: pl.Series, faults_of: Callable[[pl.Series], pl.Series]) -> pl.Series:
@@ -223,13 +205,9 @@ _HEAD_OFFICE = 8  # characters of a BIC without its branch
 
 
 def bic_column_is_none(written: pl.Series) -> bool:
-    """True if no value of the column can be a BIC.
+    """True if no value of the column has the form of a BIC, or only an unknown word that is not alone.
 
-    That is, if no value has the form of a BIC, or only one unknown word does and it is repeated or mixed with
-    other words: BUSINESS has the form of a bank in Niger.
-
-    Args:
-        written: cells of the column; nulls do not count.
+    BUSINESS has the form of a bank in Niger.
     """
     codes = bic11(compact(written.drop_nulls()))
     possible = codes.filter(bic_faults(codes).is_null()).unique()
@@ -238,12 +216,8 @@ def bic_column_is_none(written: pl.Series) -> bool:
     if possible.is_empty():
         return True
     bic = possible.item()
-    is_word = codes.len() > 1 and bic.isalpha() and bic.endswith("XXX")
-    return is_word and bic[:_HEAD_OFFICE] not in _banks()
-
-
-def _banks() -> frozenset[str]:
-    """Return the banks in schwifty's registry, without branches; read at most once per file."""
+    if codes.len() == 1 or not bic.isalpha() or not bic.endswith("XXX"):
+        return False
     from schwifty import registry
 
-    return frozenset(bank.bic[:_HEAD_OFFICE] for bank in registry.get_all_banks() if bank.bic)
+    return all((bank.bic or "")[:_HEAD_OFFICE] != bic[:_HEAD_OFFICE] for bank in registry.get_all_banks())

@@ -40,27 +40,15 @@ class DecidedRows(NamedTuple):
 def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
     """Return the `PayeeStatus` of payments, as column `known`.
 
-    Args:
-        rows: the rows of the payments.
-        outcomes: with `row` and `check_outcome` of `Outcomes`.
-        changes: `Changes`; None if there was nothing to compare with.
+    `outcomes` has `row` and `check_outcome`; `changes` is None if there was nothing to compare with.
     """
-    matches = outcomes.filter(check_outcome=Outcome.MATCH)["row"]
-    by_answer = (
-        pl.when(_is_in(matches)).then(_literal(PayeeStatus.MATCH)).otherwise(_literal(PayeeStatus.UNMATCHED))
-    )
-    payments = pl.DataFrame({"row": rows})
-    if changes is None:
-        return payments.select(known=by_answer).to_series()
-    changed = changes.filter(code=WarningCode.ACCOUNT_CHANGED)["row"]
-    known = (
-        pl.when(_is_in(changed))
-        .then(_literal(PayeeStatus.CHANGED))
-        .when(_is_in(changes["row"]))
-        .then(by_answer)
-        .otherwise(_literal(PayeeStatus.BEFORE))
-    )
-    return payments.select(known=known).to_series()
+    is_match = _is_in(outcomes.filter(check_outcome=Outcome.MATCH)["row"])
+    known = pl.when(is_match).then(_literal(PayeeStatus.MATCH)).otherwise(_literal(PayeeStatus.UNMATCHED))
+    if changes is not None:
+        is_changed = _is_in(changes.filter(code=WarningCode.ACCOUNT_CHANGED)["row"])
+        as_before = pl.when(_is_in(changes["row"])).then(known).otherwise(_literal(PayeeStatus.BEFORE))
+        known = pl.when(is_changed).then(_literal(PayeeStatus.CHANGED)).otherwise(as_before)
+    return pl.DataFrame({"row": rows}).select(known=known).to_series()
 
 
 class Knowledge(NamedTuple):

@@ -48,26 +48,17 @@ class Modulus(NamedTuple):
 
 
 def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:
-    """Check every account, given as 14 digits (sort code and account number) or null.
-
-    Returns:
-        `modulus`: the `ModulusState` of each account; null for null.
-    """
+    """Return `modulus`, the `ModulusState` of each account, given as 14 digits or null; null for null."""
     given = pl.DataFrame({"account": accounts}).with_row_index("position").drop_nulls()
     numbers = pl.col("account").cast(pl.Int64)
     given = given.select("position", (numbers // 10**8).alias("code"), (numbers % 10**8).alias("number"))
     given = given.with_columns(pl.col("code", "number").cast(pl.Int32))
     given = given.with_columns(_kinds(given["code"], tables))
-    kinds = _distinct_checks(tables)
-    found = [
-        rows.select("position", state=pl.lit(ModulusState.NOT_COVERED, MODULUS))
-        if kind is None
-        else _judged(rows, kinds[kind], tables)
-        for (kind,), rows in given.partition_by("kind", as_dict=True).items()
-    ]
-    judged = pl.concat([pl.DataFrame(schema={"position": given["position"].dtype, "state": MODULUS}), *found])
-    states = pl.Series("modulus", [None], MODULUS).new_from_index(0, accounts.len())
-    return states.scatter(judged["position"], judged["state"])
+    kinds, states = _distinct_checks(tables), pl.Series("modulus", [None] * accounts.len(), MODULUS)
+    for (kind,), rows in given.partition_by("kind", as_dict=True).items():
+        judged = ModulusState.NOT_COVERED if kind is None else _judged(rows, kinds[kind], tables)
+        states = states.scatter(rows["position"], judged)
+    return states
 
 
 def used(modulus: Modulus, accepted: pl.DataFrame) -> ModulusUsed:
@@ -126,13 +117,13 @@ def _kinds(codes: pl.Series, tables: ModulusTables) -> pl.Series:
     return nearest.select(pl.when(is_inside).then("kind").alias("kind")).to_series()
 
 
-def _judged(rows: pl.DataFrame, checks: tuple[WeightedSum, ...], tables: ModulusTables) -> pl.DataFrame:
-    """Return `position` and `state` of accounts with the same checks."""
+def _judged(rows: pl.DataFrame, checks: tuple[WeightedSum, ...], tables: ModulusTables) -> pl.Series:
+    """Return the states of accounts with the same checks."""
     if _exceptions_of(checks) == (5, 5) and tables.substitutions:
         rows = rows.with_columns(pl.col("code").replace(tables.substitutions))
-    digits = rows.select("position", *_digits("code", _SORT_CODE), *_digits("number", _ACCOUNT_NUMBER))
+    digits = rows.select(*_digits("code", _SORT_CODE), *_digits("number", _ACCOUNT_NUMBER))
     state = pl.when(_passes(checks)).then(pl.lit(ModulusState.PASSES, MODULUS))
-    return digits.select("position", state=state.otherwise(pl.lit(ModulusState.FAILS, MODULUS)))
+    return digits.select(state.otherwise(pl.lit(ModulusState.FAILS, MODULUS))).to_series()
 
 
 def _digits(column: str, names: Sequence[str]) -> list[pl.Expr]:

@@ -1,9 +1,8 @@
 """Read the tables of the UK modulus check, which Pay.UK publishes and the user stores next to the profile.
 
-`valacdos.txt` has a line for each check of a range of sort codes: start, end, method, fourteen weights and,
-if the arithmetic differs, the number of an exception. A range has one or two checks, in order. `scsubtab.txt`
-has pairs: a sort code, and its substitute in exception 5. Unknown content is refused: a misread check would
-reject valid payments.
+`valacdos.txt` has a line for each check of a range of sort codes, one or two for each: start, end, method,
+fourteen weights, and the number of an exception, if any. `scsubtab.txt` has pairs: a sort code, and its
+substitute in exception 5. Unknown content is refused: a misread check would reject valid payments.
 
 Source: Vocalink, "Validating account numbers: UK modulus checking", the sections on the two data files.
 """
@@ -60,12 +59,7 @@ class ModulusTables(NamedTuple):
 
 
 def age_days(valid_from: date, today: date) -> int:
-    """Return the age of tables in days.
-
-    Raises:
-        ConfigurationError: the tables are not valid yet: the date is wrong, or they were installed too early.
-        Today's tables are accepted in every time zone.
-    """
+    """Return the age of tables in days (ConfigurationError: not valid yet, in no time zone)."""
     if valid_from > today + timedelta(days=1):
         raise ConfigurationError(Sentence("rules.modulus_weights_date_future_give", valid_from=valid_from))
     return max((today - valid_from).days, 0)
@@ -84,11 +78,7 @@ _EXCEPTIONS: dict[tuple[int | None, ...], tuple[tuple[Method, ...], ...]] = {
 
 
 def read_tables(weights: Path, substitutions: Path, valid_from: date) -> ModulusTables:
-    """Read both tables.
-
-    Raises:
-        ConfigurationError: a table is unreadable or invalid; the message names file and line.
-    """
+    """Read both tables (ConfigurationError, with file and line: one is unreadable or invalid)."""
     ranges, weights_sha256 = read_weights(weights)
     pairs, substitutions_sha256 = read_substitutions(substitutions)
     return ModulusTables(ranges, pairs, valid_from, weights_sha256, substitutions_sha256)

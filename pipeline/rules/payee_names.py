@@ -1,8 +1,8 @@
 """Clean payees' names of meaningless characters, find damaged ones, and recognise a sent name in a report.
 
-A bank compares a name with its record, so no letter is changed. Formulas are made harmless in the files that
-people open (reports/safe_csv.py), not in the question. Sources: API reference, "NameVerificationRequest": the
-name as entered by the payment initiator; RFC 5892, appendix A: joiners that are part of the spelling.
+A bank compares a name with its record, so no letter is changed; formulas are made harmless only in files for
+people (reports/safe_csv.py). Sources: API reference, "NameVerificationRequest": the name as entered by the
+payment initiator; RFC 5892, appendix A: joiners that are part of the spelling.
 """
 
 from typing import NamedTuple
@@ -92,15 +92,12 @@ def clean_names(written: pl.Series) -> CleanNames:
     is_odd = ~is_tidy | written.str.starts_with("=")
     is_covered = noted(written, where=is_odd, by=lambda some: some.str.contains(_COVERED), kind=pl.Boolean)
     bare = replaced(
-        written,
-        where=is_covered,
-        by=lambda some: _without_marks(_unwrapped(_without_marks(some))).replace("", None),
+        written, where=is_covered, by=lambda some: _without_marks(_unwrapped(_without_marks(some)))
     )
-    text = replaced(bare, where=is_odd, by=lambda some: some.str.normalize("NFC"))
+    text = replaced(bare, where=is_odd, by=lambda some: some.str.normalize("NFC").replace("", None))
     is_none = are_no_names(text)
-    return CleanNames(
-        text.set(is_none, None) if is_none.any() else text, noted(written, where=is_covered, by=_done)
-    )
+    text = text.set(is_none, None) if is_none.any() else text
+    return CleanNames(text, noted(written, where=is_covered, by=_done))
 
 
 def _without_marks(names: pl.Series) -> pl.Series:
@@ -137,8 +134,7 @@ _DIGRAPHS = (("ae", "a"), ("oe", "o"), ("ue", "u"))
 def is_name_as_sent(sent: str, reported: str) -> bool:
     """True if a bank's spelling may be the name that was sent.
 
-    Case, accents, punctuation, spelled-out umlauts and a cut end are ignored. A name in letters that no table
-    here rewrites cannot be compared with a Latin one, so it counts as the same.
+    Case, accents, punctuation, spelled-out umlauts, a cut end and a transcription to Latin are ignored.
 
     >>> is_name_as_sent("Jürgen Müller & Co.", "JUERGEN MUELLER + CO")
     True

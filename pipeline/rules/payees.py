@@ -22,12 +22,7 @@ _WORD_SHOWN_FROM_CHARS = 4
 
 
 def payees_of(accepted: Accepted, ids: pl.Series) -> Payees:
-    """Make `Payees` from the accepted payments of a file, with `payees_with` and `nobodys_ids`.
-
-    Args:
-        accepted: `Accepted`.
-        ids: the payee's ID in the payer's own system for every row of the file; null or blank if it has none.
-    """
+    """Make `Payees` from a file's accepted payments; `ids` has the payer's own ID or a blank for each row."""
     found = payees_with(accepted, ids.gather(accepted["row"] - 1))
     return Payees(known_by_id(found.lazy(), HASHED[0], nobodys_ids(lambda: [found.select(HASHED)])).collect())
 
@@ -35,8 +30,7 @@ def payees_of(accepted: Accepted, ids: pl.Series) -> Payees:
 def payees_with(accepted: Accepted, ids: pl.Series) -> pl.DataFrame:
     """Return `Payees` before `known_by_id`, with identification and ID; `ids` has one for each row.
 
-    Names that differ only in case or white space are equal, as are a GB IBAN and the sort code and account
-    number in it.
+    Names that differ only in case or white space are equal, and so is a GB IBAN to the UK account in it.
     """
     assert accepted.schema == ACCEPTED
     account, is_gb_iban = pl.col("account"), pl.col("account").str.starts_with("GB")
@@ -54,8 +48,7 @@ def payees_with(accepted: Accepted, ids: pl.Series) -> pl.DataFrame:
 def nobodys_ids(pairs: Callable[[], Iterable[pl.DataFrame]], pass_count: int = 1) -> pl.Series:
     """Find hashed IDs with more than `PAYEES_MAX` names, such as a company's number at its payroll office.
 
-    `pairs` yields `HASHED` of all payments in pieces. It is read `pass_count` times, so that fewer are in
-    memory at a time.
+    `pairs` yields `HASHED` of all payments in pieces, once for each pass, which save memory.
     """
     found = [pl.Series("payee_id", dtype=pl.UInt64)]
     for number in range(pass_count):

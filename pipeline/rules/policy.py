@@ -23,33 +23,22 @@ _BY_STRICTNESS = pl.Enum([verdict.value for verdict in (Verdict.RELEASE, Verdict
 def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) -> pl.DataFrame:
     """Return the verdict on each payment: the stricter one of its answer's and its warnings' verdicts.
 
-    Args:
-        outcomes: has `row`, `check_outcome` and `check_code` of `Outcomes`; other columns are kept.
-        warned: `Warned`.
-        policy: outcome or code -> verdict, extending `DEFAULT_POLICY`; a code outranks its outcome.
-
-    Returns:
-        The outcomes in order, with `by_answer` and `answer_key`: the verdict on the answer, and its outcome
-        or code; `by_warning` and `warnings`: the strictest verdict on warnings, and their codes separated by
-        spaces, null if the policy names none; `verdict`; and `decided_by`: its keys, joined by " and ".
+    The outcomes, with `row`, `check_outcome` and `check_code`, get `by_answer` and `answer_key`, its outcome
+    or code; `by_warning`, the strictest verdict on warnings, and these `warnings`, codes separated by spaces,
+    null if the policy names none; `verdict`; and `decided_by`, its keys, joined by " and ". The policy maps
+    outcome or code -> verdict, and extends `DEFAULT_POLICY`; a code outranks its outcome.
     """
+    whole = {**DEFAULT_POLICY, **policy}
+    by_warning = _strictest(warned, whole).lazy()
+    by_code = pl.when(ANSWERED).then(_verdict("check_code", policy))
+    outcome = pl.col("check_outcome").cast(pl.String)
     rows = (
         outcomes.lazy()
-        .join(
-            _strictest(warned, {**DEFAULT_POLICY, **policy}).lazy(),
-            on="row",
-            how="left",
-            maintain_order="left",
-        )
-        .with_columns(
-            by_code=pl.when(ANSWERED).then(_verdict("check_code", policy)),
-            by_outcome=_verdict("check_outcome", {**DEFAULT_POLICY, **policy}),
-        )
+        .join(by_warning, on="row", how="left", maintain_order="left")
+        .with_columns(by_code=by_code, by_outcome=_verdict("check_outcome", whole))
         .with_columns(
             by_answer=pl.coalesce("by_code", "by_outcome"),
-            answer_key=pl.when(pl.col("by_code").is_not_null())
-            .then("check_code")
-            .otherwise(pl.col("check_outcome").cast(pl.String)),
+            answer_key=pl.when(pl.col("by_code").is_not_null()).then("check_code").otherwise(outcome),
         )
     )
     strictness = (_strictness("by_answer"), _strictness("by_warning"))

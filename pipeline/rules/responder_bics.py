@@ -28,25 +28,15 @@ def registry_bics(ibans: pl.Series) -> pl.Series:
 
 
 def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
-    """Return the BIC11 in the user's table for every IBAN.
+    """Return the BIC11 in the user's table for every valid compact IBAN, or null.
 
-    Args:
-        ibans: valid compact IBANs, or nulls.
-        directory: the start of an IBAN without its check digits, such as `DE10010010` -> BIC11; the longest
-            start wins.
-
-    Returns:
-        Null without an IBAN, or if the table lacks its bank.
+    The table has the start of an IBAN without its check digits, such as `DE10010010`; the longest start wins.
     """
     account = ibans.str.head(2) + ibans.str.slice(4)
     found = ibans.clear(ibans.len())
-    by_length: dict[int, dict[str, str]] = {}
-    for start, bic in directory.items():
-        by_length.setdefault(len(start), {})[start] = bic
-    for length in sorted(by_length):
-        bics = account.str.head(length).replace_strict(
-            by_length[length], default=None, return_dtype=pl.String
-        )
+    for length in sorted({len(start) for start in directory}):
+        known = {start: bic for start, bic in directory.items() if len(start) == length}
+        bics = account.str.head(length).replace_strict(known, default=None, return_dtype=pl.String)
         found = bics.zip_with(bics.is_not_null(), found)
     return found
 
@@ -67,46 +57,37 @@ def bank_identifiers(payments: pl.DataFrame) -> pl.Series:
 
 
 def _banks_of(ibans: pl.Series) -> pl.Series:
+    banks = _parts(ibans, {country: bank for country, (bank, _) in _bank_spans().items()})
+    is_uk = ibans.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$")
+    return replaced(banks, where=is_uk, by=lambda _: ibans.filter(is_uk).str.slice(8, 6))
+
+
+def _banks(ibans: pl.Series) -> pl.Series:
+    """Return the part of every IBAN that identifies bank and branch, without check digits."""
+    return _parts(ibans, {country: (0, end) for country, (_, end) in _bank_spans().items()})
+
+
+def _parts(ibans: pl.Series, spans: Mapping[str, tuple[int, int]]) -> pl.Series:
+    """Return the country and a part of every IBAN; start and length count from behind the check digits."""
     country = ibans.str.head(2)
-    spans = {each: _bank_code_span(each) for each in country.unique() if each in iban_structures()}
     start, length = (
         country.replace_strict(
             {each: span[part] for each, span in spans.items()}, default=None, return_dtype=pl.UInt32
         )
         for part in (0, 1)
     )
-    banks = pl.select(pl.lit(country) + pl.lit(ibans).str.slice(pl.lit(start), pl.lit(length))).to_series()
-    if "GB" not in spans:
-        return banks
-    is_uk = ibans.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$")
-    return replaced(banks, where=is_uk, by=lambda _: ibans.filter(is_uk).str.slice(8, 6))
+    return pl.select(country + pl.lit(ibans).str.slice(pl.lit(start) + 4, pl.lit(length))).to_series()
 
 
 @cache
-def _bank_code_span(country: str) -> tuple[int, int]:
-    """Return start and length of the bank code in a country's IBANs."""
+def _bank_spans() -> dict[str, tuple[tuple[int, int], int]]:
+    """Return country -> start and length of its bank code, and the end of bank and branch code."""
     from schwifty import registry
     from schwifty.domain import Component
 
-    code = registry.get_iban_spec(country).positions[Component.BANK_CODE]
-    return 4 + code.start, code.end - code.start
-
-
-def _banks(ibans: pl.Series) -> pl.Series:
-    """Return the part of every IBAN that identifies bank and branch, without check digits."""
-    country = ibans.str.head(2)
-    char_counts = country.replace_strict(_bank_char_counts(), return_dtype=pl.UInt32)
-    return pl.select(country + pl.lit(ibans).str.slice(4, pl.lit(char_counts))).to_series()
-
-
-@cache
-def _bank_char_counts() -> dict[str, int]:
-    """Return country -> number of characters after the check digits that identify bank and branch."""
-    from schwifty import registry
-    from schwifty.domain import Component
-
-    ends = {}
+    spans = {}
     for country in iban_structures():
         positions = registry.get_iban_spec(country).positions
-        ends[country] = max(positions[Component.BANK_CODE].end, positions[Component.BRANCH_CODE].end)
-    return ends
+        bank, branch = positions[Component.BANK_CODE], positions[Component.BRANCH_CODE]
+        spans[country] = (bank.start, bank.end - bank.start), max(bank.end, branch.end)
+    return spans

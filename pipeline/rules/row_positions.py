@@ -13,11 +13,8 @@ def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:
     runs = _runs(heights)
     if runs.height > STRETCHES_MAX:
         return None
-    stretches = runs.select(
-        row=pl.col("len").cum_sum() - pl.col("len") + 1,
-        place=first + (pl.col("len") * pl.col("value")).cum_sum() - pl.col("len") * pl.col("value"),
-        step="value",
-    )
+    height = pl.col("len") * pl.col("value")
+    stretches = runs.select("row", place=first + height.cum_sum() - height, step="value")
     return RowPositions(unit="line", stretches=stretches.rows())
 
 
@@ -32,19 +29,19 @@ def batches_of(batches: pl.Series) -> RowPositions | None:
     runs = _runs(batches)
     if runs.height > STRETCHES_MAX:
         return None
-    stretches = runs.select(pl.col("len").cum_sum() - pl.col("len") + 1, "value", step=pl.lit(0))
-    return RowPositions(unit="PmtInf", stretches=stretches.rows())
+    return RowPositions(unit="PmtInf", stretches=runs.select("row", "value", step=pl.lit(0)).rows())
 
 
 def _runs(values: pl.Series) -> pl.DataFrame:
-    """Return `len` and `value` of each run of equal values."""
-    return pl.DataFrame({"runs": values.rle()}).unnest("runs").select(pl.all().cast(pl.Int64))
+    """Return `len` and `value` of each run of equal values, and its first `row`."""
+    runs = pl.DataFrame({"runs": values.rle()}).unnest("runs").select(pl.all().cast(pl.Int64))
+    return runs.with_columns(row=pl.col("len").cum_sum() - pl.col("len") + 1)
 
 
 def position_texts(rows: pl.Series, positions: RowPositions | None, pattern: str = "") -> pl.Series:
     """Return the position of each row, such as `line 18`, or by a pattern such as `Zeile {}`; else null."""
     if positions is None:
-        return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
+        return pl.repeat(None, rows.len(), dtype=pl.String, eager=True).alias("place")
     stretches = pl.DataFrame(
         positions.stretches, schema=dict.fromkeys(("row", "first", "step"), pl.Int64), orient="row"
     )

@@ -1,8 +1,7 @@
-"""The local rules: conditions on a payment before any check.
+"""The local rules: conditions on cleaned and routed payments before any check (stages/validate.py).
 
-Each rule is a row of a table. Its condition applies to cleaned and routed payments (stages/validate.py). Its
-sentence completes "row 17, sort_code: ..." and says what to do. Sources: the APIs' own limits (API reference,
-"Resources and their fields"), and practice: what spreadsheets do to account numbers.
+Each rule's sentence completes "row 17, sort_code: ..." and says what to do. Sources: the APIs' own limits
+(API reference, "Resources and their fields"), and practice: what spreadsheets do to account numbers.
 """
 
 from collections.abc import Mapping
@@ -66,10 +65,6 @@ def _matches(field: str, pattern: str) -> pl.Expr:
 def _shape(field: str, pattern: str) -> pl.Expr:
     """Return a condition on the form of a value; spreadsheet errors break another rule (CELL_ERROR)."""
     return _present(field, ~pl.col(field).str.contains(f"{pattern}|{_ERROR}"))
-
-
-def _iban(fault: str) -> pl.Expr:
-    return (pl.col("iban_fault") == fault).fill_null(value=False) & ~_is_error("iban")
 
 
 def _holds_digit(field: str) -> pl.Expr:
@@ -166,17 +161,17 @@ _ACCOUNT_RULES = [
         "ACCOUNT_NUMBER_FORMAT",
         _shape("account_number", rf"^[0-9]{{1,8}}$|{SCIENTIFIC}|{ANY_INVISIBLE}|{_WORD}"),
     ),
-    Rule("iban", "IBAN_DAMAGED", _iban("SCIENTIFIC")),
+    Rule("iban", "IBAN_DAMAGED", _fault("iban", "SCIENTIFIC")),
     _word_rule("iban", "IBAN_FORMAT"),
     Rule(
         "iban",
         "IBAN_FORMAT",
-        _iban("FORMAT") & ~pl.col("iban").str.contains(ANY_INVISIBLE) & ~_is_word("iban"),
+        _fault("iban", "FORMAT") & ~pl.col("iban").str.contains(ANY_INVISIBLE) & ~_is_word("iban"),
     ),
-    Rule("iban", "IBAN_COUNTRY", _iban("COUNTRY")),
-    Rule("iban", "IBAN_LENGTH", _iban("LENGTH")),
-    Rule("iban", "IBAN_STRUCTURE", _iban("STRUCTURE")),
-    Rule("iban", "IBAN_CHECK_DIGITS", _iban("CHECKSUM")),
+    Rule("iban", "IBAN_COUNTRY", _fault("iban", "COUNTRY")),
+    Rule("iban", "IBAN_LENGTH", _fault("iban", "LENGTH")),
+    Rule("iban", "IBAN_STRUCTURE", _fault("iban", "STRUCTURE")),
+    Rule("iban", "IBAN_CHECK_DIGITS", _fault("iban", "CHECKSUM")),
 ]
 _FAILS_MODULUS = pl.col("modulus").eq_missing(ModulusState.FAILS)
 MODULUS_RULES = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from decimal import Decimal
+from itertools import chain
 
 import polars as pl
 
@@ -79,15 +80,12 @@ def control_totals(outcomes: list[OutcomeTotal]) -> list[Money]:
 
 def added(parts: list[list[Money]]) -> list[Money]:
     """Return the combined totals of several sets of payments."""
-    counts: dict[str | None, int] = {}
-    amounts: dict[str | None, Decimal] = {}
-    for total in (total for part in parts for total in part):
-        counts[total.currency] = counts.get(total.currency, 0) + total.row_count
-        amounts[total.currency] = amounts.get(total.currency, Decimal(0)) + total.amount
-    return [
-        Money(currency=currency, row_count=counts[currency], amount=plain(amounts[currency]))
-        for currency in sorted(counts, key=lambda currency: (currency is None, currency or ""))
-    ]
+    sums: dict[str | None, tuple[int, Decimal]] = {}
+    for total in chain.from_iterable(parts):
+        row_count, amount = sums.get(total.currency, (0, Decimal(0)))
+        sums[total.currency] = row_count + total.row_count, amount + total.amount
+    in_order = sorted(sums, key=lambda currency: (currency is None, currency or ""))
+    return [_money(currency, *sums[currency]) for currency in in_order]
 
 
 def added_outcomes(parts: Iterable[list[OutcomeTotal]]) -> list[OutcomeTotal]:

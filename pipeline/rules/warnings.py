@@ -22,9 +22,6 @@ from schemas.outcomes import VOP, WarningCode
 from schemas.row_positions import RowPositions
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
-ReferencesOf = Callable[[pl.Series], pl.Series]
-"""Returns the payment references of rows, which distinguish equal payments to one payee."""
-
 ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
 """Warnings that depend on other payments to the account."""
 
@@ -92,25 +89,23 @@ def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
 
 
 def warnings_about(
-    accepted: pl.DataFrame, references_of: ReferencesOf, positions: RowPositions | None = None
+    accepted: pl.DataFrame,
+    references_of: Callable[[pl.Series], pl.Series],
+    positions: RowPositions | None = None,
 ) -> pl.DataFrame:
-    """Return the `Warnings` that need no check.
+    """Return the `Warnings` that need no check, about all payments to each account of `accepted`.
 
-    Args:
-        accepted: `Accepted`, with all payments to each of its accounts.
-        references_of: the payment references of the file.
-        positions: positions of the rows in their file, if any.
+    `references_of` returns the references of rows, which distinguish equal payments to one payee.
     """
     assert accepted.schema == ACCEPTED
     # Most accounts are paid once, so their payments need no comparison.
     paid_again = accepted.filter(recurring(accepted["account"].hash()))
-    return pl.concat(
-        [
-            _many_payees(paid_again),
-            _mixed_scripts(accepted),
-            _repeated_payments(paid_again, references_of, positions),
-        ]
-    )
+    text = row_finding_columns("rule.many_names", payee_count=pl.col("payee_count"))
+    many_names = coded_warnings(many_payees(paid_again), "name", WarningCode.MANY_NAMES, text)
+    names = accepted.select("row", "name").filter(beyond_ascii(accepted["name"]))
+    mixed = names.filter(pl.col("name").str.contains(_TWO_SCRIPTS))
+    mixed = coded_warnings(mixed, "name", WarningCode.MIXED_SCRIPTS, Sentence("rule.mixed_scripts"))
+    return pl.concat([many_names, mixed, _repeated_payments(paid_again, references_of, positions)])
 
 
 def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
@@ -122,21 +117,8 @@ def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([own, across.sort("row")]).sort(place, maintain_order=True)
 
 
-def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
-    """Warn about every payment to an account with too many names."""
-    text = row_finding_columns("rule.many_names", payee_count=pl.col("payee_count"))
-    return coded_warnings(many_payees(accepted), "name", WarningCode.MANY_NAMES, text)
-
-
 _TWO_SCRIPTS = r"\p{Latin}\p{M}*[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{M}*\p{Latin}"
 """A word that mixes two alphabets with similar letters."""
-
-
-def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
-    """Warn about every name with a letter from another alphabet within a word."""
-    names = accepted.select("row", "name").filter(beyond_ascii(accepted["name"]))
-    mixed = names.filter(pl.col("name").str.contains(_TWO_SCRIPTS))
-    return coded_warnings(mixed, "name", WarningCode.MIXED_SCRIPTS, Sentence("rule.mixed_scripts"))
 
 
 _PAYMENT = (
@@ -168,7 +150,7 @@ def earlier_row(message: str) -> int | None:
 
 
 def _repeated_payments(
-    accepted: pl.DataFrame, references_of: ReferencesOf, positions: RowPositions | None
+    accepted: pl.DataFrame, references_of: Callable[[pl.Series], pl.Series], positions: RowPositions | None
 ) -> pl.DataFrame:
     """Warn about every payment that repeats an earlier one: payee, account, amount, reference."""
     # Few accounts are paid the same amount again.
@@ -217,19 +199,9 @@ def repeated_in(payments: Payments, others: pl.DataFrame) -> dict[int, int]:
 
 def warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:
     """Count `Warnings` by code, in the order of the codes, with the rows of each."""
-    counts = (
-        warnings.group_by("code")
-        .agg(
-            pl.col("row").n_unique().alias("row_count"),
-            pl.col("row").unique().sort().alias("rows"),
-        )
-        .iter_rows()
-    )
-    order = list(WarningCode)
-    return sorted(
-        (
-            WarningCount(code=WarningCode(code), row_count=count, rows=rows[:ROWS_NAMED_MAX], every_row=rows)
-            for code, count, rows in counts
-        ),
-        key=lambda counted: order.index(counted.code),
-    )
+    by_code = dict(warnings.group_by("code").agg(pl.col("row").unique().sort()).iter_rows())
+    return [
+        WarningCount(code=code, row_count=len(rows), rows=rows[:ROWS_NAMED_MAX], every_row=rows)
+        for code in WarningCode
+        if (rows := by_code.get(code.value))
+    ]
