@@ -339,13 +339,13 @@ class ApiAsker:
     ) -> Answer | None:
         """Make the reply durable; return it if it is an answer."""
         ledger, key, time, count = self._run.ledger, task.question.key, self._time(), task.sent_count
-        if isinstance(verdict, UselessReply):
-            await ledger.fail(key, attempt=count, code=verdict.code, time=time, detail=verdict.detail)
-            return None
-        state, code, matched_name, detail = verdict
-        answer = Answer(task.check.check, state, code, matched_name, request_id, time, count)
-        await ledger.settle(key, answer, detail)
-        return answer
+        if isinstance(verdict, FinalReply):
+            state, code, matched_name, detail = verdict
+            answer = Answer(task.check.check, state, code, matched_name, request_id, time, count)
+            await ledger.settle(key, answer, detail)
+            return answer
+        await ledger.fail(key, attempt=task.sent_count, code=verdict.code, time=time, detail=verdict.detail)
+        return None
 
     async def _renew(self, task: QuestionInProgress, token: Token) -> UselessReply | None:
         """Get another token after a 401; without a newer one, judge the 401."""
