@@ -327,6 +327,11 @@ class Answer(NamedTuple):
     attempts: int
 
 
+def cast_to(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """Return the columns of a schema, in its order and with its types."""
+    return frame.select(pl.col(column).cast(kind) for column, kind in schema.items())
+
+
 def recurring(numbers: pl.Series) -> pl.Series:
     """True for each number that repeats. Sorting is faster than `is_duplicated` and takes less memory."""
     ordered = numbers.sort()

@@ -10,7 +10,16 @@ import polars as pl
 
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from pipeline.frames import CORRECTIONS, OUTCOMES, PAYMENTS, Corrections, Original, Outcomes, Payments
+from pipeline.frames import (
+    CORRECTIONS,
+    OUTCOMES,
+    PAYMENTS,
+    Corrections,
+    Original,
+    Outcomes,
+    Payments,
+    cast_to,
+)
 from pipeline.rules.account_types import account_type_in
 from pipeline.rules.rules import NAME_RULES
 from schemas.cop import AccountType
@@ -26,6 +35,10 @@ OF_REJECTED = pl.when(pl.col("check_outcome") == Outcome.REJECTED).then(
 """The field whose rule a rejected row breaks first, taken from the start of the reason."""
 _NAME = (Action.FIX_NAME, Action.FIX_NAME_AND_ACCOUNT_TYPE)
 _ACCOUNT_TYPE = (Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
+_PAYEE_HAS = {
+    Action.ADD_SECONDARY_REFERENCE: "secondary_reference",
+    Action.GET_NEW_ACCOUNT_DETAILS: "account_number",
+}
 _SEVERAL_COLUMNS = "The name stands in several columns; correct it there."
 _NO_COLUMN = "The file has no column for it; add one."
 _PAYEE_KNOWS = "Only the payee knows what is right."
@@ -47,8 +60,10 @@ def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[s
     corrections = [
         _names(rows, headers.get("name", ())),
         _account_types(rows, headers.get("account_type", ())),
-        _unknown(rows, Action.ADD_SECONDARY_REFERENCE, field="secondary_reference"),
-        _unknown(rows, Action.GET_NEW_ACCOUNT_DETAILS, field="account_number"),
+        *(
+            _corrections(rows.filter(check_action=action), field=field, obstacle=_PAYEE_KNOWS)
+            for action, field in _PAYEE_HAS.items()
+        ),
         _rejected(rows),
     ]
     return Corrections(pl.concat(corrections).sort("row", maintain_order=True))
@@ -136,7 +151,11 @@ def _names(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
 
 def _account_types(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
     due = rows.filter(pl.col("check_action").is_in(_ACCOUNT_TYPE))
-    words = {kind: kind.value for kind in AccountType} | _words_of(rows)
+    by_use = rows["account_type"].drop_nulls().value_counts(sort=True)["account_type"]
+    # The file's usual word for each account type that occurs in it.
+    words = {kind: kind.value for kind in AccountType} | {
+        kind: word for word in by_use.reverse() if (kind := account_type_in(word)) is not None
+    }
     found = {code.value: words[kind] for code, kind in ACCOUNT_TYPES_FOUND.items()}
     return _corrections(
         due,
@@ -146,22 +165,6 @@ def _account_types(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
         to=pl.col("check_code").replace_strict(found, return_dtype=pl.String),
         obstacle=None if len(headers) == 1 else _NO_COLUMN,
     )
-
-
-def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
-    """Return the file's usual word for each account type that occurs in it."""
-    counts = rows["account_type"].drop_nulls().value_counts(sort=True)
-    words: dict[AccountType, str] = {}
-    for word, _ in counts.iter_rows():
-        kind = account_type_in(word)
-        if kind is not None:
-            words.setdefault(kind, word)
-    return words
-
-
-def _unknown(rows: pl.DataFrame, action: Action, *, field: str) -> pl.DataFrame:
-    due = rows.filter(pl.col("check_action") == action)
-    return _corrections(due, field=field, obstacle=_PAYEE_KNOWS)
 
 
 def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
@@ -191,4 +194,4 @@ def _corrections(due: pl.DataFrame, **values: pl.Expr | str | None) -> pl.DataFr
         for name, value in {**dict.fromkeys(CORRECTIONS), **values}.items()
     }
     columns |= {"row": pl.col("row"), "why": pl.col("check_reason")}
-    return due.select(columns[column].cast(kind).alias(column) for column, kind in CORRECTIONS.items())
+    return cast_to(due.select(**columns), CORRECTIONS)

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats.excel import decisions as workbook
-from pipeline.frames import DECISIONS, Decisions
+from pipeline.frames import DECISIONS, Decisions, cast_to
 from pipeline.runs.ended import FinishedRun
 from pipeline.runs.families import released_before
 from pipeline.runs.folder import decider
@@ -37,9 +37,7 @@ class Approver(NamedTuple):
     by: str
     time: str  # UTC, ISO 8601 with Z
     is_identified: bool = False
-    """True if approver and deciders all had to identify themselves under these names; otherwise the
-    approver may have been a decider.
-    """
+    """True if approver and deciders had to identify themselves; otherwise he may have been a decider."""
 
     def is_own(self, deciders: Iterable[str]) -> bool:
         """True if the approver may be one of the deciders."""
@@ -54,8 +52,7 @@ class ReviewJob:
     decisions: Path | RunDecisions | None = None  # a workbook with decisions, or recorded decisions
     input_file: Path | None = None
     """The current path of a payment file whose bytes are edited; None to search for it."""
-    by: str | None = None
-    """The approver of the files, who also counts as the author of decisions in a workbook."""
+    by: str | None = None  # the approver of the files, and author of decisions in a workbook
     is_identified: bool = False  # see `Approver.is_identified`
     allow_simulated: bool = False
     sign_with: Path | None = None  # the private key that signs; None means the profile's, if any
@@ -81,10 +78,7 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
 
 
 def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: Approver) -> Decisions:
-    """Return the `Decisions` about this run; empty if none are given (InputError: about other answers).
-
-    Decisions in a workbook count as the approver's own; others name the person who decided.
-    """
+    """Return the `Decisions` about this run; a workbook's are the approver's (InputError: of another run)."""
     if given is None:
         return Decisions(pl.DataFrame(schema=DECISIONS))
     if isinstance(given, RunDecisions):
@@ -102,11 +96,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
 
 def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
     """Return `Decisions` by one person at one time: rows, decisions, reasons, and the names in a workbook."""
-    return Decisions(
-        decided.with_columns(by=pl.lit(by), time=pl.lit(time)).select(
-            pl.col(column).cast(kind) for column, kind in DECISIONS.items()
-        )
-    )
+    return Decisions(cast_to(decided.with_columns(by=pl.lit(by), time=pl.lit(time)), DECISIONS))
 
 
 def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what: str) -> Approval:

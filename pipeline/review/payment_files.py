@@ -192,8 +192,7 @@ def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter
     return TableWriter(run, entry)
 
 
-Write = Callable[[IO[bytes], str], Payments]
-"""Writes payments to a file of this name, and returns the payments as read back."""
+Write = Callable[[IO[bytes], str], Payments]  # writes to a file of this name, and returns what is read back
 
 
 def write_payments(
@@ -204,9 +203,7 @@ def write_payments(
     For a data set, it is a folder with a file for each part that has payments. It gets its final name when
     `files` closes. Without payments, returns None and deletes an earlier file of that name.
 
-    Raises:
-        InputError: no changed copy of the input can be made, or its format cannot represent a text.
-        OutputError, DiskError: see `write_atomically`.
+    Raises InputError: no changed copy of the input can be made; OutputError, DiskError: cannot be written.
     """
     path = payment_path(run, stem)
     if not run.is_data_set:
@@ -304,16 +301,12 @@ def take_into_evidence(  # noqa: PLR0913 (everything that is new)
 ) -> Manifest:
     """Add the files just written to the manifest, and remove a review's missing files from it.
 
-    Other files are not added, as another program may have written them. Errors as in `refresh_manifest`, and
-    InputError if a payment file has changed since it was written.
+    Same errors as `refresh_manifest`, and InputError if a payment file has changed since it was written.
     """
     run.require_unchanged()
     folder = run.folder
-    gone = [
-        file.name
-        for file in run.manifest.files
-        if any(fnmatch(file.name, pattern) for pattern in patterns) and not (folder / file.name).exists()
-    ]
+    of_review = (file.name for file in run.manifest.files if any(fnmatch(file.name, one) for one in patterns))
+    gone = [name for name in of_review if not (folder / name).exists()]
     names = [*written, *(Path(file.path).name for file in payments)]
     made = refresh_manifest(
         folder, run.manifest, now=now, written=names, removed=gone, made=split, decided=decided
@@ -343,12 +336,10 @@ def row_counts(files: Iterable[PaymentFile]) -> dict[str, int]:
 
 def notes_on(source: InputFile, row_counts: Mapping[str, int]) -> list[LocalizedText]:
     """Return what a bank may object to in written files (name -> rows), and what they lack of the input."""
-    if not isinstance(entry_before(source), MessageEntry):
-        notes = [Sentence("review.one_sheet")] if source.format == excel.NAME else []
-        if source.lines_above:
-            notes.append(Sentence("review.lines_above"))
-    else:
-        is_mentioned = source.format == pain001.NAME and source.row_count > 1
-        single = [name for name, count in row_counts.items() if count == 1 and is_mentioned]
-        notes = [Sentence("review.single_payment", file=name) for name in single]
+    notes = [Sentence("review.one_sheet")] if source.format == excel.NAME else []
+    if source.lines_above and not isinstance(entry_before(source), MessageEntry):
+        notes.append(Sentence("review.lines_above"))
+    if source.format == pain001.NAME and source.row_count > 1:
+        single = [name for name, count in row_counts.items() if count == 1]
+        notes += [Sentence("review.single_payment", file=name) for name in single]
     return [note.recorded() for note in notes]

@@ -16,6 +16,7 @@ from pipeline.frames import (
     Payments,
     Placements,
     Warned,
+    cast_to,
 )
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.rules.totals import MONEY_FIELDS, totals, with_money
@@ -45,8 +46,7 @@ def split(
 ) -> Placements:
     """Decide for every payment whether it may be paid: `Placements`, one per payment, in row order.
 
-    The policy's strictest verdict on the answer and the warnings counts; the policy extends `DEFAULT_POLICY`,
-    and a code outranks its outcome. A decision to hold or fix always holds the payment. A decision to release
+    The verdict is as in `policy.verdicts`. A decision to hold or fix always holds the payment; one to release
     counts only if the policy leaves the row to people or releases it anyway. Payments in `released_in` (row
     -> other file) are held even against people's decisions.
     """
@@ -55,13 +55,15 @@ def split(
     assert decisions.schema == DECISIONS
     judged = Outcomes(outcomes.select("row", "check_outcome", "check_code"))
     rows = _with(verdicts(judged, warned, policy), decisions, released_in)
+    of = pl.when(_WAS_RELEASED).then("released_in").otherwise("decided_by").fill_null("")
     placements = rows.select(
         "row",
         place=pl.when(IS_RELEASED).then(pl.lit(Verdict.RELEASE.value)).otherwise(pl.lit(Verdict.HOLD.value)),
         why=pl.when(~IS_RELEASED).then(_why()),
-        why_of=pl.when(~IS_RELEASED).then(_why_of()),
+        why_of=pl.when(~IS_RELEASED).then(of),
         decided=ANSWERED & (_IS_HELD_BY_PERSON | _IS_RELEASED_BY_PERSON),
-    ).select(pl.col(column).cast(kind) for column, kind in PLACEMENTS.items())
+    )
+    placements = cast_to(placements, PLACEMENTS)
     assert placements["row"].equals(outcomes["row"])
     assert (placements["why"].is_null() == (placements["place"] == Verdict.RELEASE)).all()
     return Placements(placements)
@@ -92,11 +94,6 @@ def _why() -> pl.Expr:
         .then(pl.lit("review.held_whatever_decided"))
         .otherwise(pl.lit("review.held_by_policy"))
     )
-
-
-def _why_of() -> pl.Expr:
-    """What the sentence names: the file that released the row before, or what the policy is based on."""
-    return pl.when(_WAS_RELEASED).then("released_in").otherwise("decided_by").fill_null("")
 
 
 class Preview(NamedTuple):

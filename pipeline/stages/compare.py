@@ -1,8 +1,7 @@
 """compare: Payees and earlier runs' payees -> Changes. Find payees whose account differs from last time.
 
 Earlier runs keep only hashes, keyed by their own folder, so the payees are hashed again for each run. The
-latest run that knows a payee, or an account, decides about it; older ones are ignored. rules/known_payees.py
-decides which payments make a payee known.
+latest run that knows a payee, or an account, decides about it (rules/known_payees.py).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +19,7 @@ from pipeline.frames import (
     OwnCode,
     Payees,
     Warnings,
+    cast_to,
 )
 from pipeline.rules.findings import finding_columns, row_finding_columns
 from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
@@ -61,10 +61,9 @@ class PayeeDifferences(NamedTuple):
 def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
     """Find what has changed since earlier runs, given latest first; names are shown masked.
 
-    Payees are matched by ID if both files have one, else by name. An account has changed if the earlier run
-    paid this payee only to others. The name of an account has changed if the earlier run paid it only under
-    others. Payees and accounts that no run knows are looked up among unconfirmed ones. A payee is new if
-    neither it nor its account is known or changed.
+    Payees are matched by ID if both files have one, else by name. A payee's account, or an account's name,
+    has changed if the earlier run paid it only to, or under, others. Payees and accounts that no run knows
+    are looked up among unconfirmed ones. A payee is new if neither it nor its account is known or changed.
     """
     assert payees.schema == PAYEES
     if not earlier:
@@ -131,14 +130,9 @@ def _paid_elsewhere(
     keys = keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
     known = _by_payee(keys)
     is_known_by_id = _has_one_of(keys["payee_id"])
-    payee = (
-        pl.when(is_known_by_id)
-        .then(_BY_ID)
-        # A different ID means a different payee of the same name.
-        .when(pl.col("payee_id").is_not_null())
-        .then(_BY_NAME_ALONE)
-        .otherwise(_BY_NAME)
-    )
+    # A different ID means a different payee of the same name.
+    by_name = pl.when(pl.col("payee_id").is_not_null()).then(_BY_NAME_ALONE).otherwise(_BY_NAME)
+    payee = pl.when(is_known_by_id).then(_BY_ID).otherwise(by_name)
     is_left = ~is_known_by_id & _is_in(by_id_elsewhere)
     others, ours = ours.filter(is_left), ours.filter(~is_left).with_columns(payee=payee)
     changed = ours.join(known, on="payee", how="semi").join(known, on=["payee", "account"], how="anti")
@@ -172,14 +166,9 @@ _BY_NAME_ALONE = pl.format("name alone {}", "name")
 
 def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
     """Return the accounts of each payee, by each of its identifications."""
-    without_id = keys.filter(pl.col("payee_id").is_null())
-    return pl.concat(
-        [
-            keys.with_columns(payee=_BY_ID),
-            keys.with_columns(payee=_BY_NAME),
-            without_id.with_columns(payee=_BY_NAME_ALONE),
-        ]
-    ).drop_nulls("payee")
+    without_id = keys.filter(pl.col("payee_id").is_null()).with_columns(payee=_BY_NAME_ALONE)
+    known = [keys.with_columns(payee=_BY_ID), keys.with_columns(payee=_BY_NAME), without_id]
+    return pl.concat(known).drop_nulls("payee")
 
 
 def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, names: Names) -> _Match:
@@ -188,31 +177,25 @@ def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, 
     named = ours.drop_nulls("name").join(held, on="account", how="semi")
     changed = named.join(held, on=["account", "name"], how="anti")
     before = held.join(changed, on="account", how="semi")
-    then = (
-        before.select("account", name=_masked(run.names, before["row"]))
-        .group_by("account")
-        .agg(then=_listed("name"))
-    )
+    masked = before.select("account", name=_masked(run.names, before["row"]))
+    then = masked.group_by("account").agg(then=_listed("name"))
     shown = changed.with_columns(now=_masked(names, changed["row"]))
     # If only masked letters differ, the two would look the same.
     otherwise = pl.format("{} (spelt otherwise)", "then")
     shown = shown.join(then, on="account", how="left").with_columns(
         then=pl.when(pl.col("then") == pl.col("now")).then(otherwise).otherwise("then")
     )
-    left = ours.join(keys, on="account", how="anti")["row"]
+    changes = _changes(shown.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder)
     contradicted = changed.select("row", "account").join(before.drop("row"), on="account")
-    return _Match(
-        _changes(shown.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder),
-        contradicted.select(list(PAYEE_KEYS)),
-        left,
-    )
+    left = ours.join(keys, on="account", how="anti")["row"]
+    return _Match(changes, contradicted.select(list(PAYEE_KEYS)), left)
 
 
 def _masked(names: Names, rows: pl.Series) -> pl.Series:
     """Return the masked names in some rows, or nulls if they were deleted."""
     found = None if rows.is_empty() else names(rows)
     if found is None:
-        return pl.Series([None], dtype=pl.String).new_from_index(0, rows.len())
+        return pl.repeat(None, rows.len(), dtype=pl.String, eager=True)
     return found.map_elements(masked_name, pl.String)
 
 
@@ -226,11 +209,9 @@ def _listed(column: str) -> pl.Expr:
 
 def _changes(shown: pl.DataFrame, code: WarningCode, folder: str | None = None) -> pl.DataFrame:
     """Return `Changes` with this code; missing columns are null."""
-    absent = [
-        pl.lit(None, pl.String).alias(column) for column in ("then", "now") if column not in shown.columns
-    ]
-    changes = shown.with_columns(*absent, code=pl.lit(code.value), earlier=pl.lit(folder, pl.String))
-    return changes.select(pl.col(column).cast(kind) for column, kind in CHANGES.items())
+    shown = shown.with_columns(code=pl.lit(code.value), earlier=pl.lit(folder, pl.String))
+    absent = [pl.lit(None).alias(column) for column in CHANGES if column not in shown.columns]
+    return cast_to(shown.with_columns(absent), CHANGES)
 
 
 def _is_in(rows: pl.Series) -> pl.Expr:
@@ -271,19 +252,15 @@ def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, 
     shown = differs.with_columns(named).select(
         "row", "earlier", then=_with_name("outcome", "name"), now=_with_name("outcome_now", "name_now")
     )
-    answered_count, only_bank_count, only_check_count = both.select(
-        (is_checked & is_reported).sum(),
-        (~is_checked & is_reported).sum().alias("bank"),
-        (is_checked & ~is_reported).sum().alias("check"),
-    ).row(0)
+    agreed_count = both.filter(is_checked & is_reported).height - differs.height
     comparison = BankComparison(
-        agreed_count=answered_count - differs.height,
+        agreed_count=agreed_count,
         differing_count=differs.height,
-        only_bank_count=only_bank_count,
-        only_check_count=only_check_count,
+        only_bank_count=both.filter(~is_checked & is_reported).height,
+        only_check_count=both.filter(is_checked & ~is_reported).height,
     )
     changes = shown.with_columns(code=pl.lit(WarningCode.BANK_DIFFERS.value))
-    return Changes(changes.select(pl.col(column).cast(kind) for column, kind in CHANGES.items())), comparison
+    return Changes(cast_to(changes, CHANGES)), comparison
 
 
 def _with_name(outcome: str, name: str) -> pl.Expr:
@@ -298,38 +275,32 @@ def _alike(name: str) -> pl.Expr:
 def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
     """Return `Warnings` of `Changes` in order, with masked names or only the last digits of accounts."""
     assert changes.schema == CHANGES
-    is_account, is_name, is_bank = (
-        pl.col("code") == code
-        for code in (WarningCode.ACCOUNT_CHANGED, WarningCode.NAME_CHANGED, WarningCode.BANK_DIFFERS)
-    )
     kept = {"then": pl.col("then").fill_null(str(Sentence("rule.no_longer_kept")))}
-    sides = {column: pl.col(column) for column in ("earlier", "then", "now")}
-    account = row_finding_columns("rule.account_changed", in_english=kept, **sides)
-    name = (
-        row_finding_columns("rule.name_changed_from", in_english=kept, **sides)
+    earlier, report = pl.col("earlier"), pl.col("earlier").fill_null("-")
+    then, now = pl.col("then"), pl.col("now")
+    sides = {"earlier": earlier, "then": then, "now": now}
+    texts = {
+        WarningCode.ACCOUNT_CHANGED: row_finding_columns("rule.account_changed", in_english=kept, **sides),
+        WarningCode.NAME_CHANGED: row_finding_columns("rule.name_changed_from", in_english=kept, **sides)
         if with_names
-        else row_finding_columns("rule.name_changed", earlier=sides["earlier"])
-    )
-    report = pl.col("earlier").fill_null("-")
-    bank = (
-        row_finding_columns("rule.bank_differs_from", report=report, then=sides["then"], now=sides["now"])
+        else row_finding_columns("rule.name_changed", earlier=earlier),
+        WarningCode.BANK_DIFFERS: row_finding_columns(
+            "rule.bank_differs_from", report=report, then=then, now=now
+        )
         if with_names
-        else row_finding_columns("rule.bank_differs", report=report)
-    )
-    new = finding_columns(Sentence("rule.payee_new"))
+        else row_finding_columns("rule.bank_differs", report=report),
+        WarningCode.PAYEE_NEW: finding_columns(Sentence("rule.payee_new")),
+    }
+    is_account = pl.col("code") == WarningCode.ACCOUNT_CHANGED
     warnings = changes.select(
         "row",
         "code",
         field=pl.when(is_account).then(pl.lit("account_number")).otherwise(pl.lit("name")),
         **{
-            text: pl.when(is_account)
-            .then(account[text])
-            .when(is_name)
-            .then(name[text])
-            .when(is_bank)
-            .then(bank[text])
-            .otherwise(new[text])
+            text: pl.coalesce(
+                pl.when(pl.col("code") == code).then(columns[text]) for code, columns in texts.items()
+            )
             for text in ("message", "sentence")
         },
     )
-    return Warnings(warnings.select(pl.col(column).cast(kind) for column, kind in WARNINGS.items()))
+    return Warnings(cast_to(warnings, WARNINGS))

@@ -49,10 +49,18 @@ def counts_by_api(
     checks: pl.DataFrame, assignments: pl.DataFrame, spared: SparedChecks
 ) -> dict[ApiName, QuestionCounts]:
     """Rows and questions of each API, from `Checks`, `Assignments`, and the checks that are not asked."""
+    found = {}
     rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
-    return {
-        ApiName(api): _counts(rows.filter(pl.col("api") == api), spared) for api in checks["api"].unique()
-    }
+    for (api,), some in rows.group_by("api"):
+        questions = set(some["check"])
+        found[ApiName(api)] = QuestionCounts(
+            some.height,
+            len(questions),
+            len(questions & spared.answered),
+            len(questions & spared.reused),
+            len(questions - spared.answered - spared.reused),
+        )
+    return found
 
 
 def forecast(  # noqa: PLR0913 (one argument per fact about the file)
@@ -65,10 +73,7 @@ def forecast(  # noqa: PLR0913 (one argument per fact about the file)
     positions: RowPositions | None = None,
     why_uncounted: LocalizedText | None = None,
 ) -> Forecast:
-    """Forecast what checking a file takes under the limits of each API in the profile.
-
-    `findings` are `Rejects` and `Warnings`.
-    """
+    """Forecast what checking a file, with these `Rejects` and `Warnings`, takes under the APIs' limits."""
     rejects, warnings = findings
     unfit = rejects.unique("row", keep="first")
     unasked_count = unfit["code"].is_in(list(UNASKED)).sum()
@@ -100,12 +105,8 @@ def forecast(  # noqa: PLR0913 (one argument per fact about the file)
 
 def under_limits(made: Forecast, limits: Mapping[ApiName, ApiLimits]) -> Forecast:
     """Return the same forecast under other limits."""
-    counts = {
-        one.api: QuestionCounts(
-            one.row_count, one.question_count, one.answered_before_count, one.reused_count, one.call_count
-        )
-        for one in made.apis
-    }
+    same = ("row_count", "question_count", "answered_before_count", "reused_count", "call_count")
+    counts = {one.api: QuestionCounts(*(getattr(one, name) for name in same)) for one in made.apis}
     apis = _by_api(counts, limits)
     return made.model_copy(update={"apis": apis, "costs": _totals(apis)})
 
@@ -116,32 +117,12 @@ def _by_api(
     return [_api_forecast(api, counts[api], limit) for api, limit in limits.items() if api in counts]
 
 
-def _counts(rows: pl.DataFrame, spared: SparedChecks) -> QuestionCounts:
-    """Count rows by the `check` of each."""
-    questions = set(rows["check"])
-    return QuestionCounts(
-        rows.height,
-        len(questions),
-        len(questions & spared.answered),
-        len(questions & spared.reused),
-        len(questions - spared.answered - spared.reused),
-    )
-
-
 def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
-    kinds = (
-        rejects.group_by("field", "code", "message", maintain_order=True)
-        .agg(
-            pl.len().alias("row_count"),
-            pl.col("row").head(ROWS_NAMED_MAX).alias("rows"),
-            pl.col("sentence").first(),
-        )
-        .sort("row_count", descending=True, maintain_order=True)
+    kinds = rejects.group_by("field", "code", "message", maintain_order=True).agg(
+        pl.col("sentence").first(), row_count=pl.len(), rows=pl.col("row").head(ROWS_NAMED_MAX)
     )
-    return [
-        BrokenRule(**kind | {"sentence": json.loads(kind["sentence"])})
-        for kind in kinds.iter_rows(named=True)
-    ]
+    in_order = kinds.sort("row_count", descending=True, maintain_order=True).iter_rows(named=True)
+    return [BrokenRule(**kind | {"sentence": json.loads(kind["sentence"])}) for kind in in_order]
 
 
 def _api_forecast(api: ApiName, counts: QuestionCounts, limits: ApiLimits) -> ApiForecast:

@@ -28,9 +28,8 @@ class Plan(NamedTuple):
 def plan(accepted: Accepted, order: Literal["file", "amount"] = "file") -> Plan:
     """Find the distinct questions, and the question of each accepted payment.
 
-    Questions are ordered by their first payment, or by their largest single payment, so that scarce calls go
-    to the largest payments. Amounts are compared as numbers, regardless of currency; payments without an
-    amount come last. `Checks` are numbered from 1 by first appearance in the file, in either order.
+    Questions are ordered by their first payment, or by their largest single payment, regardless of currency
+    and last without an amount. `Checks` are numbered from 1 by first appearance in the file, in either order.
     """
     assert accepted.schema == ACCEPTED
     numbers = accepted.select(list(QUESTION)).with_row_index("position")

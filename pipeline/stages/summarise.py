@@ -33,10 +33,7 @@ _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
 
 
 def of_run(header: Mapping[str, Any], *, is_left: bool) -> dict[str, Any]:
-    """Return the fields of `Summary` about the run as a whole; `is_left` is true if rows are left for later.
-
-    `header` has these fields, with the sentence for rows that are left as `next_step`.
-    """
+    """Return the fields of `Summary` about the whole run; `next_step` only if rows are left for later."""
     is_simulated = header["environment"] is Environment.SANDBOX
     return {**header, "simulated": is_simulated, "next_step": header["next_step"] if is_left else None}
 
@@ -51,10 +48,7 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
     batches: pl.DataFrame | None = None,
     banks: pl.DataFrame | None = None,
 ) -> Summary:
-    """Count rows and amounts of `Payments` by outcome and by bank; totals add up to the file's.
-
-    `header` is as for `of_run`; `batches` are as from `batch_places`.
-    """
+    """Count rows and amounts of `Payments` by outcome and bank; `header` is as for `of_run`."""
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS
@@ -111,15 +105,10 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
         .agg(
             pl.col("check_action").first(),
             shortest,
-            pl.len().alias("row_count"),
-            pl.col("row").head(ROWS_NAMED_MAX).alias("rows"),
+            row_count=pl.len(),
+            rows=pl.col("row").head(ROWS_NAMED_MAX),
         )
-        .sort(
-            "row_count",
-            "check_code",
-            pl.col("check_outcome").cast(pl.String),
-            descending=[True, False, False],
-        )
+        .sort(-pl.col("row_count").cast(pl.Int64), "check_code", pl.col("check_outcome").cast(pl.String))
     )
     return [
         CodeCount(
@@ -141,9 +130,8 @@ def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
 
 def _answered(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
     """Return the bank and the outcome of each payment that a bank has answered for."""
-    return pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"]).filter(
-        pl.col("check_outcome").is_in(list(ANSWERED)), pl.col("bank").is_not_null()
-    )
+    rows = pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"])
+    return rows.filter(pl.col("check_outcome").is_in(list(ANSWERED)), pl.col("bank").is_not_null())
 
 
 def _counted(answered: pl.DataFrame) -> pl.DataFrame:

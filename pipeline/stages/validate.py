@@ -1,7 +1,6 @@
 """validate: Payments -> Accepted + Rejects + Warnings. Find all that needs no call.
 
-A rule is a row of a table. Every broken rule of a row is reported; a row that breaks none goes to the API
-that can check it, and the reason is recorded.
+Every broken rule of a row is reported; a row that breaks none goes to the API that can check it.
 """
 
 import operator
@@ -20,7 +19,6 @@ from pipeline.frames import (
     PAYMENTS,
     QUESTION,
     REJECTS,
-    WARNINGS,
     Accepted,
     BicSource,
     Payments,
@@ -75,22 +73,18 @@ def validate(payments: Payments, routes: Routes, positions: RowPositions | None 
     """
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
-    fit, unfit = [pl.DataFrame(schema=ACCEPTED)], [pl.DataFrame(schema=REJECTS)]
-    odd, assumed_type_count = [pl.DataFrame(schema=WARNINGS)], 0
-    for some in payments.iter_slices(_ROWS_AT_ONCE):
-        judged = _sorted_out(some, routes)
-        fit.append(slim(judged.accepted))
-        unfit.append(judged.rejects)
-        odd.append(judged.warnings)
-        assumed_type_count += judged.assumed_type_count
+    slices = payments.iter_slices(_ROWS_AT_ONCE) if payments.height else [payments]
+    fit, unfit, odd, assumed = zip(*(_sorted_out(some, routes) for some in slices), strict=True)
     accepted, rejects = Accepted(slim(*fit)), Rejects(pl.concat(unfit))
     assert accepted.height + rejects["row"].n_unique() == payments.height
-    numbers, references = payments["row"], payments["reference"]
-    of_rows = lambda rows: references.gather(numbers.search_sorted(rows))  # noqa: E731
-    warnings = [warnings_about(accepted, of_rows, positions), *odd]
+
+    def references_of(rows: pl.Series) -> pl.Series:
+        return payments["reference"].gather(payments["row"].search_sorted(rows))
+
+    warnings = [warnings_about(accepted, references_of, positions), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
-    return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)), assumed_type_count)
+    return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)), sum(assumed))
 
 
 _ROWS_AT_ONCE = 262_144  # each rule is about one row: its working columns are needed only for a slice of rows
@@ -103,7 +97,7 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
     rejects = _broken_rules(clean)
     is_fit = ~pl.col("row").is_in(rejects["row"].unique().implode())
     return ValidationResult(
-        Accepted(_accepted(clean.lazy().filter(is_fit), routes)),
+        Accepted(slim(_accepted(clean.lazy().filter(is_fit), routes))),
         Rejects(rejects),
         Warnings(value_warnings(clean, is_fit)),
         clean.filter(is_fit, "takes_account_type", pl.col("account_type").is_null()).height,
@@ -113,7 +107,6 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
 # Routing: the API that can check a payment, and the reason.
 
 _HAS_IBAN = pl.col("iban").is_not_null()
-_IS_GB_IBAN = pl.col("iban").str.starts_with("GB")
 _REASON = ACCEPTED["route_reason"]
 _SOURCE = ACCEPTED["bic_source"]
 
@@ -121,16 +114,13 @@ _SOURCE = ACCEPTED["bic_source"]
 def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
     """Add the API, the reason, and fields that only some APIs need; `to` is null if no API can check it."""
     # CoP checks names only; a GB IBAN with only an identification goes to VoP.
-    gb_iban_to_cop = (
-        _HAS_IBAN & _IS_GB_IBAN & pl.lit(routes.gb_iban_to == "cop") & pl.col("name").is_not_null()
+    gb_iban_to_cop = pl.col("iban").str.starts_with("GB") & pl.col("name").is_not_null()
+    gb_iban, iban, sort_code = (
+        pl.lit(reason, _REASON) for reason in (RouteReason.GB_IBAN, RouteReason.IBAN, RouteReason.SORT_CODE)
     )
-    routed = clean.with_columns(
-        route_reason=pl.when(gb_iban_to_cop)
-        .then(pl.lit(RouteReason.GB_IBAN, _REASON))
-        .when(_HAS_IBAN)
-        .then(pl.lit(RouteReason.IBAN, _REASON))
-        .otherwise(pl.lit(RouteReason.SORT_CODE, _REASON))
-    )
+    by_account = pl.when(_HAS_IBAN).then(iban).otherwise(sort_code)
+    is_to_cop = gb_iban_to_cop & pl.lit(routes.gb_iban_to == "cop")
+    routed = clean.with_columns(route_reason=pl.when(is_to_cop).then(gb_iban).otherwise(by_account))
     ways = (pl.when(_fits(reason, way)).then(pl.lit(api, API)) for api, reason, way in _ways(routes))
     routed = routed.with_columns(to=pl.coalesce(*ways, pl.lit(None, API)))
     routed = routed.with_columns(
@@ -205,7 +195,7 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
 def _modulus(routed: pl.DataFrame, modulus: Modulus | None) -> pl.Series:
     """Return the modulus check of each UK account that an API can check, if it may reject the row."""
     if modulus is None or modulus.is_old:
-        return pl.Series("modulus", [None], MODULUS).new_from_index(0, routed.height)
+        return pl.repeat(None, routed.height, dtype=MODULUS, eager=True).alias("modulus")
     is_whole = PLAIN["sort_code"] & PLAIN["account_number"]
     by_sort_code = pl.when(~_HAS_IBAN & is_whole).then(pl.concat_str("sort_code", "account_number"))
     by_iban = pl.when(_HAS_IBAN & pl.col("iban_fault").is_null()).then(pl.col("iban").str.slice(8, 14))

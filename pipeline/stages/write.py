@@ -1,7 +1,4 @@
-"""Write the payments back with their outcomes.
-
-Outcomes -write-> outcome file
-"""
+"""write: Outcomes -> outcome file. Write the payments back with their outcomes."""
 
 import hashlib
 from pathlib import Path
@@ -35,12 +32,14 @@ def write(  # noqa: PLR0913 (what to write, where and how)
 ) -> WrittenOutcomes:
     """Write the outcome file for programs, such as `outcomes.csv`, with every input cell unchanged.
 
-    `outcomes` has one row for each row of `original`, in order. The folder must exist; `format_name` is one
-    of `formats.registry.NAMES`. `name` replaces `outcomes` in the file name. Errors as in `write_atomically`.
+    The folder must exist; `name` replaces `outcomes` in the file name. Same errors as `write_atomically`.
     """
-    _assert_conserved(original, outcomes)
+    row_numbers = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
+    if not outcomes["row"].equals(row_numbers):
+        raise AssertionError("the outcomes are not one per payment, in the order of the file")
+    if outcomes.schema != OUTCOMES or outcomes["check_outcome"].has_nulls():
+        raise AssertionError("a payment has no outcome, or one that does not exist")
     table = original.hstack(outcomes.select(COLUMNS).get_columns())
-
     file_format = format_named(format_name)
     path = folder / (f"{name}{file_format.SUFFIX}" if name else outcome_name(file_format.SUFFIX))
     with write_atomically(path) as file:
@@ -48,12 +47,3 @@ def write(  # noqa: PLR0913 (what to write, where and how)
         file.seek(0)
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return WrittenOutcomes(path, sha256)
-
-
-def _assert_conserved(original: Original, outcomes: Outcomes) -> None:
-    """Assert one outcome per payment, in the order of the file."""
-    row_numbers = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
-    if not outcomes["row"].equals(row_numbers):
-        raise AssertionError("the outcomes are not one per payment, in the order of the file")
-    if outcomes.schema != OUTCOMES or outcomes["check_outcome"].has_nulls():
-        raise AssertionError("a payment has no outcome, or one that does not exist")

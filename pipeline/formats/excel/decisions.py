@@ -19,7 +19,7 @@ from pipeline.files.expansion import table_bytes_max
 from pipeline.formats.excel import refuse_what_is_no_workbook
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.grid import refuse_huge_sheets
-from pipeline.frames import DECISIONS
+from pipeline.frames import DECISIONS, cast_to
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, words
 from pipeline.wording.rows import rows_named
 from schemas.review import Decision
@@ -87,7 +87,7 @@ def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | N
         raise InputError(
             Sentence("excel.row_decided_differently", where=where, rows=rows_named([row], positions))
         )
-    return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in _DECIDED.items())
+    return cast_to(decisions.sort("row"), _DECIDED)
 
 
 def parse(data: bytes, *, bytes_max: int, headers: str) -> Iterator[pl.DataFrame]:

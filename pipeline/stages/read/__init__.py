@@ -1,7 +1,4 @@
-"""Read a payment file into payments, and keep its columns unchanged.
-
-file -read-> Payments
-"""
+"""read: file -> Payments. Read a payment file into payments, and keep its columns unchanged."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,15 +31,8 @@ def read(  # noqa: PLR0913 (the options of a file)
         InputError: the file cannot be read as payments.
         UsageError: an option does not apply to the file, or its encoding or format is unknown.
     """
-    arguments = ReadingArguments(
-        mapping,
-        encoding,
-        sheet,
-        decided,
-        is_ours=decided is not None,
-        format_choice=format_choice,
-        country=country,
-    )
+    is_ours = decided is not None
+    arguments = ReadingArguments(mapping, encoding, sheet, decided, is_ours, format_choice, country)
     content, entry, packed = opened(path, arguments, with_bytes=False)
     if isinstance(entry, MessageEntry):
         source = read_message(content, entry, arguments, where=path.name)

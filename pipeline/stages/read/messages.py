@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.layouts import BankLayout, LayoutFormat
+from pipeline.formats.layouts import LayoutFormat
 from pipeline.formats.message import Message
 from pipeline.formats.protocols import MessageFormat
 from pipeline.formats.registry import MessageEntry
@@ -15,7 +15,6 @@ from pipeline.rules.row_positions import batches_of, lines_at
 from pipeline.stages.read.opening import PaymentSource, ReadingArguments, identity_of
 from pipeline.wording import PLACE, Sentence
 from schemas.payments import FIELDS
-from schemas.row_positions import RowPositions
 
 BATCH, LINE, LOCATION = "batch", "line", "location"
 """The columns after the fields in the outcome file: the payment's batch, its line, and its path within a
@@ -36,6 +35,9 @@ def read_message(
         assert content.identity is not None, "who reads a file knows what it has read"
         message, identity = content, content.identity
     payments = _located(message, arguments, where)
+    is_own = file_format.NAME in arguments.format_choice.layouts
+    is_encoding_stated = "encoding" in file_format.OPTIONS
+    places = message.locations
     return PaymentSource(
         payments=Payments(payments.with_columns(message.locations["row"]).select(*PAYMENTS)),
         original=Original(slim(_original(message, payments))),
@@ -43,14 +45,15 @@ def read_message(
         decision={field: f"{PLACE}{index}" for index, field in enumerate(FIELDS, start=1)},
         notes=message.notes,
         format=file_format.NAME,
-        layout=_own_layout(file_format, arguments),
+        # Recorded, so that later commands do not depend on the configuration.
+        layout=file_format.layout if is_own and isinstance(file_format, LayoutFormat) else None,
         outcome_format=entry.outcomes.NAME,
-        dialect=_dialect(message, file_format),
+        dialect=Dialect(encoding=message.facts["encoding"]) if is_encoding_stated else Dialect(),
         sha256=identity.sha256,
         byte_count=identity.byte_count,
         extra_column_count=0,
         earlier=pl.DataFrame(),
-        positions=_positions(message),
+        positions=lines_at(places["line"]) if message.levels.is_empty() else batches_of(places["level"]),
         not_payments=[],
         message=message,
         warnings=Warnings(message.warnings),
@@ -67,18 +70,6 @@ def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.Da
         raise InputError(Sentence("stages.country_not_said", where=where), advice=advice)
     defects = pl.select(pl.coalesce(message.defects, found.defects)).to_series()
     return found.payments.with_columns(defects.alias("defect"))
-
-
-def _dialect(message: Message, file_format: MessageFormat) -> Dialect:
-    """Return the dialect: the encoding, if the file does not declare it."""
-    is_stated = "encoding" in file_format.OPTIONS
-    return Dialect(encoding=message.facts["encoding"]) if is_stated else Dialect()
-
-
-def _own_layout(file_format: MessageFormat, arguments: ReadingArguments) -> BankLayout | None:
-    """Return the user's layout, so that later commands do not depend on the configuration."""
-    is_own = file_format.NAME in arguments.format_choice.layouts
-    return file_format.layout if is_own and isinstance(file_format, LayoutFormat) else None
 
 
 def _original(message: Message, payments: pl.DataFrame) -> pl.DataFrame:
@@ -100,22 +91,12 @@ def _readings(message: Message, file_format: MessageFormat) -> list[ColumnReadin
     """Report how each field of the file was read."""
     return [
         ColumnReading(
-            header=_recorded(file_format.ORIGINS.get(field, "")),
+            header=origin.recorded() if isinstance(origin, Sentence) else origin,
             field=field,
             how=Sentence("column.of_format", title=file_format.TITLE),
             values=tuple(message.payments[field].drop_nulls().head(3)),
         )
         for field in FIELDS
+        for origin in [file_format.ORIGINS.get(field, "")]
         if message.payments[field].count()
     ]
-
-
-def _recorded(origin: Sentence | str) -> str:
-    return origin.recorded() if isinstance(origin, Sentence) else origin
-
-
-def _positions(message: Message) -> RowPositions | None:
-    """Return positions: batch and payment in a document, lines in other files."""
-    if message.levels.is_empty():
-        return lines_at(message.locations["line"])
-    return batches_of(message.locations["level"])

@@ -1,7 +1,4 @@
-"""Open a payment file and read its bytes once, so that the hashed bytes are the parsed ones.
-
-If a child process reads the file, it does both, and this process never holds the file.
-"""
+"""Open a payment file and read its bytes once, here or in a child process, so that hashed bytes are parsed."""
 
 import hashlib
 import io
@@ -65,10 +62,7 @@ class PaymentSource(NamedTuple):
     """A payment file after reading."""
 
     payments: Payments  # `frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1
-    original: Original
-    """The columns of the file, unchanged and in order, without outcome columns of an earlier run; same
-    height.
-    """
+    original: Original  # the file's columns, unchanged, in order and without outcome columns; same height
     columns: tuple[ColumnReading, ...]  # how each header was read, in file order
     decision: Mapping[str, str]
     """The column of each field, in `--map` notation by position: the `decided` of a later `read`."""
@@ -127,16 +121,15 @@ def identity_of(data: bytes) -> FileIdentity:
 
 
 def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) -> OpenedFile:
-    """Read and unpack a file, and find its format; `with_bytes` is true if its bytes are needed.
-
-    Otherwise a child process may read it, so that memory holds it once.
+    """Read and unpack a file, and find its format; without `with_bytes`, a child process may read it.
 
     Raises:
         InputError: it cannot be read, or holds no payments.
         UsageError: an option does not apply to its format.
     """
     _refuse_no_file(path)
-    head = _head_of(path)
+    with _as_input_errors(path), path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
     # A workbook is a ZIP too.
     compression = None if path.suffix.lower() in excel.SUFFIXES else sniff(head)
     if compression is not None:
@@ -159,11 +152,8 @@ def _unpacked(path: Path, compression: Compression, arguments: ReadingArguments)
         packed = file.read()
     limit = min(UNPACKED_BYTES_MAX, FILE_BYTES_MAX, memory_bytes // _UNPACKED_TWICE)
     found = unpacked(packed, compression, where=where, unpacked_bytes_max=limit)
-    name = _name_of(path, found)
-    head = found.data[:HEAD_BYTES]
-    entry = entry_of(
-        name, lambda: head, arguments.format_choice, is_table=arguments.is_of_a_table, where=where
-    )
+    name, head, choice = _name_of(path, found), found.data[:HEAD_BYTES], arguments.format_choice
+    entry = entry_of(name, lambda: head, choice, is_table=arguments.is_of_a_table, where=where)
     _refuse_unfit_options(entry, arguments, where=where)
     refuse_too_large(len(found.data), per_byte=entry.format.MEMORY_PER_BYTE, where=where)
     data = entry.format.load(io.BytesIO(found.data), arguments.options, where=where)
@@ -204,12 +194,6 @@ def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: s
             Sentence("stages.no_columns_standard", where=where, title=entry.format.TITLE),
             advice=Sentence("advice.map_nothing"),
         )
-
-
-def _head_of(path: Path) -> bytes:
-    """Return the first bytes of a file."""
-    with _as_input_errors(path), path.open("rb") as file:
-        return file.read(HEAD_BYTES)
 
 
 @contextmanager

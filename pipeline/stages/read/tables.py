@@ -78,13 +78,16 @@ def read_table(
         raise InputError(Sentence("stages.no_payment_rows", where=where))
     if ended.rows:
         payments, cells = payments.head(ended.payment_count), cells.head(ended.payment_count)
-        original = _without_empty_extras(original.head(ended.payment_count), len(own))
+        original = original.head(ended.payment_count)
+        # Extra columns may have held only excess cells of rows below the payments.
+        original = original.drop(name for name in original.columns[len(own) :] if not original[name].count())
+    found = Payments(payments), Original(original)
+    kind = [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list_of_payees(*found) else []
     return PaymentSource(
-        payments=Payments(payments),
-        original=Original(original),
+        *found,
         columns=columns.readings,
         decision=columns.decision,
-        notes=(*columns.notes, *empty, *_ragged(table, payments.height), *_kind_of(payments, original)),
+        notes=(*columns.notes, *empty, *_ragged(table, payments.height), *kind),
         format=file_format.NAME,
         layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
@@ -98,26 +101,13 @@ def read_table(
     )
 
 
-def _kind_of(payments: pl.DataFrame, original: pl.DataFrame) -> list[Sentence]:
-    """Return what the rows are, if not payments."""
-    is_list = is_list_of_payees(Payments(payments), Original(original))
-    return [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list else []
-
-
 def _headers_again(table: Table) -> list[NotPayment]:
     unit = "line" if table.positions is None else table.positions.unit
-    again = Sentence("footer.headers_again")
+    again = Sentence("footer.is_no_payment_as", label="", why=Sentence("footer.headers_again"))
+    said = {place: again.having(place=place_of(unit, place)).recorded() for place in table.repeated_headers}
     return [
-        NotPayment(
-            place=place,
-            row=None,
-            kind="headers",
-            label=None,
-            sentence=Sentence(
-                "footer.is_no_payment_as", place=place_of(unit, place), label="", why=again
-            ).recorded(),
-        )
-        for place in table.repeated_headers
+        NotPayment(place=place, row=None, kind="headers", label=None, sentence=sentence)
+        for place, sentence in said.items()
     ]
 
 
@@ -129,12 +119,6 @@ def _refuse_other_headers(payments: pl.DataFrame, original: pl.DataFrame, where:
         differ = [meaning(cell).what for cell in cells] != [meaning(one).what for one in original.columns]
         if differ and is_sufficient(recognised(cells, {})):
             raise InputError(Sentence("stages.other_headers", where=where, row=index + 1))
-
-
-def _without_empty_extras(original: pl.DataFrame, header_count: int) -> pl.DataFrame:
-    """Drop extra columns that held only excess cells of rows below the payments."""
-    extra = original.columns[header_count:]
-    return original.drop(name for name in extra if original[name].null_count() == original.height)
 
 
 def _refuse_patterns(headers: Sequence[str], where: str) -> None:
@@ -194,7 +178,7 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     fields |= bare
     if "account_type" in fields:
         fields["account_type"] = by_legend(fields["account_type"], columns.sources["account_type"][0][0])
-    absent = pl.Series([None], dtype=pl.String).new_from_index(0, original.height)
+    absent = pl.repeat(None, original.height, dtype=pl.String, eager=True)
     payments = pl.DataFrame({field: fields.get(field, absent) for field in FIELDS})
     codes = () if "sort_code" in arguments.mapping else columns.sources.get("sort_code", ())
     payments = by_cell(payments, of_any_country=any(may_hold_sort_codes(header) for [header] in codes))
@@ -204,13 +188,10 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     payments, elsewhere, is_open = located(payments, signs)
     defects = _with_blank_rows(table.defects, payments, original)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
-    debits = pl.Series([], dtype=pl.String) if arguments.mapping else _direct_debits(original)
-    defects = pl.select(pl.coalesce(defects, *([debits] if len(debits) else []), elsewhere)).to_series()
-    return (
-        payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS),
-        is_open,
-        _empty_cells(empty),
-    )
+    debits = [] if arguments.mapping else _direct_debits(original)
+    defects = pl.select(pl.coalesce(defects, *debits, elsewhere)).to_series()
+    payments = payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS)
+    return payments, is_open, _empty_cells(empty)
 
 
 def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str]]:
@@ -235,13 +216,12 @@ def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
     return (Sentence("stages.cells_are_empty", fields=fields),) if fields else ()
 
 
-def _direct_debits(original: pl.DataFrame) -> pl.Series:
-    """Return the defect of rows whose transaction code means direct debit."""
+def _direct_debits(original: pl.DataFrame) -> list[pl.Expr]:
+    """Return the defect of rows whose transaction code means direct debit, if there is such a column."""
     header = transaction_code(original.columns)
     if header is None or original[header].dtype != pl.String:
-        return pl.Series([], dtype=pl.String)
-    is_debit = are_direct_debits(header, original[header])
-    return pl.select(pl.when(is_debit).then(pl.lit(DIRECT_DEBIT))).to_series()
+        return []
+    return [pl.when(are_direct_debits(header, original[header])).then(pl.lit(DIRECT_DEBIT))]
 
 
 def _amounts_in(table: Table, columns: Columns) -> tuple[str, ...]:
@@ -286,10 +266,9 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     if is_plain or column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         column = column.cast(pl.String)
     if column.dtype != pl.String:
+        advice = _advice(column, field)
         raise InputError(
-            Sentence(
-                "stages.column", where=where, column=column.name, field=field, advice=_advice(column, field)
-            )
+            Sentence("stages.column", where=where, column=column.name, field=field, advice=advice)
         )
     stripped = column.str.strip_chars()
     before, after = pl.nth(0).str.len_bytes(), pl.nth(1).str.len_bytes()
