@@ -19,19 +19,17 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
     """Write a file under another name and rename it once it is synced to disk. Its folder must exist.
 
     The file is open for writing and reading, so the caller can check it before it appears. If the block
-    raises, the partial file is deleted, and an earlier file of this name is unchanged. Only files without
-    payment data may be readable by all.
+    raises, an earlier file of this name is unchanged. Only files without payment data may be readable by all.
 
-    Raises:
-        OutputError: the file cannot be created here, or a symbolic link or folder has its name.
-        DiskError: the disk is full or failed.
+    Raises OutputError: the file cannot be created, or a link or folder has its name; DiskError: the disk.
     """
     part = partial_name(path)
     with writing(path):
         refuse_non_file(path)
         part.unlink(missing_ok=True)
         try:
-            with _new_file(part) as file:
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(part, flags, _MODE), "w+b") as file:
                 yield file
                 if readable_by_all:
                     os.fchmod(file.fileno(), _MODE_FOR_ALL)  # independent of the umask
@@ -70,12 +68,6 @@ def delete(path: Path) -> None:
 def partial_name(path: Path) -> Path:
     """Return the name of a file while it is written; a killed process leaves the file behind."""
     return path.with_name(path.name + _PART)
-
-
-def _new_file(part: Path) -> io.BufferedRandom:
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(part, flags, _MODE)
-    return os.fdopen(descriptor, "w+b")
 
 
 def sync_folder(folder: Path) -> None:

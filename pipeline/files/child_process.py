@@ -6,10 +6,7 @@ import resource
 import sys
 
 INTERPRETER = (sys.executable, "-I" if sys.flags.isolated else "-P")
-"""-P, so that a module in the working folder is not imported as ours.
-
--I, which also ignores PYTHONPATH, if this process has it.
-"""
+"""-P, so that a module in the working folder is not imported as ours, or -I if this process has it."""
 
 _NEEDED = frozenset(
     {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "VIRTUAL_ENV"}

@@ -1,7 +1,7 @@
 """Read and write compressed files: gzip, or a ZIP with one payment file or some bank reports.
 
-Files are unpacked piece by piece under limits of size and ratio, so that a zip bomb is refused before it is
-in memory. Output files are packed like the input, with reproducible bytes.
+Files are unpacked piece by piece, so that a zip bomb is refused before it is in memory, and packed with
+reproducible bytes.
 """
 
 import io
@@ -62,17 +62,11 @@ def sniff(head: bytes) -> Compression | None:
 
 
 def unpacked(
-    data: bytes,
-    compression: Compression,
-    *,
-    where: str,
-    unpacked_bytes_max: int = UNPACKED_BYTES_MAX,
+    data: bytes, compression: Compression, *, where: str, unpacked_bytes_max: int = UNPACKED_BYTES_MAX
 ) -> UnpackedFile:
     """Unpack a file under limits, compressed as `sniff` recognised it.
 
-    Raises:
-        InputError: it is damaged, has a password, holds several files or a compressed one, or unpacks to more
-        than any payment file.
+    Raises InputError: it is damaged or too large, has a password, or holds several files or a compressed one.
     """
     several = Sentence("files.holds_several", where=where)
     [found] = _contents(data, compression, where, unpacked_bytes_max, count_max=1, otherwise=several)
@@ -82,10 +76,7 @@ def unpacked(
 def unpacked_documents(
     data: bytes, compression: Compression, *, where: str, unpacked_bytes_max: int = UNPACKED_BYTES_MAX
 ) -> list[bytes]:
-    """Unpack at most `DOCUMENTS_MAX` documents, under the limits of a single file.
-
-    Raises InputError: as in `unpacked`; also if a ZIP is empty or holds too much.
-    """
+    """Unpack one to `DOCUMENTS_MAX` documents, under the limits of a single file (InputError)."""
     many = Sentence("files.documents_of_zip", where=where, count_max=DOCUMENTS_MAX)
     found = _contents(data, compression, where, unpacked_bytes_max, count_max=DOCUMENTS_MAX, otherwise=many)
     return [document.data for document in found]
@@ -124,13 +115,9 @@ class _Meter:
         for piece in pieces:
             self._byte_count += len(piece)
             if self._byte_count > self._limit:
+                where, packed, limit = self._where, self._packed_bytes, self._limit
                 raise InputError(
-                    Sentence(
-                        "files.unpacks_from_more",
-                        where=self._where,
-                        packed_bytes=self._packed_bytes,
-                        limit=self._limit,
-                    )
+                    Sentence("files.unpacks_from_more", where=where, packed_bytes=packed, limit=limit)
                 )
             found.append(piece)
         return b"".join(found)
@@ -176,13 +163,10 @@ def _archive(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
 
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     """Return the files in a ZIP, without those that archivers add."""
-    return [
-        each
-        for each in archive.infolist()
-        if not each.is_dir()
-        and not each.filename.startswith(_NOBODYS)
-        and not each.filename.endswith(_NOBODYS)
-    ]
+    files = (
+        each for each in archive.infolist() if not each.is_dir() and not each.filename.endswith(_NOBODYS)
+    )
+    return [each for each in files if not each.filename.startswith(_NOBODYS)]
 
 
 def _fit(member: zipfile.ZipInfo, where: str) -> zipfile.ZipInfo:
@@ -206,12 +190,7 @@ def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[byt
 
 
 def pack(data: bytes, compression: Compression, file: IO[bytes], *, member: str) -> None:
-    """Compress into an empty file and read it back; the bytes do not depend on time or machine.
-
-    `member` is the name of the content in a ZIP; gzip has none.
-
-    Raises OSError: the file cannot be written; AssertionError: the file unpacks to something else.
-    """
+    """Compress into an empty file and read it back (OSError); `member` names the content in a ZIP."""
     _write(data, compression, file, member)
     file.seek(0)
     written = file.read()

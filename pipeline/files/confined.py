@@ -1,9 +1,7 @@
-"""Parse risky files in a child process with a limit on its memory.
+"""Parse risky files in a child process with a limit on its memory; at worst it dies, and the file is refused.
 
-A few changed bytes can make some parsers abort the process or request too much memory. A child process parses
-such files; at worst it dies, and the user gets an error. The table comes back through a pipe as Arrow IPC in
-parts, so that no process holds it twice. Nothing is written to disk, and the child's environment has no
-secrets.
+The table comes back through a pipe as Arrow IPC in parts, so that no process holds it twice. Nothing is
+written to disk, and the child's environment has no secrets.
 """
 
 import importlib
@@ -76,11 +74,9 @@ def parse_confined(
 ) -> pl.DataFrame:
     """Parse a file in a child process; only the child holds the content of an open file.
 
-    The module has a `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`, which yields one or more parts
-    with the same columns. Its InputError is passed on, with `where` before the reason, and with its advice if
-    that is text. Any other error is reported as damage; `what` names the kind of file.
-
-    Raises InputError: it cannot be parsed within the limits, or at all.
+    The module's `parse(data: bytes, **options) -> Iterator[pl.DataFrame]` yields one or more parts with the
+    same columns. Its InputError is passed on, with `where` before the reason. Any other error is an
+    InputError about damage; `what` names the kind of file.
     """
     byte_count = len(data) if isinstance(data, bytes) else os.fstat(data.fileno()).st_size
     limit_bytes = min(memory_max_bytes(), MEMORY_MIN_BYTES + MEMORY_PER_BYTE * byte_count)
@@ -127,9 +123,7 @@ def _feed(pipe: IO[bytes], data: bytes) -> None:
 def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | RefusedFile | None:
     """Read the table that a child sends in parts, or its refusal; None if it sends neither.
 
-    Each part is preceded by its length; a length of 0 precedes a refusal.
-
-    Raises MemoryError: the parts exceed the limit and would fill this process instead of its child.
+    Each part is preceded by its length, a refusal by 0 (MemoryError: the parts exceed the limit).
     """
     parts, table_bytes = [], 0
     try:

@@ -1,12 +1,7 @@
-"""Distinguish a failing disk from a place where a file cannot be written.
-
-After a disk error, the user makes room and runs the command again. An unwritable place, or a link, folder or
-device with the name of one of our files, needs another place.
-"""
+"""Distinguish a full or failing disk, where the user makes room, from a place that cannot be written."""
 
 import errno
 import io
-import os
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -122,20 +117,17 @@ def refuse_non_file(path: Path) -> None:
         return
     except OSError as error:  # such as a file where a folder should be
         raise not_writable(path, error) from error
-    if (what := kind_of_non_file(found)) is not None:
-        raise OutputError(
-            Sentence("files.this_name", path=path, what=what),
-            advice=(Sentence("files.remove"), Sentence("advice.other_folder")),
-        )
-
-
-def kind_of_non_file(found: os.stat_result) -> Sentence | None:
-    """Return the kind of a path other than a regular file with one name (a second may be another user's)."""
     if stat.S_ISLNK(found.st_mode):
-        return Sentence("files.symbolic_link")
-    if not stat.S_ISREG(found.st_mode):
-        return Sentence("files.something_not_file")
-    return Sentence("files.file_another_name") if found.st_nlink > 1 else None
+        what = Sentence("files.symbolic_link")
+    elif not stat.S_ISREG(found.st_mode):
+        what = Sentence("files.something_not_file")
+    elif found.st_nlink > 1:  # the second name may be another user's
+        what = Sentence("files.file_another_name")
+    else:
+        return
+    raise OutputError(
+        Sentence("files.this_name", path=path, what=what), advice=(Sentence("files.remove"), OTHER_FOLDER)
+    )
 
 
 def sqlite_code(error: sqlite3.Error) -> str:

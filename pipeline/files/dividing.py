@@ -1,7 +1,4 @@
-"""Divide a large Parquet file into parts, in a child process that holds only a small piece of it.
-
-As in `files.confined`, the child that reads the untrusted file has limited memory and no secrets.
-"""
+"""Divide a large Parquet file into parts, in a child process with limited memory and no secrets."""
 
 import json
 import os

@@ -1,7 +1,6 @@
 """Limit how far a compressed file may expand: a value that all rows share takes little room in a file.
 
-The declared size of a file is not trusted. The child that parses the file counts its cells before it sends
-any to the parent, and stops as soon as there are too many.
+The child that parses the file counts its cells before it sends any; the declared size is not trusted.
 """
 
 import resource
@@ -52,11 +51,9 @@ def refuse_long_row(byte_count: int, where: str) -> None:
 
 @contextmanager
 def little_memory(file_bytes: int) -> Iterator[None]:
-    """Limit the memory growth of this process while it counts cells; only a huge expansion needs more.
+    """Limit the memory growth of this process while it counts cells (InputError: it needed more).
 
     On systems that do not report a process's size, only the limit of the whole process applies.
-
-    Raises InputError: the process needed more.
     """
     before = resource.getrlimit(resource.RLIMIT_AS)
     room = _COUNTING_BYTES + _COUNTING_PER_BYTE * file_bytes

@@ -18,10 +18,9 @@ _CONTENT_BYTES_MAX = 4096
 
 @contextmanager
 def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Iterator[None]:
-    """Lock the folder for this process alone; create it if missing.
+    """Lock the folder for this process alone, at most until it ends; create it if missing.
 
-    The lock ends with the process, however that ends. The lock file stays: if it were unlinked, two
-    processes could each lock a different file.
+    The lock file stays: if it were unlinked, two processes could each lock a different file.
 
     Raises:
         LockedError: another process works in the folder; `otherwise` are alternatives to waiting.
@@ -84,11 +83,7 @@ def _leading_to(folder: Path, links: frozenset[Path] = frozenset()) -> Iterator[
 
 
 def require_ours(folder: Path) -> None:
-    """Refuse a folder that all users can write to, or with another program's file in place of the lock.
-
-    Raises:
-        OutputError: the lock is not a plain file, its content is not this program's, or as in `refuse_open`.
-    """
+    """Refuse a folder that `refuse_open` refuses, or whose lock is not this program's file (OutputError)."""
     refuse_open(folder)
     path = folder / LOCK
     refuse_non_file(path)

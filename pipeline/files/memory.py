@@ -12,8 +12,6 @@ from pipeline.wording import Sentence
 GIB = 1024**3
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 """The file with a container's memory limit (cgroup v2); without a limit "max", or no file."""
-
-
 _RESERVED_BYTES = GIB // 2  # address space that the libraries take before they hold any data
 
 
@@ -35,16 +33,10 @@ def memory_max_bytes() -> int:
 
 def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
     """Refuse a file that is too large for this machine at `per_byte` bytes per file byte (InputError)."""
-    needed, there = byte_count * per_byte, memory_max_bytes()
+    size, needed, there = byte_count / GIB, byte_count * per_byte / GIB, memory_max_bytes() / GIB
     if needed > there:
         raise InputError(
-            Sentence(
-                "files.gib_which_needs",
-                where=where,
-                byte_count=byte_count / GIB,
-                needed=needed / GIB,
-                there=there / GIB,
-            )
+            Sentence("files.gib_which_needs", where=where, byte_count=size, needed=needed, there=there)
         )
 
 

@@ -1,7 +1,4 @@
-"""Parse the rows of a Parquet file in a child process: see `files.confined`.
-
-Separate from the format, whose package takes longer to load than a small file takes to parse.
-"""
+"""Parse a Parquet file in a child process (`files.confined`), without loading the package of the format."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -23,12 +20,9 @@ def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataF
 
     A file names its columns twice, once for all and again in every row group, without checksums, so two
     libraries must agree on the number of rows in each row group. The cells may take `bytes_max` bytes, from
-    `expansion.table_bytes_max`. With more than `columns_max` columns the headers are not checked; the caller
-    refuses the file.
+    `expansion.table_bytes_max`. With more than `columns_max` columns the caller refuses the file.
 
-    Raises:
-        InputError: a sentence for the user, without the file's name; raised before anything is yielded.
-        Exception, PanicException: from the libraries; a damaged file may raise any error.
+    Raises InputError, before anything is yielded, or any error from the libraries.
     """
     names, row_counts = _counted(data, bytes_max, columns_max)
     # Bytes, not a path: polars would treat * and [ in a path as a pattern.
@@ -60,8 +54,7 @@ def headers_of(names: Sequence[str]) -> list[str]:
 def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], Sequence[int]]:
     """Return the column names, and the number of rows of each row group as the second library counts them.
 
-    That library unpacks in small pieces, so a value that many rows share is never repeated in memory. It also
-    verifies page checksums, if present.
+    It unpacks in small pieces, so a value that many rows share is never repeated in memory.
     """
     import pyarrow as pa  # only the child process needs it
     from pyarrow import parquet

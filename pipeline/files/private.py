@@ -13,10 +13,7 @@ from pipeline.wording import Sentence
 
 
 def user_folder(of: Callable[[str], Path]) -> Path:
-    """Return a folder of the user, such as `platformdirs.user_state_path`.
-
-    Raises ConfigurationError: the user has no home, as in a container with an unknown user ID.
-    """
+    """Return a folder of the user, such as `user_state_path` (ConfigurationError: the user has no home)."""
     try:
         return of("payee-precheck")
     except RuntimeError:
@@ -24,10 +21,7 @@ def user_folder(of: Callable[[str], Path]) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder with mode 0700; an existing one is unchanged.
-
-    Raises OutputError, DiskError: it cannot be created.
-    """
+    """Create a folder with mode 0700; an existing one is unchanged (OutputError, DiskError)."""
     with writing(folder, otherwise=Sentence("advice.other_path")):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -48,10 +42,7 @@ def opened(path: Path, flags: int) -> BinaryIO:
 
 @contextmanager
 def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
-    """Hold a lock on a file, created if missing, until the block ends. LOCK_NB does not wait for the lock.
-
-    Raises BlockingIOError: another process has it, with LOCK_NB; OSError: the file cannot be opened.
-    """
+    """Hold a lock on a file, created if missing (BlockingIOError: another process has it, with LOCK_NB)."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, kind)
@@ -61,10 +52,7 @@ def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all; it need not survive a crash of the computer.
-
-    Raises OutputError, DiskError: it cannot be written.
-    """
+    """Write a file whole or not at all (OutputError, DiskError); it need not survive a crash."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     with writing(path, otherwise=Sentence("advice.other_path")):
         draft.unlink(missing_ok=True)

@@ -1,8 +1,7 @@
 """The detached signature of a manifest: the holder of a private key vouches for the folder.
 
-`manifest.json.sig` holds the 64 bytes of the Ed25519 signature (RFC 8032) of the bytes of `manifest.json`,
-which has the hashes of all other files: a holder of the public key detects any change to them. The signature
-is removed before a manifest is rewritten, so an existing signature always verifies.
+`manifest.json.sig` holds the 64 bytes of the Ed25519 signature (RFC 8032) of `manifest.json`, which has the
+hashes of all other files. It is removed before a manifest is rewritten, so an existing one always verifies.
 """
 
 from hashlib import sha256
@@ -53,10 +52,7 @@ class PublicKey:
         return sha256(self._key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
     def verifies(self, folder: Path, manifest: bytes) -> bool:
-        """True if the folder of a run has this key's signature of these bytes.
-
-        Raises DiskError: it cannot be read, or is missing.
-        """
+        """True if the folder of a run has this key's signature of these bytes (DiskError: it has none)."""
         from cryptography.exceptions import InvalidSignature
 
         try:
@@ -75,13 +71,9 @@ class Signer:
 
     @classmethod
     def read(cls, path: Path, password: SecretStr | None, *, password_from: str) -> Self:
-        """Read a private key from a PEM file that only its owner can read.
+        """Read a private key from a PEM file; `password_from` names the source of its password in messages.
 
-        `password_from` names the source of its password in messages.
-
-        Raises:
-            ConfigurationError: it has no Ed25519 private key, the password is wrong, or other users can read
-            it.
+        Raises ConfigurationError: it has no Ed25519 key, a wrong password, or other users can read it.
         """
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -131,10 +123,7 @@ class Signer:
 
 
 def sign(folder: Path, signer: Signer, manifest: bytes) -> None:
-    """Sign the bytes of the manifest in the folder of a run.
-
-    Raises OutputError, DiskError: the signature cannot be written.
-    """
+    """Sign the bytes of the manifest in the folder of a run (OutputError, DiskError)."""
     with write_atomically(folder / SIGNATURE) as file:
         file.write(signer.signature(manifest))
 
@@ -152,10 +141,7 @@ def _read(path: Path) -> bytes:
 
 
 def remove_signature(folder: Path) -> None:
-    """Remove the signature of a manifest that is about to be rewritten.
-
-    Raises OutputError, DiskError: it cannot be removed.
-    """
+    """Remove the signature of a manifest that is about to be rewritten (OutputError, DiskError)."""
     path = folder / SIGNATURE
     with writing(path, otherwise=Sentence("advice.delete_it")):
         path.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pipeline.apis.own_codes import OF_REPORTS, TOO_LARGE, WRONG_FORM
 from pipeline.frames import Reasons
 from pipeline.wording import Sentence, SurfaceKind, Value, language, rendered
 from pipeline.wording.rows import positions_named, rows_named
-from pipeline.wording.sentences import Number
+from pipeline.wording.sentences import number_of
 from schemas.outcomes import ABOUT_THE_PAYEE, Action
 from schemas.prices import Price
 from schemas.row_positions import RowPositions
@@ -75,7 +75,7 @@ def say(key: str, /, **values: Value) -> str:
 
 def number(count: float | Decimal, style: str = ",") -> str:
     """Return a number in the format of the current language."""
-    return format(Number.of(count, language()), style)
+    return number_of(count, style, language())
 
 
 def counted(count: int, thing: str) -> str:

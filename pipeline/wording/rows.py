@@ -11,10 +11,7 @@ def rows_named(
 ) -> Sentence:
     """Name rows by their numbers, such as `rows 1, 2 (lines 2, 3) and 4 more`.
 
-    Args:
-        rows: all rows or only the first ones, counted from 1; shown without thousands separators.
-        positions: positions of the rows in their file, if any.
-        row_count: number of all rows; None if `rows` has all.
+    `rows` are all `row_count` rows or only the first ones, counted from 1.
     """
     count = len(rows) if row_count is None else row_count
     named = Sentence("places.rows", count=count, rows=list(map(str, rows)))

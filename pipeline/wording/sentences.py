@@ -53,12 +53,10 @@ class Sentence:
     __slots__ = ("key", "values")
 
     def __init__(self, key: str, /, **values: "Value | OSError") -> None:
-        """Take the key and the values.
+        """Take the key, `ROOM.name`, of `catalogues/LANGUAGE/ROOM.po`, and the values.
 
-        Args:
-            key: `ROOM.name`: the entry `ROOM.name` of `catalogues/LANGUAGE/ROOM.po`.
-            values: a path is shown in full on a command line, by its last part on a page. The number `count`
-                chooses singular or plural. A system error becomes its reason, a document's text its sentence.
+        A path is shown in full on a command line, by its last part on a page. The number `count` chooses
+        singular or plural. A system error becomes its reason, a document's text its sentence.
         """
         self.key = key
         self.values: Mapping[str, Value] = {
@@ -197,22 +195,15 @@ def _is_several(value: "Value") -> "TypeGuard[Sequence[Value]]":
 
 
 def words(sentence: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
-    """Return a sentence in words.
-
-    Args:
-        sentence: key and values.
-        surface: where it is shown; most entries have the same words on every surface.
-        language: code of a catalogue.
+    """Return a sentence in words; most have the same words on every surface.
 
     >>> words(Sentence("advice.choose_format", choices=["bacs18", "pain001"]), SurfaceKind.COMMAND)
     'choose one of bacs18, pain001 with --input-format'
     """
     count = sentence.values.get("count", 0)
     assert isinstance(count, int), f"{sentence.key}: its count is no number"
-    text = entry_of(sentence.key, count, surface, language)
-    return text.format_map(
-        {name: _spoken(value, surface, language) for name, value in sentence.values.items()}
-    )
+    spoken = {name: _spoken(value, surface, language) for name, value in sentence.values.items()}
+    return entry_of(sentence.key, count, surface, language).format_map(spoken)
 
 
 def require_words(*sentences: Sentence) -> None:
@@ -227,15 +218,15 @@ def require_words(*sentences: Sentence) -> None:
 def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: PLR0911 (a line for each kind)
     match value:
         case Moment():
-            return Time.of(value, language, at_length=surface is SurfaceKind.PAGE)
+            return _moment(value, language, at_length=surface is SurfaceKind.PAGE)
         case str():
             return value
         case None:
             return words(Sentence("advice.unknown"), surface, language)
         case float() | int() | Decimal():
-            return Number.of(value, language)
+            return _Styled.of(str(value), lambda style: number_of(value, style, language))
         case date():
-            return day_of(value, language, at_length=surface is SurfaceKind.PAGE)
+            return _day(value, language, at_length=surface is SurfaceKind.PAGE)
         case PurePath():
             return value.name if surface is SurfaceKind.PAGE else str(value)
         case ColumnPair():
@@ -243,7 +234,7 @@ def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: 
         case Sentence():
             return words(value, surface, language)
         case _:
-            return List.of([_spoken(one, surface, language) for one in value], language)
+            return _list([_spoken(one, surface, language) for one in value], language)
 
 
 def _pair(pair: ColumnPair) -> Sentence:
@@ -257,26 +248,25 @@ def _pair(pair: ColumnPair) -> Sentence:
     return Sentence("advice.column", option=option, field=field, column=pair.column.split("+"))
 
 
-class List(str):
-    """A list in words: `{names}` is joined by commas; `{names:or}` adds a word before the last item."""
+class _Styled(str):
+    """A value in words, whose style a catalogue may choose.
 
-    __slots__ = ("language", "several")
-    language: str
-    several: Sequence[str]
+    `{names}` is joined by commas, `{names:or}` with a word before the last item; `{line}` shows bare digits,
+    `{count:,}` and `{size:.1f}` follow the language; `{time}` is to the minute, or `{time:seconds}`, and
+    `{time:iso}` as in documents.
+    """
+
+    __slots__ = ("in_style",)
+    in_style: Callable[[str], str]
 
     @classmethod
-    def of(cls, several: Sequence[str], language: str) -> Self:
-        """Return texts to join as the language does."""
-        made = cls(", ".join(several))
-        made.several, made.language = several, language
+    def of(cls, plain: str, in_style: Callable[[str], str]) -> Self:
+        made = cls(plain)
+        made.in_style = in_style
         return made
 
     def __format__(self, style: str) -> str:
-        if style in _MARKS:
-            return _MARKS[style].join(self.several)
-        from babel.lists import format_list
-
-        return format_list(self.several, _STYLES[style], LOCALES[self.language])
+        return self.in_style(style)
 
 
 _MARKS: Mapping[str, str] = {"": ", ", "each": " ", ";": "; "}
@@ -286,53 +276,32 @@ _SEPARATORS: Mapping[str, str] = {"en": ",.", "de": ".,", "fr": "\u202f,"}
 """Separators of thousands and decimals."""
 
 
-class Number(str):
-    """A number in words: `{line}` shows bare digits; `{count:,}` and `{size:.1f}` follow the language."""
-
-    __slots__ = ("language", "number")
-    language: str
-    number: float | Decimal
-
-    @classmethod
-    def of(cls, number: float | Decimal, language: str) -> Self:
-        """Return this number, to be written in the format of a language."""
-        made = cls(str(number))
-        made.number, made.language = number, language
-        return made
-
-    def __format__(self, style: str) -> str:
-        written = format(self.number, style)
-        return written.translate(str.maketrans(",.", _SEPARATORS[self.language]))
+def number_of(number: float | Decimal, style: str, language: str) -> str:
+    """Return a number with the separators of a language, where the style, such as `,` or `.1f`, has some."""
+    return format(number, style).translate(str.maketrans(",.", _SEPARATORS[language]))
 
 
-class Time(str):
-    """A time in words, to the minute, or `{time:seconds}`; `{time:iso}` as in documents."""
+def _list(several: Sequence[str], language: str) -> str:
+    def in_style(style: str) -> str:
+        if style in _MARKS:
+            return _MARKS[style].join(several)
+        from babel.lists import format_list
 
-    __slots__ = ("day", "moment")
-    day: str
-    moment: str
+        return format_list(several, _STYLES[style], LOCALES[language])
 
-    @classmethod
-    def of(cls, moment: str, language: str, *, at_length: bool) -> Self:
-        """Return this time, to be written for a surface and a language."""
-        time = datetime.fromisoformat(moment)
-        day = day_of(time.date(), language, at_length=at_length) + ("," if at_length else "")
-        made = cls(f"{day} {time:%H:%M} UTC")
-        made.day, made.moment = day, moment
-        return made
-
-    def __format__(self, style: str) -> str:
-        match style:
-            case "iso":
-                return str(self.moment)
-            case "seconds":
-                return f"{self.day} {datetime.fromisoformat(self.moment):%H:%M:%S} UTC"
-            case _:
-                return str(self)
+    return _Styled.of(", ".join(several), in_style)
 
 
-def day_of(day: date, language: str, *, at_length: bool) -> str:
-    """Return a day as in documents, or with `at_length` in words."""
+def _moment(moment: Moment, language: str, *, at_length: bool) -> str:
+    time = datetime.fromisoformat(moment)
+    day = _day(time.date(), language, at_length=at_length) + ("," if at_length else "")
+    plain = f"{day} {time:%H:%M} UTC"
+    styles = {"iso": str(moment), "seconds": f"{day} {time:%H:%M:%S} UTC"}
+    return _Styled.of(plain, lambda style: styles.get(style, plain))
+
+
+def _day(day: date, language: str, *, at_length: bool) -> str:
+    """Return a day as in documents, or in words."""
     if not at_length:
         return day.isoformat()
     from babel.dates import format_date

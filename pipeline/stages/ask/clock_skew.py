@@ -98,8 +98,10 @@ def server_time(response: httpx.Response) -> datetime | None:
 
 def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationError:
     """Return the error for a run with a daily cap if our clock and the server's are on different days."""
-    times = {"timestamp": timestamp(ours), "timestamp_2": timestamp(theirs)}
-    return ConfigurationError(Sentence("stages.this_machine_s", api=api, **times, advice=_ADVICE))
+    here, there = timestamp(ours), timestamp(theirs)
+    return ConfigurationError(
+        Sentence("stages.this_machine_s", api=api, timestamp=here, timestamp_2=there, advice=_ADVICE)
+    )
 
 
 def refuses_our_time(response: httpx.Response) -> bool:

@@ -252,8 +252,10 @@ class RequestGate:
         pause_s = max(wished_s, PAUSE_FIRST_S * 2**self._pauses_in_a_row)
         self._pause_for(pause_s)
         if self._pauses_in_a_row == PAUSES_MAX:
-            paused = {"pause_count": PAUSES_MAX, "pause_s": self._paused_s}
-            self._leave_alone(Sentence("stages.only_pauses", api=self._channel.api.name, **paused))
+            api, paused_s = self._channel.api.name, self._paused_s
+            self._leave_alone(
+                Sentence("stages.only_pauses", api=api, pause_count=PAUSES_MAX, pause_s=paused_s)
+            )
             return
         if self._pauses_in_a_row == 0:
             log.warning("the server asks for a pause", api=self._channel.api.name.value, pause_s=pause_s)

@@ -1,4 +1,4 @@
-"""Open a payment file and read its bytes once, here or in a child process, so that hashed bytes are parsed."""
+"""Open a payment file and read it once, here or in a child process: the bytes hashed are the bytes parsed."""
 
 import hashlib
 import io

@@ -103,11 +103,11 @@ def read_table(
 
 def _headers_again(table: Table) -> list[NotPayment]:
     unit = "line" if table.positions is None else table.positions.unit
-    again = Sentence("footer.is_no_payment_as", label="", why=Sentence("footer.headers_again"))
-    said = {place: again.having(place=place_of(unit, place)).recorded() for place in table.repeated_headers}
+    again = Sentence("footer.headers_again")
     return [
-        NotPayment(place=place, row=None, kind="headers", label=None, sentence=sentence)
-        for place, sentence in said.items()
+        NotPayment(place=place, row=None, kind="headers", label=None, sentence=said.recorded())
+        for place in table.repeated_headers
+        for said in [Sentence("footer.is_no_payment_as", place=place_of(unit, place), label="", why=again)]
     ]
 
 
