@@ -57,9 +57,7 @@ class DataSet(NamedTuple):
 
 
 def open_data_set(path: Path, work: Path) -> DataSet:
-    """Find the parts of a data set, and hash them to identify the data set.
-
-    A single Parquet file is first divided into parts in the work folder.
+    """Find and hash the parts of a data set; a Parquet file is first divided into parts in the work folder.
 
     Raises:
         InputError: there are no parts, or there are files that cannot be parts of one table.

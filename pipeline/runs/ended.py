@@ -31,6 +31,7 @@ from pipeline.frames import (
     Reasons,
     Schema,
     Warned,
+    cast_to,
 )
 from pipeline.reports.choices import warned_in
 from pipeline.reports.documents import Rows
@@ -127,15 +128,10 @@ class EndedRun:
         """Return the rows with each warning in this summary (InputError: a file was changed)."""
         if not summary.parts:
             return warned_in(summary)
-        return Warned(pl.read_parquet(io.BytesIO(self.content(WARNED_NAME))).cast(WARNED))  # type: ignore[arg-type]  # polars' stubs
+        return Warned(cast_to(pl.read_parquet(io.BytesIO(self.content(WARNED_NAME))), WARNED))
 
     def content(self, name: str) -> bytes:
-        """Read a file beside the outcome file, if it is unchanged; the bytes returned are those verified.
-
-        Raises:
-            OSError: the file is missing or cannot be read.
-            InputError: the file was changed.
-        """
+        """Read a file beside the outcome file (OSError: it is missing; InputError: it was changed)."""
         return recorded_bytes(self.folder / name, self.sha256_of(name))
 
     def require_unchanged(self, name: str) -> None:
@@ -173,10 +169,9 @@ class EndedRun:
             return None
 
     def source(self, part: RunPart, *, changed: bool = False) -> PaymentSource:
-        """Open an outcome file as a payment file, with the rows of the run; `changed` permits a changed file.
+        """Open an outcome file as a payment file, with the rows of the run (InputError: it cannot be read).
 
-        Raises:
-            InputError: the file is missing, not a payment file, or was changed.
+        `changed` permits a file that was changed after the run.
         """
         if (deleted := self.forgotten(self.outcome_file.name)) is not None:
             raise InputError(Sentence("runs.run_same_command", path=part.path, deleted=deleted))
@@ -216,13 +211,7 @@ class EndedRun:
 
 
 def ended_run(folder: Path) -> EndedRun:
-    """Open a folder that no run is using.
-
-    Raises:
-        UsageError: the folder contains no finished run.
-        InputError: the manifest cannot be read.
-        LockedError: a run works in the folder.
-    """
+    """Open a folder that no run is using (LockedError); other errors as in `read_manifest`."""
     require_idle(folder)
     return EndedRun(folder, read_manifest(folder))
 
@@ -231,7 +220,7 @@ def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
     """Return the `Outcomes` in a file read as a payment file (InputError: not an outcome file)."""
     try:
         numbered = source.earlier.with_columns(source.payments["row"])
-        return Outcomes(numbered.select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items()))
+        return Outcomes(cast_to(numbered, OUTCOMES))
     except pl.exceptions.PolarsError:
         raise InputError(Sentence("runs.columns_outcome_file", path=path, remedy=made_anew(path))) from None
 
@@ -316,8 +305,7 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
     Raises:
         UsageError: the folder contains no run, or a run without an outcome file.
         InputError: a file in it is missing, or was changed after the run.
-        LockedError: a run, or another command that uses its files, works in the folder.
-        OutputError, DiskError: see `opened_to_read`.
+        LockedError, OutputError, DiskError: see `opened_to_read`.
     """
     with opened_to_read(folder, now=now, alone=True) as record:
         finish = record.last_finish
@@ -326,18 +314,14 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
         run = EndedRun(folder, read_manifest(folder))
         summary, part = run.summary(), run.parts()[0]
         if not summary.parts:
-            part = part._replace(path=_outcome_file(folder))
+            there = [path for path in outcome_files(folder).values() if path.exists()]
+            if len(there) != 1:
+                raise InputError(Sentence("runs.outcome_files_where", folder=folder, there_count=len(there)))
+            part = part._replace(path=there[0])
         source = run.source(part, changed=True)
         if source.sha256 != part.sha256 or run.manifest.outcome_file.sha256 != finish.outcome_sha256:
             raise InputError(Sentence("runs.not_run_wrote", path=part.path, remedy=RUN_AGAIN))
         yield FinishedRun(folder, summary, source, outcomes_in(source, part.path), run.manifest, part)
-
-
-def _outcome_file(folder: Path) -> Path:
-    there = [path for path in outcome_files(folder).values() if path.exists()]
-    if len(there) != 1:
-        raise InputError(Sentence("runs.outcome_files_where", folder=folder, there_count=len(there)))
-    return there[0]
 
 
 class MessageFile(NamedTuple):
@@ -381,14 +365,10 @@ def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
 
 
 def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
-    """Return the current path of a run's payment file.
+    """Return the current path of a run's payment file (UsageError: missing; InputError: not the same file).
 
     Without `given`, search for its name and hash beside the run's folder, in the working folder, and in
     folders beside the run's, where `precheck fix` puts corrected files.
-
-    Raises:
-        UsageError: the file is missing.
-        InputError: the file found is a different one, or was changed.
     """
     beside = folder.absolute().parent
     searched = (beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}")))
@@ -398,16 +378,12 @@ def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
             Sentence("runs.input_not_there", path=given or searched[0]), advice=Sentence("advice.name_input")
         )
     for path in there:
-        if _is_as_checked(path, file):
-            return path
+        try:
+            if identity_of(path)[0] == file.sha256:
+                return path
+        except OSError as error:
+            raise InputError(Sentence("runs.cannot_read_check_path", path=path, why=error)) from error
     raise _another(there[0])
-
-
-def _is_as_checked(path: Path, file: InputFile) -> bool:
-    try:
-        return identity_of(path)[0] == file.sha256
-    except OSError as error:
-        raise InputError(Sentence("runs.cannot_read_check_path", path=path, why=error)) from error
 
 
 def _another(path: Path) -> InputError:

@@ -267,8 +267,7 @@ def answers_agree(
 ) -> list[Finding]:
     """Look up the question of each answered row in the ledger, and compare its answer with the row.
 
-    For each part, `parts` yields its `Checks` and `Assignments`, planned again from the payments, and its
-    `Outcomes`.
+    `parts` yields `Checks` and `Assignments`, planned again, and `Outcomes` of each part.
     """
     found = [_compared_answers(planned, outcomes, known) for planned, outcomes in parts]
     positions, row_count = manifest.input.positions, sum(part.row_count for part in found)

@@ -55,8 +55,7 @@ def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
 def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
     """Return the run that made a payment file; None if unknown.
 
-    The search covers the file's folder, run folders beside that of the file's own run, and folders of the
-    same name beside the parent.
+    It is searched in the file's folder, beside its own run's, and in folders of that name beside the parent.
     """
     lies_in, own = real_path(file).parent, real_path(out)
     of_its_name = [path.parent for path in own.parent.parent.glob(f"*/{escape(own.name)}/{MANIFEST}")]
@@ -88,12 +87,8 @@ def identity(manifest: Manifest) -> tuple[str, Sequence[int] | None]:
 def splitting(folder: Path) -> Iterator[None]:
     """Prevent other splits in a family during the block; first wait for a running one to end.
 
-    Each split locks all runs of the family, in the same order. A run that ends later finds the earlier ones
-    and locks them. A read-only folder cannot be split.
-
-    Raises:
-        UsageError, InputError: see `read_manifest`.
-        OutputError, DiskError: a run cannot be locked.
+    Each split locks all runs of the family, in the same order; read-only ones cannot be split. Raises as
+    `read_manifest`, and OutputError, DiskError: a run cannot be locked.
     """
     own = real_path(folder)
     first, _ = identity(read_manifest(own))
@@ -108,13 +103,10 @@ def splitting(folder: Path) -> Iterator[None]:
 
 
 def released_before(folder: Path) -> dict[int, str]:
-    """Map each row to the release file of the family that already had its payment.
+    """Map each row to the release file of the family that already had its payment; raises as `read_manifest`.
 
     The folder's own releases count only if their answers were replaced, because their files are gone.
     Releases based on simulated answers are never paid, so they count only for simulated corrections.
-
-    Raises:
-        UsageError, InputError: see `read_manifest`.
     """
     own = real_path(folder)
     manifest = read_manifest(own)

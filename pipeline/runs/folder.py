@@ -108,14 +108,9 @@ def matching_folders(pattern: str) -> list[Path]:
 
 
 def require_idle(folder: Path) -> None:
-    """Refuse a folder that does not exist, or that another process is using.
+    """Refuse a folder that does not exist (UsageError), is unreadable, or in use by a process (LockedError).
 
     For jobs that read another file before they open the ledger, which has its own lock.
-
-    Raises:
-        UsageError: the folder does not exist.
-        LockedError: a run or another exclusive job holds the folder.
-        InputError, OutputError: the folder cannot be read.
     """
     require_folder(folder)
     with sqlite_errors(ledger_of(folder)), shared(folder):
@@ -156,12 +151,7 @@ def as_written(document: BaseModel) -> bytes:
 
 
 def record_approval(folder: Path, *approvals: Approval) -> None:
-    """Append decisions, if there are any, to those on record. The caller must have locked the folder.
-
-    Raises:
-        InputError: the recorded decisions cannot be read; no decision is added.
-        OutputError, DiskError: see `write_atomically`.
-    """
+    """Append decisions, if any, to those on record, in a locked folder; errors as in reading and writing."""
     if approvals:
         keep_document(folder / APPROVALS, Approvals([*approvals_of(folder), *approvals]))
 
@@ -180,11 +170,9 @@ def approvals_of(folder: Path) -> list[Approval]:
 
 
 def decider(name: str | None) -> str:
-    """Return the name of the deciding user, for the record; None means that there is no login name either.
+    """Return the name of the deciding user, for the record.
 
-    Raises:
-        UsageError: the name is missing, or contains control or invisible characters, which could disguise it
-            or control a terminal.
+    Raises UsageError: there is none, or it has characters that could disguise it or control a terminal.
     """
     if name is None or not name.strip():
         raise UsageError(Sentence("runs.this_user_no"), advice=Sentence("advice.name_decider"))
@@ -211,23 +199,15 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
 
 
 def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
-    """True if the folder's ledger has everything about a finished run.
+    """True if the folder's ledger has everything about a finished run (OutputError: unreadable record).
 
-    Raises:
-        OtherRunError: the folder's run used a shared ledger but the profile has none, or the reverse: its
-            questions would be asked again.
-        OutputError: the record in the folder cannot be read.
+    Raises OtherRunError: only one of run and profile uses a shared ledger, so all would be asked again.
     """
     record, is_shared_now = read_store_record(folder), ledger_url(chosen) is not None
     if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
-        raise OtherRunError(
-            Sentence("runs.begun_unshared", folder=folder)
-            if record is None
-            else Sentence("runs.begun_shared", folder=folder, ledger=record.ledger),
-            advice=(
-                Sentence("runs.name_same_profile"),
-                Sentence("advice.other_folder"),
-                Sentence("advice.start_over"),
-            ),
-        )
+        begun = Sentence("runs.begun_unshared", folder=folder)
+        if record is not None:
+            begun = Sentence("runs.begun_shared", folder=folder, ledger=record.ledger)
+        advice = Sentence("runs.name_same_profile"), Sentence("advice.other_folder")
+        raise OtherRunError(begun, advice=(*advice, Sentence("advice.start_over")))
     return record is None or record.finished

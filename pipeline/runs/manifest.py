@@ -150,16 +150,12 @@ def write_manifest(  # noqa: PLR0913 (everything to be written)
     before: Manifest | None = None,
     signs: bool = False,
 ) -> Manifest:
-    """Write the manifest, as the last file of a run.
+    """Write the manifest, as the last file of a run, without credentials; same errors as `write_atomically`.
 
-    The outcome file comes first in `files`. Credentials are left out. `before` is the manifest from before
-    the run; a manifest that will be signed takes decisions only from it.
+    The outcome file comes first in `files`. `before` is the manifest from before the run; a manifest that
+    will be signed takes decisions only from it.
 
-    Raises:
-        OutputError: the manifest cannot be created.
-        DiskError: the disk is full or failed.
-        InputError: the approvals in the folder cannot be read, or the summary or outcome file was changed in
-    the meantime.
+    Raises InputError: approvals are unreadable, or the summary or outcome file was changed meanwhile.
     """
     outcome_file, *others = [evidence(path) for path in files]
     if outcome_file.sha256 != recorded.finish.outcome_sha256:
@@ -205,11 +201,7 @@ def write_manifest(  # noqa: PLR0913 (everything to be written)
 
 
 def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> str:
-    """Return the language of a run's page and workbook, and record it in the ledger.
-
-    It is the user's choice now, or else the language of the last reports, or else the choice when the run
-    began.
-    """
+    """Return the user's language of page and workbook: now, else at the last reports, else at the start."""
     before = replaced_manifest(job.out)
     code = job.language or (ledger.language if before is None else before.language) or language()
     if code != ledger.language:
@@ -240,9 +232,7 @@ def refresh_manifest(  # noqa: PLR0913 (everything that may change)
     """Update a verified manifest with files written to the run's folder, and approvals there.
 
     Entries of the run itself stay as they are, so that later changes of its files show. Files in `written`
-    are hashed again; those in `removed` are dropped. `made` is a new split, or the adoption of an unsigned
-    folder. Only approvals in `decided` may be new; None allows any. The language of page and workbook, and
-    the bank's reports that the check is compared with, may change too.
+    are hashed again; those in `removed` are dropped. Only approvals in `decided` may be new; None allows any.
 
     Raises:
         InputError: the approvals cannot be read, or one is missing, or is not by this job.
@@ -270,13 +260,7 @@ def refresh_manifest(  # noqa: PLR0913 (everything that may change)
 
 
 def keep_changed_workbook(folder: Path) -> str | None:
-    """Rename the workbook if it was changed after it was written: it may contain decisions.
-
-    Returns the new name; None if it is unchanged, or there is no manifest to compare with.
-
-    Raises:
-        DiskError: the workbook cannot be read or renamed.
-    """
+    """Rename the workbook, and return its new name, if it was changed: it may hold decisions (DiskError)."""
     path, manifest = folder / REPORT_XLSX, replaced_manifest(folder)
     written = [] if manifest is None else [file for file in manifest.files if file.name == REPORT_XLSX]
     if not written or not path.exists() or evidence(path) == written[0]:
@@ -309,12 +293,7 @@ def purged(manifest: Manifest, name: str) -> str | None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a run's folder.
-
-    Raises:
-        UsageError: there is no manifest, because no run used the folder or it has not ended.
-        InputError: the manifest cannot be read.
-    """
+    """Read the manifest of a run's folder (UsageError: no run ended there; InputError: it cannot be read)."""
     path = folder / MANIFEST
     try:
         return _parsed(plain_bytes(path))

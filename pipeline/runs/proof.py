@@ -50,12 +50,7 @@ def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
 
 
 def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
-    """True if the folder contains a signature of this manifest by this key.
-
-    Raises:
-        DiskError: the signature or the manifest cannot be read.
-        InputError: the manifest was replaced in the meantime.
-    """
+    """True if the folder has a signature of this manifest by this key (DiskError; InputError: replaced)."""
     content = manifest_bytes(folder)
     if not key.verifies(folder, content):
         return False
@@ -98,10 +93,7 @@ _MADE_OF_PAYMENTS = (CORRECTED, RELEASE, HOLD, OUTCOMES)
 def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | None = None) -> LedgerProof:
     """Return the proof required of a folder's ledger, even if its run was killed; signing is optional.
 
-    If the manifest was already read, pass it as `manifest`.
-
-    Raises:
-        InputError: the manifest cannot be read, was changed after it was signed, or has another signer.
+    Raises InputError: the manifest cannot be read, was changed after it was signed, or has another signer.
     """
     proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
     try:
@@ -130,7 +122,7 @@ def opened_to_read(  # noqa: PLR0913 (who reads, and what proves the ledger)
 
     Jobs that write files of the folder pass `alone`, to exclude other readers too. Only jobs that report on
     the ledger itself, or purge it, read an unverified one. With `signer`, the ledger must be signed, or
-    sealed if the run has not ended. If the manifest was already read, pass it as `manifest`.
+    sealed if the run has not ended.
 
     Raises:
         UsageError: no run used the folder.
@@ -155,16 +147,12 @@ def open_ledger(  # noqa: PLR0913 (what to open, and for whom)
     before: Manifest | None = None,
     over: Callable[[Notice], object] | None = None,
 ) -> SqliteLedger:
-    """Start or resume the ledger of a run; only the profile's key may have signed it.
-
-    `before` is the existing manifest.
+    """Start or resume a ledger; only the profile's key may have signed its manifest, `before`.
 
     With `over`, the run starts afresh: an earlier run is deleted or, if it must be kept, moved aside; then
     `over` is called with a notice of the new path.
 
-    Raises:
-        InputError: the folder has decisions by people without the signature that should prove them.
-        PrecheckError: see `SqliteLedger.open` and `PriorRun.move_aside`.
+    Raises as `SqliteLedger.open` and `PriorRun.move_aside`, and InputError: decisions are not signed.
     """
     signer = chosen.signer
     if over is None:
@@ -192,13 +180,9 @@ def open_ledger(  # noqa: PLR0913 (what to open, and for whom)
 
 
 def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: Path) -> None:
-    """Refuse a payment file in another run's folder that differs from that run's record of it.
+    """Refuse a payment file in another run's folder that differs from that run's record of it (InputError).
 
-    Links are resolved. With `signer`, a file named like a run's file must be in the evidence.
-
-    Raises:
-        InputError: the file was changed, or a required signature is missing or another signer's.
-        UsageError: a signature is required, and the folder has no manifest.
+    With `signer`, a file named like a run's must be in evidence that it has signed (UsageError: no manifest).
     """
     path = real_path(file)
     folder, is_proved = path.parent, signer is not None and path.parent != real_path(own)
@@ -211,7 +195,6 @@ def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: 
         return  # not a file of a run, or it does not exist
     recorded = {one.name: one.sha256 for one in (manifest.outcome_file, *manifest.files)}
     if signer is not None and is_proved and (is_of_run or path.name in recorded):
-        _require_signed(folder)
         _require_own(folder, signer, manifest)
     if recorded.get(path.name, "" if is_of_run else sha256) != sha256:
         raise InputError(Sentence("runs.changed_since", path=file, remedy=made_anew(path)))
@@ -247,15 +230,11 @@ def signer_again(
 ) -> Signer | None:
     """Return the signer of a verified manifest that is about to be rewritten; None if it stays unsigned.
 
-    The key is the named one, or else the profile's, which the usual configuration need not contain.
-
-    Raises:
-        ConfigurationError: the key cannot be read, or its password does not open it.
-        InputError: the folder is not signed with this key, or was changed later.
+    The key is the named one, or else the profile's, which the usual configuration need not contain
+    (ConfigurationError: it does not open; InputError: the folder is not signed with it, or was changed).
     """
     signer = named_signer(key, manifest.profile.name, config)
     if signer is not None:
-        _require_signed(folder)
         _require_own(folder, signer, manifest)
     return signer
 
@@ -287,11 +266,6 @@ def _refuse_unsigned_decisions(folder: Path, recorded: Manifest | None, signer: 
         )
 
 
-def _require_signed(folder: Path) -> None:
-    if not is_signed(folder):
-        raise _not_signed(folder)
-
-
 def _not_signed(folder: Path) -> InputError:
     return InputError(
         Sentence("runs.not_signed", folder=folder, signature=SIGNATURE), advice=Sentence("advice.adopt")
@@ -300,6 +274,8 @@ def _not_signed(folder: Path) -> InputError:
 
 def _require_own(folder: Path, signer: Signer, manifest: Manifest) -> None:
     """Refuse what this key has not signed, an older state, and decisions recorded without the key."""
+    if not is_signed(folder):
+        raise _not_signed(folder)
     if not is_signed_by(signer.public_key, folder, manifest):
         path = folder / SIGNATURE
         raise InputError(

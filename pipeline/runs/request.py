@@ -28,8 +28,7 @@ class ReusePermission(NamedTuple):
     folders: Sequence[Path] = ()  # folders of earlier runs
     age_max: timedelta = timedelta(days=30)  # the maximum age of an answer
     in_ledger: bool = False  # True to also reuse answers of other runs in the profile's shared ledger
-    signer: "Signer | None" = None
-    """Who must have signed the folders; None means that each folder's manifest is enough."""
+    signer: "Signer | None" = None  # who must have signed the folders; None: the manifest is enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +39,25 @@ class CheckJob:
     out: Path
     profile: str | None = None  # the name of the profile; None means the embedded sandbox
     config: Path | None = None
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    """Canonical field -> header, where the headers alone do not decide."""
+    mapping: Mapping[str, str] = field(default_factory=dict)  # canonical field -> header, if users chose
     encoding: str | None = None
     sheet: str | None = None  # the sheet of a workbook; None means the only one with data
     input_format: str | None = None  # the name of the format; None means that it is recognised
     country: str | None = None  # the country of accounts that are not IBANs; None means the profile's, if any
-    account_type: AccountType | None = None
-    """The account type of UK accounts whose payments do not state one; None means the profile's default."""
-    format: str | None = None
-    """The format of the outcome file; None means the input's, or CSV if that cannot be written."""
+    account_type: AccountType | None = None  # where UK payments state none; None: the profile's default
+    format: str | None = None  # of the outcome file; None: the input's, or CSV if that cannot be written
     order: Literal["file", "amount"] = "file"
     limit: int | None = None
     fresh: bool = False  # True to delete the answers of earlier runs in this folder
     retry_unanswered: bool = False  # True to also ask questions that earlier runs gave up
-    many_names_reason: str | None = None
-    """Why many names may be checked on one account; None means that they may not."""
-    reusable: ReusePermission = field(default_factory=ReusePermission)
-    """Runs whose matches are reused instead of asking."""
+    many_names_reason: str | None = None  # why many names may be checked on one account; None: they may not
+    reusable: ReusePermission = field(default_factory=ReusePermission)  # runs whose matches are reused
     wait_max_s: float = inf  # how long to wait for other runs that use the same server
-    work: Path | None = None
-    """The folder where a shared run stores its questions for workers; None for no workers."""
+    work: Path | None = None  # the folder where a shared run stores its questions for workers, if any
     sign_with: Path | None = None  # the private key that signs the manifest; None means the profile's, if any
     pain002: bool = False  # True to also write the report for bank software
-    language: str | None = None
-    """The language of page and workbook, by code; None means the recorded one, or else the terminal's."""
-    compare_with: Sequence[Path] = ()
-    """Folders of earlier runs to compare with; if empty, those of the profile, if any."""
+    language: str | None = None  # of page and workbook; None: the recorded one, or else the terminal's
+    compare_with: Sequence[Path] = ()  # folders of earlier runs; if empty, those of the profile, if any
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +94,8 @@ class RunProgress(NamedTuple):
     done_count: int  # questions finished in this run
     check_count: int  # all questions of this run; 0 before the first one
     outcomes: Mapping[Outcome, int] = MappingProxyType({})  # outcome -> number of finished questions
-    slowed: Mapping[ApiName, float] = MappingProxyType({})
-    """The number of requests allowed in flight, for each server that wants fewer than agreed."""
-    answered_before_count: int = 0
-    """Questions that were answered before this run; the other counts exclude them."""
+    slowed: Mapping[ApiName, float] = MappingProxyType({})  # servers that want fewer requests -> allowed
+    answered_before_count: int = 0  # questions answered before this run; the other counts exclude them
 
 
 class RunObserver:

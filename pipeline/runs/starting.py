@@ -1,7 +1,7 @@
 """The run's folder when a run starts and ends: the earlier run there, its files, and files to remove."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -127,11 +127,8 @@ def moved_from(folder: Path) -> list[Path]:
 def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
     """Return the folder of results for each file: `out` for a single file, otherwise one folder each.
 
-    Files of the same name are distinguished by their folder's name: `jan-pay`, `feb-pay`.
-
-    Raises:
-        UsageError: two files would share a folder, at least on a disk that ignores case.
-        OutputError: any user of the computer can replace the folders in `out`.
+    Files of the same name are distinguished by their folder's name: `jan-pay`, `feb-pay` (UsageError: two
+    would share a folder if case is ignored; OutputError: any user can replace the folders in `out`).
     """
     if len(files) == 1:
         return {files[0]: out or Path(f"{files[0].stem}.precheck")}
@@ -149,8 +146,7 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
     if still := _repeated(apart):
         alike = [str(file) for file, name in zip(files, apart, strict=True) if name.casefold() in still]
         raise UsageError(
-            Sentence("runs.their_results_would", alike=list(alike)),
-            advice=Sentence("advice.folder_each"),
+            Sentence("runs.their_results_would", alike=list(alike)), advice=Sentence("advice.folder_each")
         )
     targets = [out / name if out else Path(f"{name}.precheck") for name in apart]
     return dict(zip(files, targets, strict=True))
@@ -172,16 +168,12 @@ def renamed_folders(folders: Mapping[Path, Path]) -> Sentence | None:
     renamed = [
         Sentence("runs.file_to_folder", file=file, folder=folder)
         for file, folder in folders.items()
-        if not _has_name_of(folder, file)
+        for stem in [_absolute(file).stem]
+        if folder.name not in (stem, f"{stem}.precheck")
     ]
     if len(folders) == 1 or not renamed:
         return None
     return Sentence("runs.folders_renamed", folders=renamed)
-
-
-def _has_name_of(folder: Path, file: Path) -> bool:
-    stem = _absolute(file).stem
-    return folder.name in (stem, f"{stem}.precheck")
 
 
 def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger) -> Summary | None:
@@ -215,21 +207,12 @@ def is_same_reading(
     summary: Summary, job: CheckJob, source: PaymentSource, compared_with: str | None, modulus: Modulus | None
 ) -> bool:
     """True if the run of this summary read its file, and compared it with runs and tables, as this would."""
-    file = summary.input
+    file, dialect = summary.input, source.dialect
     requested_before = None if summary.compared is None else summary.compared.requested
-    said_by_file = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
-    before = (*said_by_file, file.format, layout_before(file), requested_before)
-    now = (
-        source.read_as,
-        source.decision,
-        source.dialect.encoding,
-        source.dialect.delimiter,
-        job.sheet,
-        source.format,
-        source.layout,
-        compared_with,
-    )
-    return before == now and same_tables(summary.modulus, modulus)
+    before = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet, file.format)
+    now = (source.read_as, source.decision, dialect.encoding, dialect.delimiter, job.sheet, source.format)
+    is_same = (*before, layout_before(file), requested_before) == (*now, source.layout, compared_with)
+    return is_same and same_tables(summary.modulus, modulus)
 
 
 def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fresh: bool) -> None:
@@ -237,14 +220,16 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
 
     Raises:
         OtherRunError: answers of a real server would be replaced.
-        OutputError: any user of the computer can write to the folder; one of our file names is a link or a
-    folder, or a file in a folder without a ledger; or the decisions for the manifest cannot be read.
+        OutputError: any user can write to the folder; one of our file names is not a plain file, or is there
+            without a ledger; or the decisions for the manifest cannot be read.
     """
     fixed = (SUMMARY, MANIFEST, SIGNATURE, *REPORTS, *OPTIONAL)
     others = (folder / name for name in fixed)
     written = (*outcome_files(folder).values(), *others)
     ledger = ledger_files(ledger_of(folder))
-    for path in (*written, *_single(files_of_review(folder)), folder / APPROVALS, folder / STORE, *ledger):
+    # For a data set, files of a review are folders.
+    review = (path for path in files_of_review(folder) if path.suffix != PARTS or path.is_symlink())
+    for path in (*written, *review, folder / APPROVALS, folder / STORE, *ledger):
         refuse_non_file(path)
         refuse_non_file(partial_name(path))
     for path in written:
@@ -260,11 +245,6 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
         approvals_of(folder)
     except InputError as error:
         raise OutputError(error.reason, advice=(*error.advice, Sentence("advice.other_folder"))) from error
-
-
-def _single(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield output that a single file has; for a data set these are folders."""
-    return (path for path in paths if path.suffix != PARTS or path.is_symlink())
 
 
 def remove_outdated(folder: Path) -> None:

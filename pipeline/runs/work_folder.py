@@ -3,8 +3,7 @@
     WORK/RUN/questions-00000.parquet    `Checks`, one file per part, by number
     WORK/RUN/work.json                  the run; written last, after all questions
 
-The files contain names and account numbers, so only their owner can read them, and they are removed when the
-run finishes.
+The files contain names and accounts, so only their owner can read them; the run removes them when it ends.
 """
 
 import os
@@ -13,7 +12,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import BinaryIO, Literal, NamedTuple, TypeVar, get_args
 from uuid import UUID
 
 import polars as pl
@@ -24,6 +23,7 @@ from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import OTHER_WORK_FOLDER, with_own_errors, writing
 from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
+from pipeline.files.private import opened
 from pipeline.frames import CHECKS, Schema
 from pipeline.runs.folder import keep_document
 from pipeline.wording import Sentence
@@ -82,20 +82,17 @@ class PartFiles(NamedTuple):
 
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write a frame atomically, readable by its owner only; same errors as `not_writable`."""
-    with _replacing(path) as partial:
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file, with_own_errors(file) as through:
-            # Without statistics, which would take as long as the rest and only help searches.
-            frame.write_parquet(through, compression="lz4", statistics=False)
-            file.flush()
-            os.fsync(file.fileno())
+    with _replacing(path) as file, with_own_errors(file) as through:
+        # Without statistics, which would take as long as the rest and only help searches.
+        frame.write_parquet(through, compression="lz4", statistics=False)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_document(document: BaseModel, path: Path) -> None:
     """Write a document atomically, after the files that it describes."""
-    with _replacing(path) as partial:
-        partial.touch(mode=0o600)
-        partial.write_text(document.model_dump_json(), "utf-8")
+    with _replacing(path) as file:
+        file.write(document.model_dump_json().encode())
 
 
 def read_document(kind: type[_Document], path: Path) -> _Document | None:
@@ -124,19 +121,19 @@ def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFram
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def _replacing(path: Path) -> Iterator[BinaryIO]:
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     with writing(path, otherwise=OTHER_WORK_FOLDER):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            yield partial
+            with opened(partial, os.O_TRUNC) as file:
+                yield file
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
 
 
 WORK = "work.json"
-_FOLDER_MODE = 0o700
 _NAMES = ("work", "rows", "in_sequence", "left", "answers", *get_args(Kept), *get_args(Done))
 _OURS = re.compile(rf"({'|'.join(_NAMES)})(-[0-9]{{5,}})?(\..*)?")
 """Names of files with a run's questions, or of a data set's parts."""
@@ -166,8 +163,8 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
     if (folder / WORK).exists():
         return folder
     with writing(folder, otherwise=OTHER_WORK_FOLDER):
-        root.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-        folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
     for number, part in enumerate(parts):
         assert part.schema == CHECKS
         with write_atomically(questions_file(folder, number)) as file, with_own_errors(file) as through:
@@ -177,10 +174,7 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
 
 
 def require_private(root: Path) -> None:
-    """Refuse (OutputError) a work folder that every user can read, or that `refuse_open` refuses.
-
-    Its group may read it, as in container volumes.
-    """
+    """Refuse a work folder that `refuse_open` refuses, or that users outside its group can read."""
     try:
         mode = root.stat().st_mode
     except OSError:
