@@ -48,7 +48,7 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
     batches: pl.DataFrame | None = None,
     banks: pl.DataFrame | None = None,
 ) -> Summary:
-    """Count rows and amounts of `Payments` by outcome and bank; `header` is as for `of_run`."""
+    """Count rows and money by outcome and bank; `header` is as for `of_run`, `batches` by `batch_places`."""
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS
