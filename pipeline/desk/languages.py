@@ -1,34 +1,23 @@
-"""The desk's languages: which one a page uses, and its sentences, errors, numbers, money and times.
+"""The desk's languages: which one a page uses, and its sentences, errors, sizes and times.
 
 The English sentences in code and templates are the keys of the catalogues. `guards` sets the language of each
 request; threads that a page starts inherit it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from decimal import Decimal
-from functools import cache, lru_cache
+from collections.abc import Iterable
+from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
 from traceback import clear_frames
 
-from babel import Locale
-from babel.dates import format_date
-from babel.numbers import format_decimal
 from markupsafe import Markup, escape
 
 from pipeline.errors import PrecheckError
-from pipeline.reports.wording import visible
+from pipeline.reports.wording import number, visible
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered, words
-from schemas.prices import Price
-
-_LOCALES: Mapping[str, Locale] = {
-    code: Locale.parse(name) for code, name in {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}.items()
-}
-_AMOUNT = "#,##0.00#"  # two decimal places, or three if the third is not zero
-_PRICE = "#,##0.00####"  # all decimal places of the number, at least two
+from pipeline.wording.sentences import Time
 
 _WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
 """A language in `Accept-Language`, and its weight."""
@@ -96,52 +85,13 @@ def _catalogue(code: str) -> NullTranslations:
     return GNUTranslations(compiled)
 
 
-def number(count: float, digits: str | None = None) -> str:
-    """Format a number for the language.
-
-    >>> number(1234567), number(0.25)
-    ('1,234,567', '0.25')
-    """
-    return _decimal(count, digits, language())
-
-
-def amount(value: Decimal) -> str:
-    """Format an amount with grouped thousands, and a third decimal place if it is not zero.
-
-    >>> amount(Decimal("1234.500")), amount(Decimal("1.234"))
-    ('1,234.50', '1.234')
-    """
-    return _decimal(value, _AMOUNT, language())
-
-
-@lru_cache(maxsize=4096)
-def _decimal(value: float | Decimal, digits: str | None, code: str) -> str:
-    """Format a decimal; cached, as lists repeat their figures."""
-    return format_decimal(value, digits, locale=_LOCALES[code])
-
-
-def price(amount_of: Price) -> str:
-    """Format a price, or the cost of many calls.
-
-    >>> price(Price(amount=Decimal("0.0025"), currency="EUR"))
-    '0.0025 EUR'
-    """
-    return f"{format_decimal(amount_of.amount, _PRICE, locale=_LOCALES[language()])} {amount_of.currency}"
-
-
 def moment(time: str) -> str:
     """Format a document's time for the language.
 
     >>> moment("2030-01-02T03:04:05.678Z")
     '2 January 2030, 03:04 UTC'
     """
-    return _moment(time[:16], language())
-
-
-@lru_cache(maxsize=1024)
-def _moment(minute: str, code: str) -> str:
-    moment = datetime.fromisoformat(minute)
-    return f"{format_date(moment, 'long', locale=_LOCALES[code])}, {moment:%H:%M} UTC"
+    return str(Time.of(time, language(), at_length=True))
 
 
 def size(byte_count: int) -> str:
@@ -153,8 +103,8 @@ def size(byte_count: int) -> str:
     if byte_count < 1024:
         return ngettext("%(num)s byte", "%(num)s bytes", byte_count)
     if byte_count < 1024**2:
-        return gettext("%(size)s KB", size=number(byte_count / 1024, "#,##0.0"))
-    return gettext("%(size)s MB", size=number(byte_count / 1024**2, "#,##0.0"))
+        return gettext("%(size)s KB", size=number(byte_count / 1024, ",.1f"))
+    return gettext("%(size)s MB", size=number(byte_count / 1024**2, ",.1f"))
 
 
 def duration(seconds: float) -> str:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.desk.finding import has_text
-from pipeline.desk.languages import amount, gettext, gettext_noop
+from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.review import ACCOUNTS, Repeated, Review
 from pipeline.headers.readings import spoken
-from pipeline.reports.groups import TEXT_CHARS_MAX, Row, numbered, shown
+from pipeline.reports.groups import TEXT_CHARS_MAX, Row, amount_text, numbered, shown
 from pipeline.reports.wording import positions_in_words
 from pipeline.review.placements import total
 from pipeline.wording import Sentence
@@ -226,7 +226,7 @@ class Listing(NamedTuple):
             row = text._replace(
                 number=number,
                 place=positions_in_words([number], positions),
-                amount=text.amount if figure is None else amount(figure),
+                amount=text.amount if figure is None else amount_text(figure),
             )
             found.append(
                 ListedRow(

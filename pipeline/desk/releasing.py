@@ -69,14 +69,14 @@ class ToApprove(NamedTuple):
     release_again: bool = False
 
 
-def reason_of(wanted: Decided) -> str:
-    """The reason on a single line, for the record."""
-    return " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
+def on_one_line(text: object) -> str:
+    """A user's text on a single line of limited length, for the record."""
+    return " ".join(str(text).split())[:REASON_CHARS_MAX]
 
 
 def require_reason(wanted: Decided) -> None:
     """Refuse to release or correct without a reason (DeskRefusal)."""
-    if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason_of(wanted):
+    if wanted.decision in (Decision.RELEASE, Decision.FIX) and not on_one_line(wanted.reason):
         raise DeskRefusal(Sentence("desk.decision_without_reason"))
 
 
@@ -88,7 +88,6 @@ def decide(
     if current.state is State.RELEASED and not wanted.may_void:
         raise Conflict(Sentence("desk.decision_would_void"))
     require_reason(wanted)
-    reason = reason_of(wanted)
 
     def entry(previous: str) -> RowsDecided:
         if wanted.is_next and previous != current.decisions:
@@ -101,7 +100,7 @@ def decide(
             rows=list(wanted.rows),
             answers=review.answers_of(wanted.rows),
             decision=wanted.decision,
-            reason=reason or None,
+            reason=on_one_line(wanted.reason) or None,
             claimed_by=wanted.claimed_by,
             written=wanted.written,
             at_once=wanted.is_next and wanted.decision is not None,
@@ -189,25 +188,19 @@ def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
 
 
 def _decisions(current: FileStatus, wanted: ToApprove) -> RunDecisions:
-    by, since = _handed_over(current)
-    run_id = "" if current.summary is None else current.summary.run_id
+    """Return the decisions, made by who submitted these answers for approval, or else by the uploader."""
+    file, handed_over = current.file, current.file.handed_over
+    by, since = file.uploaded_by, file.uploaded_at
+    if handed_over is not None and current.summary is not None and handed_over.run_id == current.run_id:
+        by, since = handed_over.by, handed_over.time
     texts = {row: wanted.review.text_of(last) for row, last in wanted.latest.items()}
     written = {row: text for row, text in texts.items() if text}
-    return RunDecisions(run_id, frame_of(wanted.latest), by, since, wanted.shaped, written)
-
-
-def _handed_over(current: FileStatus) -> tuple[str, str]:
-    """Return the person who submitted these answers for approval, or else the uploader, and the time."""
-    signed = current.file.handed_over
-    if signed is None or current.summary is None or signed.run_id != current.summary.run_id:
-        return current.file.uploaded_by, current.file.uploaded_at
-    return signed.by, signed.time
+    return RunDecisions(current.run_id, frame_of(wanted.latest), by, since, wanted.shaped, written)
 
 
 def signed(current: FileStatus, person: Person, now: datetime) -> Signed:
     """Record that a person agrees with the decisions so far."""
-    run_id = "" if current.summary is None else current.summary.run_id
-    return Signed(by=person.name, time=timestamp(now), decisions=current.decisions, run_id=run_id)
+    return Signed(by=person.name, time=timestamp(now), decisions=current.decisions, run_id=current.run_id)
 
 
 class Offered(NamedTuple):
@@ -248,14 +241,9 @@ def offered(current: FileStatus) -> list[Offered]:
     for pattern, (title, has_names, of_decisions) in _TITLES.items():
         if of_decisions and not current.is_released:
             continue
+        is_first = of_decisions or pattern == REPORT_HTML
         found += [
-            Offered(
-                path.name,
-                gettext(title),
-                path.stat().st_size,
-                has_names,
-                of_decisions or pattern == REPORT_HTML,
-            )
+            Offered(path.name, gettext(title), path.stat().st_size, has_names, is_first)
             for path in sorted(current.folder.run.glob(pattern))
             if path.is_file() and not path.is_symlink() and (path.name in known or path.name in _UNRECORDED)
         ]

@@ -16,7 +16,7 @@ from pipeline.desk.people import Person
 from pipeline.headers.readings import spoken
 from pipeline.reports.groups import money_texts, shown
 from pipeline.reports.page import breakable, templates
-from pipeline.reports.wording import visible, warning_text
+from pipeline.reports.wording import number, price_text, visible, warning_text
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered
 from schemas.desk import Deed
 
@@ -133,12 +133,12 @@ def environment() -> Environment:
     made.newstyle_gettext = True  # type: ignore[attr-defined]  # set by the i18n extension
     made.policies["ext.i18n.trimmed"] = True
     made.filters |= {
-        "n": languages.number,
+        "n": lambda count: number(round(count, 3), ",.15g"),
         "moment": _moment,
         "shown": shown,
         "breakable": breakable,
         "amounts": money_texts,
-        "price": languages.price,
+        "price": price_text,
         "size": languages.size,
         "words": words,
         "duration": languages.duration,
@@ -190,7 +190,7 @@ def _several_in_template(
     _context: Context, one: str, several: str, count: int, /, **values: object
 ) -> Markup:
     sentence = Markup(languages.form_of(one, several, count))  # noqa: S704 (our own sentence)
-    return sentence % {"num": languages.number(count), **values}
+    return sentence % {"num": number(count), **values}
 
 
 def words(name: str) -> str:

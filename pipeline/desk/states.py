@@ -76,6 +76,11 @@ class FileStatus(NamedTuple):
         return self.folder.id
 
     @property
+    def run_id(self) -> str:
+        """Id of the run; empty before it has a summary."""
+        return "" if self.summary is None else self.summary.run_id
+
+    @property
     def is_released(self) -> bool:
         """True if the last approval still counts."""
         return self.state in (State.RELEASED, State.GIVEN)

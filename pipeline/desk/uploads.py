@@ -89,6 +89,12 @@ def _uploaded(name: str, digest: str, byte_count: int, by: str, now: str) -> Des
     )
 
 
+def uploaded_facts(file: DeskFile, carried_count: int) -> dict[str, str | int]:
+    """Facts about an upload for the audit."""
+    carried = {"carried_count": carried_count} if carried_count else {}
+    return {"sha256": file.sha256, "byte_count": file.byte_count, **carried}
+
+
 async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:
     """Write the only file of an upload (DeskRefusal: missing or too large)."""
     await _write(await file_in(request), path, bytes_max, _too_large(bytes_max))

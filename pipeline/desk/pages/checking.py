@@ -27,13 +27,12 @@ from pipeline.desk.languages import (
     gettext_noop,
     in_page_words,
     ngettext,
-    number,
     sentence_of,
 )
 from pipeline.desk.listing import Asked, Listing
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.refusals import Conflict, DeskRefusal
-from pipeline.desk.releasing import REASON_CHARS_MAX, shaping
+from pipeline.desk.releasing import on_one_line, shaping
 from pipeline.desk.rendering import html, words
 from pipeline.desk.review import reviewed, shown_of
 from pipeline.desk.states import WORDS, FileStatus, State, may
@@ -42,6 +41,7 @@ from pipeline.formats import pain001
 from pipeline.formats.encodings import ENCODINGS
 from pipeline.formats.registry import INPUT_NAMES
 from pipeline.headers.columns import ACCOUNT_FIELDS, PAYEE_FIELDS
+from pipeline.reports.wording import number
 from pipeline.runs.request import Clock, Phase
 from pipeline.wording import Sentence
 from schemas.columns import ColumnsRead
@@ -144,13 +144,12 @@ async def read_as(request: web.Request) -> web.Response:
     mapped = shaping(current.file, person.name, Act.MAPPED, timestamp(context.clock()))
     if current.file.is_refused:
         forget_columns()
-    changed = await asyncio.to_thread(lambda: current.folder.change(mapped, **changes))
+    changed = await asyncio.to_thread(current.folder.change, mapped, **changes)
     read, refusal, *_ = await asyncio.to_thread(_columns, current._replace(file=changed))
     agreed = not refusal and was_shown and form.get("then") == "plan"  # plan only what the user has seen
     is_pain001 = agreed and read is not None and read.format == str(pain001.TITLE)
-    await asyncio.to_thread(
-        lambda: current.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
-    )
+    found = {"planned": agreed, "is_pain001": is_pain001, "is_refused": bool(refusal)}
+    await asyncio.to_thread(current.folder.change, **found)
     if agreed and read is not None:
         by = [one.by for one in changed.shaped if one.act is Act.MAPPED]
         remember(context.home, read, RememberedMapping(changed.mapping, by))
@@ -263,17 +262,14 @@ async def start(request: web.Request) -> web.Response:
     form = await request.post()
     if current.state is State.PLANNED:
         await _choose(request, current, form)
-        kind = form.get("account_type", current.file.account_type or "")
-        if (form.get("profile", form.get("planned")), kind) != (
-            form.get("planned"),
-            current.file.account_type or "",
-        ):
+        planned, kind = form.get("planned"), current.file.account_type or ""
+        if (form.get("profile", planned), form.get("account_type", kind)) != (planned, kind):
             raise web.HTTPSeeOther(f"/files/{current.id}/plan")  # only a plan that was shown may start
         resumes = form.get("resumes_daily") == "yes"
-        await asyncio.to_thread(lambda: current.folder.change(resumes_daily=resumes))
+        await asyncio.to_thread(current.folder.change, resumes_daily=resumes)
     else:
         again = form.get("retry_unanswered") == "yes"
-        await asyncio.to_thread(lambda: current.folder.change(retry_unanswered=again, stopped_by=None))
+        await asyncio.to_thread(current.folder.change, retry_unanswered=again, stopped_by=None)
     await asyncio.to_thread(checks.start, current.folder, context.child_environment)
     await context.record(request, Deed.STARTED, current.id, profile=current.folder.read().profile or "")
     raise web.HTTPSeeOther(f"/files/{current.id}/progress")
@@ -291,7 +287,7 @@ async def plan_again(request: web.Request) -> web.Response:
 async def _choose(request: web.Request, current: FileStatus, form: Mapping[str, object]) -> None:
     """Save the chosen profile, and the reason for many names on one account."""
     profile = str(form.get("profile", current.file.profile))
-    reason = " ".join(str(form.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
+    reason = on_one_line(form.get("many_names_reason", ""))
     if profile not in await asyncio.to_thread(profiles):
         raise DeskRefusal(Sentence("desk.choose_profile"))
     kind = form.get("account_type", current.file.account_type) or None
@@ -300,11 +296,8 @@ async def _choose(request: web.Request, current: FileStatus, form: Mapping[str, 
     now = timestamp(context_of(request).clock())
     acts = (Act.CHOSE_PROFILE, *([Act.ALLOWED_MANY_NAMES] if reason else []))
     chosen = [shaping(current.file, person_of(request).name, act, now) for act in acts]
-    await asyncio.to_thread(
-        lambda: current.folder.change(
-            *chosen, profile=profile, many_names_reason=reason or None, account_type=kind
-        )
-    )
+    changes = {"profile": profile, "many_names_reason": reason or None, "account_type": kind}
+    await asyncio.to_thread(current.folder.change, *chosen, **changes)
 
 
 @routes.post("/files/{id}/start-over")
@@ -318,7 +311,7 @@ async def start_over(request: web.Request) -> web.Response:
     if current.file.reported_by is not None:  # no user has confirmed how the file is read
         usual = (await asyncio.to_thread(profiles))[0]
         changes |= {"reported_by": None, "profile": usual, "planned": False}
-    await asyncio.to_thread(lambda: current.folder.change(**changes))
+    await asyncio.to_thread(current.folder.change, **changes)
     await context.record(request, Deed.STARTED_OVER, current.id)
     raise web.HTTPSeeOther(f"/files/{current.id}/{'plan' if 'planned' not in changes else 'columns'}")
 
@@ -336,7 +329,7 @@ async def stop(request: web.Request) -> web.Response:
     """Stop the check; requests in flight still finish."""
     context, person, current = await opened_by(request, Deed.STOPPED)
     await asyncio.to_thread(checks.stop, current.folder)
-    await asyncio.to_thread(lambda: current.folder.change(stopped_by=person.name, resumes_daily=False))
+    await asyncio.to_thread(current.folder.change, stopped_by=person.name, resumes_daily=False)
     await context.record(request, Deed.STOPPED, current.id)
     raise web.HTTPSeeOther(f"/files/{current.id}/progress")
 
@@ -363,7 +356,10 @@ async def progress(request: web.Request) -> web.Response:
         current=current,
         live=_live(current, context),
         will_be_simulated=current.state is State.RUNNING
-        and (_is_simulated(current) or await asyncio.to_thread(is_simulated, current.file.profile)),
+        and (
+            (current.progress is not None and current.progress.simulated)
+            or await asyncio.to_thread(is_simulated, current.file.profile)
+        ),
         may_stop=any(may(current, person, deed) for deed in (Deed.STOPPED, Deed.STARTED)),
         State=State,
         can_resume=current.state is not State.CAPPED
@@ -379,10 +375,6 @@ async def progress_now(request: web.Request) -> web.Response:
     return web.json_response(_live(current, context))
 
 
-def _is_simulated(current: FileStatus) -> bool:
-    return current.progress is not None and current.progress.simulated
-
-
 def _live(current: FileStatus, context: Context) -> dict[str, object]:
     """Describe the progress in words, which the page shows unchanged."""
     now = current.progress or CheckProgress(phase="writing", started="", exit_code=0)
@@ -395,25 +387,18 @@ def _live(current: FileStatus, context: Context) -> dict[str, object]:
         sentence = gettext("Stopping: waiting for the last replies.")
     if now.slowed:
         sentence += " " + gettext("The name-check service asked for fewer requests at a time.")
+    done, every = (now.answered_before_count + count for count in (now.done_count, now.check_count))
+    of_questions = ("%(done)s of %(num)s question", "%(done)s of %(num)s questions")
     return {
         "state": current.state.value,
         "is_on": is_on,
-        "done": now.answered_before_count + now.done_count,
-        "of": now.answered_before_count + now.check_count,
-        "count": _count(now) if now.check_count else "",
+        "done": done,
+        "of": every,
+        "count": ngettext(*of_questions, every, done=number(done)) if now.check_count else "",
         "rate": _rate(now, context.clock()) if is_on else "",
         "sentence": sentence if is_on else "",
         "next": WORDS[current.state].page,
     }
-
-
-def _count(now: CheckProgress) -> str:
-    """The answered questions; after a resumption, those answered since are counted separately."""
-    before = now.answered_before_count
-    done = number(before + now.done_count)
-    return ngettext(
-        "%(done)s of %(num)s question", "%(done)s of %(num)s questions", before + now.check_count, done=done
-    )
 
 
 def _rate(now: CheckProgress, time: datetime) -> str:
@@ -422,7 +407,7 @@ def _rate(now: CheckProgress, time: datetime) -> str:
     taken_s = max((time - datetime.fromisoformat(now.asking_since)).total_seconds(), 0.001)
     rate = now.done_count / taken_s
     left_s = (now.check_count - now.done_count) / rate
-    pace = number(rate, "#,##0.0")
+    pace = number(rate, ",.1f")
     if not left_s:
         return gettext("%(rate)s a second", rate=pace)
     return gettext("%(rate)s a second, about %(time)s left", rate=pace, time=duration(left_s))

@@ -20,7 +20,7 @@ from pipeline.desk.refusals import Conflict, Forbidden
 from pipeline.desk.releasing import shaped_by, shaping
 from pipeline.desk.rendering import html, page_number
 from pipeline.desk.states import NEXT, FileStatus, State, may, may_compare, status_of
-from pipeline.desk.uploads import made_here, take, take_reports
+from pipeline.desk.uploads import made_here, take, take_reports, uploaded_facts
 from pipeline.errors import PrecheckError
 from pipeline.jobs.import_report import ImportJob, import_report
 from pipeline.rules.totals import added, control_totals
@@ -140,9 +140,8 @@ async def start_import(request: web.Request, folder: FileFolder) -> web.Response
     """Start importing reports instead of a check; the uploader counts as having shaped the file."""
     context, by = context_of(request), person_of(request).name
     shaped = shaping(folder.read(), by, Act.UPLOADED, timestamp(context.clock()))
-    await asyncio.to_thread(
-        lambda: folder.change(shaped, reported_by=by, profile=IMPORTED, planned=True, is_refused=False)
-    )
+    changes = {"reported_by": by, "profile": IMPORTED, "planned": True, "is_refused": False}
+    await asyncio.to_thread(folder.change, shaped, **changes)
     await asyncio.to_thread(checks.start, folder, context.child_environment)
     await context.record(request, Deed.STARTED, folder.id, profile=IMPORTED)
     raise web.HTTPSeeOther(f"/files/{folder.id}/progress")
@@ -167,18 +166,13 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
     """Record an upload, and apply the saved mapping of files with the same headers."""
     context, file = context_of(request), folder.read()
     count = await asyncio.to_thread(_taken_as_correction, context, folder)
-    facts: dict[str, str | int] = {"sha256": file.sha256, "byte_count": file.byte_count}
-    facts |= {"carried_count": count} if count else {}
-    await context.record(request, Deed.UPLOADED, folder.id, **facts)
+    await context.record(request, Deed.UPLOADED, folder.id, **uploaded_facts(file, count))
     (mapping, by), is_refused = await asyncio.to_thread(_remembered, context, folder)
     known = await asyncio.to_thread(profiles)
     profile = file.profile if file.profile in known else known[0]
     mapped = [shaping(file, name, Act.MAPPED, file.uploaded_at) for name in by]
-    await asyncio.to_thread(
-        lambda: folder.change(
-            *mapped, mapping=mapping or file.mapping, profile=profile, is_refused=is_refused
-        )
-    )
+    changes = {"mapping": mapping or file.mapping, "profile": profile, "is_refused": is_refused}
+    await asyncio.to_thread(folder.change, *mapped, **changes)
 
 
 def _taken_as_correction(context: Context, folder: FileFolder) -> int:

@@ -23,7 +23,6 @@ from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
 from pipeline.desk.releasing import (
-    REASON_CHARS_MAX,
     ToApprove,
     approve,
     approved_facts,
@@ -31,6 +30,7 @@ from pipeline.desk.releasing import (
     corrected_file,
     is_corrected,
     offered,
+    on_one_line,
     opened_as_recorded,
     shaped_by,
     shaping,
@@ -41,7 +41,7 @@ from pipeline.desk.rendering import attachment, html
 from pipeline.desk.retention import forget
 from pipeline.desk.review import by_entry, refuse_changed, reviewed, shown_of
 from pipeline.desk.states import FileStatus, State, may, may_compare, status_of
-from pipeline.desk.uploads import made_here
+from pipeline.desk.uploads import made_here, uploaded_facts
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.changes import comparisons_in_words
@@ -202,7 +202,7 @@ async def given(request: web.Request) -> web.Response:
     if form.get("sha256") != release.sha256:
         raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_totals")]))
     agreed = signed(current, person, context.clock())
-    await asyncio.to_thread(lambda: current.folder.change(given=agreed))
+    await asyncio.to_thread(current.folder.change, given=agreed)
     await context.record(request, Deed.GIVEN, current.id, file=release.file, sha256=release.sha256)
     raise web.HTTPSeeOther(f"/files/{current.id}/release#files")
 
@@ -211,11 +211,11 @@ async def given(request: web.Request) -> web.Response:
 async def send_back(request: web.Request) -> web.Response:
     """Send a file back to review, with a comment."""
     context, person, current = await opened_by(request, Deed.SENT_BACK)
-    comment = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
+    comment = on_one_line((await request.post()).get("comment", ""))
     if not comment:
         raise DeskRefusal(Sentence("desk.sent_back_without_comment"))
     sent = SentBack(by=person.name, time=timestamp(context.clock()), comment=comment)
-    await asyncio.to_thread(lambda: current.folder.change(handed_over=None, sent_back=sent))
+    await asyncio.to_thread(current.folder.change, handed_over=None, sent_back=sent)
     await context.record(request, Deed.SENT_BACK, current.id)
     notify_of(context, current, Deed.SENT_BACK)
     raise web.HTTPSeeOther(f"/files/{current.id}/release")
@@ -286,7 +286,7 @@ def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
 async def forget_names(request: web.Request) -> web.Response:
     """Delete payees' names and the payment files; the evidence stays."""
     context, person, current = await opened_by(request, Deed.PURGED)
-    reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
+    reason = on_one_line((await request.post()).get("reason", ""))
     if not reason:
         raise DeskRefusal(Sentence("desk.deletion_without_reason"))
     await asyncio.to_thread(forget, current, person.name, reason, context.clock())
@@ -326,8 +326,6 @@ async def check_again(request: web.Request) -> web.Response:
     again = shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)
     corrects = {"corrects": current.id, "planned": True, "shaped": [again], **read_as}
     await asyncio.to_thread(folder.write, made.model_copy(update=corrects))
-    facts: dict[str, str | int] = {"sha256": made.sha256, "byte_count": made.byte_count}
-    facts |= {"carried_count": count} if count else {}
     await context.record(request, Deed.CORRECTED, current.id)
-    await context.record(request, Deed.UPLOADED, folder.id, **facts)
+    await context.record(request, Deed.UPLOADED, folder.id, **uploaded_facts(made, count))
     raise web.HTTPSeeOther(f"/files/{folder.id}/plan")

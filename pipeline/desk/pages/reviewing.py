@@ -17,10 +17,9 @@ from pipeline.desk.listing import ROWS_ON_PAGE, SORTS, Asked, Listing
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import (
-    REASON_CHARS_MAX,
     Decided,
     decide,
-    reason_of,
+    on_one_line,
     require_possible,
     require_reason,
     shaping,
@@ -138,7 +137,7 @@ async def decide_row(request: web.Request) -> web.Response:
     now = shown_of(run, words, current.decisions)
     refuse_changed(fields.get("shown"), now, OF_A_ROW)
     is_written = decision is Decision.FIX and (run.line(row) or {}).get("writes")
-    text = " ".join(fields.get("written", "").split())[:REASON_CHARS_MAX] if is_written else ""
+    text = on_one_line(fields.get("written", "")) if is_written else ""
     if decision is not None:
         require_possible(run, row, decision, text)
     last, may_void = words.get(row), fields.get("voids") == "yes"
@@ -184,7 +183,7 @@ async def comment(request: web.Request) -> web.Response:
     row = int(request.match_info["row"])
     if current.summary is None or not 1 <= row <= current.summary.input.row_count:
         raise DeskRefusal(Sentence("desk.no_such_row"))
-    text = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
+    text = on_one_line((await request.post()).get("comment", ""))
     if not text:
         raise DeskRefusal(Sentence("desk.comment_is_empty"))
     now = timestamp(context.clock())
@@ -202,9 +201,7 @@ def _record_once(
 ) -> RowsDecided | None:
     """Record a decision once; None if it was already recorded. Same errors as `_is_recorded` and `decide`."""
     with _ONE_AT_A_TIME:  # a double click may send two requests at the same moment
-        if _is_recorded(run, wanted, by, before):
-            return None
-        return make()
+        return None if _is_recorded(run, wanted, by, before) else make()
 
 
 def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:
@@ -218,7 +215,7 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
             return True
         raise Conflict(Sentence("desk.taken_back_meanwhile", row=row))
     is_same = (now.decision, now.by, now.written) == (wanted.decision, by, wanted.written)
-    if is_same and (now.reason or "") == reason_of(wanted):
+    if is_same and (now.reason or "") == on_one_line(wanted.reason):
         return True
     raise Conflict(Sentence("desk.decided_meanwhile", name=now.by, row=row))
 
@@ -257,7 +254,7 @@ async def decide_group(request: web.Request) -> web.Response:
             shown=shown,
             ticked=ticked,
             decision=decision,
-            reason=reason_of(wanted),
+            reason=on_one_line(wanted.reason),
             choice=choice,
             totals=run.totals(found),
             row_count=len(rows),
@@ -341,7 +338,7 @@ async def hand_over(request: web.Request) -> web.Response:
     refuse_changed((await request.post()).get("shown"), shown_of(run, words, current.decisions))
     agreed = signed(current, person, context.clock())
     handed = shaping(current.file, person.name, Act.HANDED_OVER, agreed.time)
-    await asyncio.to_thread(lambda: current.folder.change(handed, handed_over=agreed, sent_back=None))
+    await asyncio.to_thread(current.folder.change, handed, handed_over=agreed, sent_back=None)
     await context.record(request, Deed.HANDED_OVER, current.id)
     notify_of(context, current, Deed.HANDED_OVER)
     raise web.HTTPSeeOther(f"/files/{current.id}/release")

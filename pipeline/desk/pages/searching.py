@@ -10,7 +10,7 @@ from aiohttp import web
 from pipeline.desk.carry_over import corrected_before, row_before
 from pipeline.desk.context import context_of, person_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
-from pipeline.desk.languages import amount, gettext
+from pipeline.desk.languages import gettext
 from pipeline.desk.pages.reviewing import comments_on
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, Missing
@@ -18,6 +18,7 @@ from pipeline.desk.rendering import html
 from pipeline.desk.review import ACCOUNTS, last_decisions, opened
 from pipeline.desk.states import State, may
 from pipeline.jobs.show import story as story_of
+from pipeline.reports.groups import amount_text
 from pipeline.reports.wording import advice, positions_in_words, sentence_of
 from pipeline.wording import Sentence
 from schemas.desk import Deed
@@ -112,4 +113,4 @@ async def row_story(request: web.Request) -> web.Response:
 
 def _with_figure(payment: Mapping[str, str], figure: Decimal | None) -> dict[str, str]:
     """Return a payment's fields as in the file, but the amount as the review shows it."""
-    return {**payment} if figure is None else {**payment, "amount": amount(figure)}
+    return {**payment} if figure is None else {**payment, "amount": amount_text(figure)}
