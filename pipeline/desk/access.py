@@ -19,7 +19,7 @@ from weakref import WeakSet
 from aiohttp import web
 
 from pipeline.config.file import DeskSection
-from pipeline.desk.people import ALONE, Person, Role, folded
+from pipeline.desk.people import ALONE, Person, Role
 from pipeline.desk.refusals import Forbidden, NoSession, NotNamed
 from pipeline.files.atomic import write_atomically
 from pipeline.wording import Sentence
@@ -111,9 +111,7 @@ class LocalAccess:
 
     port: int
     sessions: Sessions
-    prefix: str = ""
-    """The secret path prefix of the address, with its slash; empty if the operating system identifies users.
-    """
+    prefix: str = ""  # the secret path prefix, with its slash; empty if the operating system identifies users
     _ours: WeakSet[asyncio.BaseTransport] = field(default_factory=WeakSet, compare=False)
     """Open connections of the same user; no other user can take them over."""
 
@@ -137,16 +135,12 @@ class LocalAccess:
                 raise NoSession(Sentence("desk.address_without_secret"))
             return
         transport = request.transport
-        if transport is None or not self._is_ours(transport):
-            raise Forbidden(Sentence("desk.of_another_user"))
-
-    def _is_ours(self, transport: asyncio.BaseTransport) -> bool:
-        if transport not in self._ours:
+        if transport is not None and transport not in self._ours:
             ours, peer = (transport.get_extra_info(end) for end in ("sockname", "peername"))
-            if not (ours and peer and is_ours(peer, ours)):
-                return False
-            self._ours.add(transport)
-        return True
+            if ours and peer and is_ours(peer, ours):
+                self._ours.add(transport)
+        if transport is None or transport not in self._ours:
+            raise Forbidden(Sentence("desk.of_another_user"))
 
     def person(self, request: web.Request, *, counts: bool) -> Person:
         """The signed-in user."""
@@ -177,24 +171,15 @@ class ProxyAccess:
     def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
         """The user named by the proxy in its identity header, which must be present exactly once."""
         names = request.headers.getall(self.settings.identity_header, [])
-        if len(names) != 1 or not names[0].strip():
+        name = names[0].strip() if len(names) == 1 else ""
+        is_plain = name.isprintable() and "," not in name and normalize("NFKC", name) == name
+        if not (is_plain and 0 < len(name) <= IDENTITY_CHARS_MAX):
             raise NotNamed(Sentence("desk.proxy_named_nobody"))
-        name = names[0].strip()
-        if (
-            not name.isprintable()
-            or len(name) > IDENTITY_CHARS_MAX
-            or "," in name
-            or normalize("NFKC", name) != name
-        ):
-            raise NotNamed(Sentence("desk.proxy_named_nobody"))
-        roles = frozenset(
-            role
-            for role in Role
-            if folded(name) in {folded(one) for one in getattr(self.settings.roles, role.value)}
-        )
+        person, by_role = Person(name, frozenset(), is_identified=True), self.settings.roles
+        roles = frozenset(role for role in Role if person.is_one_of(getattr(by_role, role.value)))
         if not roles:
             raise Forbidden(Sentence("desk.no_role"), name)
-        return Person(name, roles, is_identified=True)
+        return person._replace(roles=roles)
 
 
 Access = LocalAccess | ProxyAccess

@@ -1,14 +1,15 @@
 """Carry decisions over to a corrected file, which has the same rows in the same order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import CARRIED
-from pipeline.desk.review import Review, opened, reviewed
+from pipeline.desk.review import opened, reviewed
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import Payments
 from pipeline.review.corrections import BY_HAND
@@ -24,29 +25,24 @@ def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] |
     own, count = _own_rows(rows_before), 0
     for entry in review.decisions.entries():
         if entry.decision is Decision.HOLD:
-            counts = [row for row in entry.rows if latest.get(row) is entry]
-            rows = [(row, own_row) for row in counts if (own_row := own(row)) is not None]
-            _record(to, before, review, rows, entry)
-            count += len(rows)
+            was = [row for row in entry.rows if latest.get(row) is entry and own(row) is not None]
+            if was:
+                reason = (entry.reason or "").removesuffix(CARRIED).strip()
+                carried = {
+                    "run_id": review.summary.run_id,
+                    "rows": [*map(own, was)],
+                    "answers": review.answers_of(was),
+                    "reason": f"{reason} {CARRIED}".strip(),
+                    "at_once": False,
+                    "carried_from": before.id,
+                }
+                to.decisions.append(partial(_carried, entry, carried))
+                count += len(was)
     return count
 
 
-def _record(
-    to: FileFolder, before: FileFolder, review: Review, rows: list[tuple[int, int]], last: RowsDecided
-) -> None:
-    if not rows:
-        return
-    was, now = zip(*rows, strict=True)
-    own = (last.reason or "").removesuffix(CARRIED).strip()
-    carried = {
-        "run_id": review.summary.run_id,
-        "rows": [*now],
-        "answers": review.answers_of(was),
-        "reason": f"{own} {CARRIED}".strip(),
-        "at_once": False,
-        "carried_from": before.id,
-    }
-    to.decisions.append(lambda previous: last.model_copy(update={**carried, "previous": previous}))
+def _carried(entry: RowsDecided, carried: Mapping[str, object], previous: str) -> RowsDecided:
+    return entry.model_copy(update={**carried, "previous": previous})
 
 
 def _own_rows(rows_before: Sequence[int] | None) -> Callable[[int], int | None]:
@@ -98,8 +94,7 @@ class Changed(NamedTuple):
     field: str
     before: str
     now: str
-    corrections: list[CorrectedBefore]
-    """The approvals that changed this row, newest first; empty if it was changed outside the desk."""
+    corrections: list[CorrectedBefore]  # newest first; empty if it was changed outside the desk
 
 
 def changed_since(home: DeskHome, file: DeskFile, payments: Payments) -> list[Changed]:

@@ -127,18 +127,18 @@ class ProgressFile(RunObserver):
 
     def update(self, so_far: RunProgress) -> None:
         """Record the counts of answers."""
-        changes: dict[str, object] = {
-            "done_count": so_far.done_count,
-            "check_count": so_far.check_count,
-            "answered_before_count": so_far.answered_before_count,
-            "outcomes": {outcome.value: count for outcome, count in so_far.outcomes.items()},
-            "slowed": bool(so_far.slowed),
-        }
-        if so_far.check_count and self._now.asking_since is None:
-            changes["asking_since"] = timestamp(self._clock())
+        changes: dict[str, object] = {}
         if so_far.check_count:
             changes["waiting_for"] = None
-        self._write(**changes)
+            changes["asking_since"] = self._now.asking_since or timestamp(self._clock())
+        self._write(
+            done_count=so_far.done_count,
+            check_count=so_far.check_count,
+            answered_before_count=so_far.answered_before_count,
+            outcomes={outcome.value: count for outcome, count in so_far.outcomes.items()},
+            slowed=bool(so_far.slowed),
+            **changes,
+        )
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:  # noqa: ARG002 (the page says less)
         """Record the request to stop."""

@@ -4,7 +4,6 @@ import shutil
 import time
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 
 from pipeline.desk import checks
 from pipeline.desk.families import by_row, released_before
@@ -23,9 +22,10 @@ from pipeline.desk.releasing import (
 )
 from pipeline.desk.review import reviewed
 from pipeline.desk.states import status_of
+from pipeline.desk.uploads import uploaded
 from pipeline.runs.manifest import identity_of
 from pipeline.wording import Sentence, language, words
-from schemas.desk import Deed, DeskFile
+from schemas.desk import Deed
 from schemas.review import Act, Decision
 from schemas.strict import timestamp
 
@@ -48,12 +48,11 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
         folder = home.new_folder(timestamp(clock()), chance)
         path = folder.path / "input" / name
         write_dummy_payments(path)
-        _drop_rows(path, number)
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[: len(lines) - number]))  # so that no two files are the same
         digest, byte_count = identity_of(path)
-        file = DeskFile(name=name, sha256=digest, byte_count=byte_count, uploaded_by=ulla.name,
-                        uploaded_at=timestamp(clock()), profile=SIMULATED, planned=number > 0,
-                        language=language())  # fmt: skip
-        folder.write(file)
+        file = uploaded(name, digest, byte_count, ulla.name, timestamp(clock()))
+        folder.write(file.model_copy(update={"profile": SIMULATED, "planned": number > 0}))
         home.record(clock(), ulla.name, Deed.UPLOADED, folder.id)
         folders.append(folder)
     checked = folders[2:]
@@ -69,12 +68,6 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
     wanted = ToApprove(review, decisions, shaped_by(home, checked[2]), before, hold_undecided=True)
     facts = approved_facts(approve(status, wanted, anna, clock()))
     home.record(clock(), anna.name, Deed.APPROVED, checked[2].id, **facts)
-
-
-def _drop_rows(path: Path, count: int) -> None:
-    """Remove the last rows, so that no two files are the same."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[: len(lines) - count]))
 
 
 def _hand_over(home: DeskHome, clock: Clock, person: Person, folder: FileFolder) -> None:

@@ -24,8 +24,7 @@ class Released(NamedTuple):
     release: Release
     taken: AuditEntry | None  # the first user who downloaded the release file, if any
     rows: Sequence[int]  # the rows of the file in question that it released
-    is_same_file: bool
-    """True if the file is a repeated upload, of that file or release: its payments may be due again."""
+    is_same_file: bool  # True if it is a repeated upload of that file or release: payments may be due again
 
     def __str__(self) -> str:
         """The release, as named in the evidence."""
@@ -90,8 +89,7 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
 
 def by_row(released: Iterable[Released]) -> dict[int, str]:
     """Map each row to its earlier release, as named in the evidence."""
-    named = ((one, str(one)) for one in released)
-    return {row: name for one, name in named for row in one.rows}
+    return {row: name for one in released for name in (str(one),) for row in one.rows}
 
 
 def may_be_due_again(released: Sequence[Released]) -> bool:
@@ -112,11 +110,10 @@ def released_near(folder: FileFolder) -> tuple[tuple[str, tuple[tuple[int, int],
     for other in home.folders():
         with suppress(InputError):
             releases = other.read().releases
-            near = [
-                one for one in releases if abs(datetime.fromisoformat(one.time) - uploaded) <= REPEATED_WITHIN
-            ]
+            apart = ((one, abs(datetime.fromisoformat(one.time) - uploaded)) for one in releases)
+            near = [span for one, time in apart if time <= REPEATED_WITHIN for span in one.rows]
             if near and other.id not in own and not _is_simulated(other):
-                found.append((other.id, tuple(span for one in near for span in one.rows)))
+                found.append((other.id, tuple(near)))
     return tuple(found)
 
 
@@ -133,11 +130,8 @@ def _is_simulated(folder: FileFolder) -> bool:
 
 def _is_offered(home: DeskHome, file_id: str, release: Release) -> bool:
     current = status_of(home.folder(file_id))
-    return (
-        current.is_released
-        and current.file.approved is not None
-        and current.file.approved.time == release.time
-    )
+    approved = current.file.approved
+    return current.is_released and approved is not None and approved.time == release.time
 
 
 def _first(files: Mapping[str, DeskFile], file_id: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +35,7 @@ def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.E
     needle = without_accents(text.strip())
     found = [pl.col(name).str.contains(pattern_of(needle)) for name in columns]
     if any(map(str.isdigit, needle)):
-        grouped = pattern_of(_without_separators(needle), _SEPARATORS)
+        grouped = pattern_of(needle.replace(" ", "").replace("-", ""), _SEPARATORS)
         found += [pl.col(name).str.contains(grouped) for name in accounts]
     return pl.any_horizontal(hit.fill_null(value=False) for hit in found)
 
@@ -72,13 +72,9 @@ def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
     named = [header for header, field in described.columns.items() if field == "name" and header in columns]
     names = named or [header for header in ("name",) if header in columns]  # in a format without headers
     return [
-        Hit(
-            status,
-            line["row_at_desk"],
-            str(line.get("check_outcome") or ""),
-            " ".join(line[header] for header in names if line[header]),
-        )
+        Hit(status, line["row_at_desk"], str(line.get("check_outcome") or ""), " ".join(filter(None, named)))
         for line in found.iter_rows(named=True)
+        for named in ([line[header] for header in names],)
     ]
 
 
@@ -86,20 +82,14 @@ def _may_have(path: Path, text: str) -> bool:
     """True if an outcome file may contain the text; most do not, and need not be parsed."""
     if path.suffix == ".parquet" or '"' in text:  # CSV doubles quotation marks
         return True
-    needle = without_accents(text)
-    pairs, bare = list(_pairs(needle)), _without_separators(needle)
     with path.open(encoding="utf-8", errors="replace") as file:
         end = ""
         while block := file.read(_BLOCK_CHARS):
-            looked_at = _made_plain(end + block, pairs)
-            if needle in looked_at or bare in _without_separators(looked_at):
+            looked_at = pl.DataFrame({"block": [end + block]})
+            if looked_at.select(has_text(text, ["block"], ["block"])).item():
                 return True
             end = block[-_OVERLAP_CHARS:]
     return False
-
-
-def _without_separators(text: str) -> str:
-    return text.replace(" ", "").replace("-", "")
 
 
 def _scan(path: Path, delimiter: str | None, *, has_headers: bool) -> pl.LazyFrame:
@@ -130,7 +120,6 @@ def without_accents(text: str) -> str:
 
 
 def _plain(letter: str) -> str:
-    """A Latin letter without its accents; other letters unchanged."""
     first = unicodedata.normalize("NFD", letter)[0]
     first = _STROKED.get(first, first)
     return first if first.isascii() else letter
@@ -149,21 +138,6 @@ def pattern_of(plain: str, between: str = "") -> str:
 def _with_any_accent(letter: str) -> str:
     accented = _accented().get(letter, "")
     return f"[{letter}{accented}][{_MARKS}]*" if accented else re.escape(letter)
-
-
-def _made_plain(text: str, pairs: Iterable[tuple[str, str]]) -> str:
-    """Return a text in lower case, without the accents in `_pairs`; quicker than `without_accents`."""
-    text = text.lower()
-    for accented, plain in () if text.isascii() else pairs:
-        text = text.replace(accented, plain)
-    return text
-
-
-def _pairs(plain: str) -> Iterator[tuple[str, str]]:
-    for letter in dict.fromkeys(plain):
-        yield from ((one, letter) for one in _accented().get(letter, ""))
-    yield from ((letter, two) for letter, two in _TWO.items() if two in plain)
-    yield from ((mark, "") for mark in _MARKS)
 
 
 @cache

@@ -48,19 +48,13 @@ _CHANGING = threading.Lock()
 DECISIONS, DESK_FILE = "decisions.jsonl", "desk.json"
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16)  # a page reads a journal several times
 def _decisions(path: Path) -> ChainedJournal[RowsDecided]:
-    """The journal of a file; kept because a page reads it several times."""
     return ChainedJournal(path, RowsDecided)
 
 
 def _at(name: str) -> "cached_property[Path]":
-    """Return a path in a file's folder, made once."""
-
-    def path(folder: "FileFolder") -> Path:
-        return folder.path / name
-
-    return cached_property(path)
+    return cached_property(lambda folder: folder.path / name)
 
 
 @dataclass(frozen=True)
@@ -149,16 +143,24 @@ class FileFolder:
         return self.path / "input" / self.read().name
 
 
+Stamp = tuple[int, int, int]
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return what changes with a file: its time, inode and size (OSError)."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
 def parsed(model: type[AnyDocument], path: Path) -> AnyDocument:
     """Read a document, parsing it again only after a change (OSError, ValueError: missing, or unfit)."""
-    status = path.stat()
-    found = _parsed(model, path, status.st_mtime_ns, status.st_ino, status.st_size)
+    found = _parsed(model, path, stamp_of(path))
     assert isinstance(found, model)
     return found
 
 
 @lru_cache(maxsize=2048)
-def _parsed(model: type[BaseModel], path: Path, _changed_ns: int, _inode: int, _byte_count: int) -> BaseModel:
+def _parsed(model: type[BaseModel], path: Path, _stamp: Stamp) -> BaseModel:
     return parse(model, plain_bytes(path))
 
 

@@ -41,7 +41,6 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         access.require_peer(request)
         prefix = access.prefix  # only users who know it get past this line
         request[PATH] = path = request.path[len(prefix) :]
-        _require_host(request)
         _require_own_page(request)
         if not path.startswith(OPEN_TO_ALL):
             request[PERSON] = access.person(request, counts=not path.endswith(UNNOTICED))
@@ -71,12 +70,15 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 _LINKS = re.compile(' (?:href|src|action|formaction|data-now|data-then)="(?=/)')
 """Where a link to the desk begins. User text cannot match: its quotation marks are escaped."""
-
-
 _MISTAKE = gettext_noop(
     "Internal error. Nothing you saved is lost. Tell your administrator when it happened and what you did."
 )
 _IMPOSSIBLE = gettext_noop("This is not possible.")
+_SENTENCES = {
+    404: gettext_noop("Page not found."),
+    405: gettext_noop("This page does not support that action."),
+    413: gettext_noop("That is larger than the desk accepts."),
+}
 
 
 def _report(mistake: Exception) -> None:
@@ -85,25 +87,14 @@ def _report(mistake: Exception) -> None:
     sys.stderr.write(f"precheck: a mistake at the desk: {type(mistake).__name__} in {' '.join(frames)}\n")
 
 
-_SENTENCES = {
-    404: gettext_noop("Page not found."),
-    405: gettext_noop("This page does not support that action."),
-    413: gettext_noop("That is larger than the desk accepts."),
-}
-
-
-def _require_host(request: web.Request) -> None:
-    """Refuse requests for other host names that resolve to this desk."""
-    if request.host not in request.app[CONTEXT].access.hosts:
-        raise Forbidden(Sentence("desk.not_known_by_name"))
-
-
 def _require_own_page(request: web.Request) -> None:
-    """Refuse forms and scripts from pages of other sites."""
+    """Refuse other host names that resolve to this desk, and forms and scripts from pages of other sites."""
+    access = request.app[CONTEXT].access
+    if request.host not in access.hosts:
+        raise Forbidden(Sentence("desk.not_known_by_name"))
     if request.method in ("GET", "HEAD"):
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    access = request.app[CONTEXT].access
     ours = [f"{access.scheme}://{host}" for host in access.hosts]
     is_own = origin in ours if site is None else site in ("same-origin", "none")
     if not is_own or (origin is not None and origin not in ours):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pipeline.config.file import BUILT_IN, read, usual
 from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import choose
-from pipeline.desk.folders import DeskHome, FileFolder
+from pipeline.desk.folders import DeskHome, FileFolder, stamp_of
 from pipeline.errors import InputError, PrecheckError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.jobs.columns import columns_of
@@ -69,9 +69,6 @@ def job_of(folder: FileFolder) -> CheckJob:
     )
 
 
-# Columns of a file, or the error; cached, since the file may be large and compressed.
-
-
 ColumnsOrError = tuple[ColumnsRead | None, PrecheckError | None]
 
 
@@ -110,12 +107,7 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
     tables = [] if profile is None else [profile.modulus_weights, profile.modulus_substitutions]
     compared = [] if chosen.settings.compare_with is None else matching_folders(chosen.settings.compare_with)
     ledgers = [*job.reusable.folders, *([] if is_running else [job.out])]
-    seen = [
-        usual(),
-        *tables,
-        *map(ledger_of, ledgers),
-        *(compared_folder / MANIFEST for compared_folder in compared),
-    ]
+    seen = [usual(), *tables, *map(ledger_of, ledgers), *(earlier / MANIFEST for earlier in compared)]
     found = _forecast(folder, clock, folder.read().model_dump_json(), is_running, now.date(), _seen(seen))
     return found if isinstance(found, PrecheckError) else under_limits_now(found, chosen, now)
 
@@ -157,8 +149,7 @@ def _seen(paths: Iterable[Path | None]) -> tuple[tuple[object, ...], ...]:
     found = []
     for path in filter(None, paths):
         with suppress(OSError):
-            status = path.stat()
-            found.append((path, status.st_mtime_ns, status.st_ino, status.st_size))
+            found.append((path, stamp_of(path)))
     return (*found,)
 
 
@@ -175,13 +166,11 @@ class RememberedMapping(NamedTuple):
 
 def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> None:
     """Save the mapping of a file's columns for later files."""
-    known = _known(home)
-    key = _key(read)
     if remembered(home, read).mapping == mapping.mapping:
         return
-    known.pop(key, None)
-    known[key] = mapping
-    latest = dict([*known.items()][-REMEMBERED_MAX:])
+    key = _key(read)
+    others = {other: saved for other, saved in _known(home).items() if other != key}
+    latest = dict([*others.items(), (key, mapping)][-REMEMBERED_MAX:])
     with write_atomically(home.path / _NAME) as file:
         file.write(json.dumps(latest).encode())
 

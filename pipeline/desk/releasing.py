@@ -169,8 +169,9 @@ def approved_facts(made: PaymentFile | None) -> dict[str, str | int]:
     return {"released_count": made.row_count, "money": ", ".join(sums), "sha256": made.sha256}
 
 
-def is_corrected(latest: Mapping[int, RowsDecided], since: str = "") -> bool:
-    """True if a decision made since then asks for a correction."""
+def is_corrected(latest: Mapping[int, RowsDecided], correction: FileFolder | None = None) -> bool:
+    """True if a decision asks for a correction, and was made since the last one, if any."""
+    since = "" if correction is None else correction.read().uploaded_at
     return any(last.decision is Decision.FIX and last.time > since for last, _ in by_entry(latest))
 
 

@@ -229,17 +229,15 @@ def _repeated(
             theirs = ended_run(other.run).rows().payments
             released = theirs.filter(pl.col("row").is_in(rows_of(spans)))
             name = other.read().name
-            found |= {
-                row: Repeated(file_id, name, first) for row, first in repeated_in(payments, released).items()
-            }
+            repeated = repeated_in(payments, released).items()
+            found |= {row: Repeated(file_id, name, first) for row, first in repeated}
     return found
 
 
 def _gravest(warned: Warned) -> pl.DataFrame:
     """Return `row`, and the code of its most serious `warning` about the payee."""
-    gravity = pl.col("code").replace_strict(
-        {str(code): rank for rank, code in enumerate(ABOUT_THE_PAYEE)}, default=None, return_dtype=pl.UInt8
-    )
+    ranks = {str(code): rank for rank, code in enumerate(ABOUT_THE_PAYEE)}
+    gravity = pl.col("code").replace_strict(ranks, default=None, return_dtype=pl.UInt8)
     found = warned.with_columns(gravity=gravity).drop_nulls("gravity")
     return found.group_by("row").agg(warning=pl.col("code").sort_by("gravity").first())
 
@@ -310,9 +308,6 @@ def frame_of(latest: Mapping[int, RowsDecided]) -> Decisions:
     return Decisions(pl.DataFrame({"row": list(latest), **columns}, schema=DECISIONS).sort("row"))
 
 
-_DIGITS = 12
-
-
 class Shown(NamedTuple):
     """Hashes of what a page showed."""
 
@@ -342,7 +337,7 @@ def shown_of(
     totals = (preview.release, preview.hold, preview.refused.to_list())
     policy = sorted(review.policy.items())
     parts = (review.summary.run_id, review.outcomes_sha256, policy, decisions, totals)
-    return Shown(*(sha256(repr(part).encode()).hexdigest()[:_DIGITS] for part in parts))
+    return Shown(*(sha256(repr(part).encode()).hexdigest()[:12] for part in parts))
 
 
 def refuse_changed(was: object, now: Shown, parts: tuple[str, ...] = Shown._fields) -> None:

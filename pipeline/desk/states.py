@@ -1,6 +1,7 @@
 """The states of a file from upload to release, derived from its folder."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -8,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeline.desk.checks import progress_of
-from pipeline.desk.folders import FileFolder
+from pipeline.desk.folders import FileFolder, Stamp, stamp_of
 from pipeline.desk.languages import gettext_noop
 from pipeline.desk.people import Person, Role
 from pipeline.desk.refusals import Conflict
@@ -207,8 +208,10 @@ def _actors(current: FileStatus, deed: Deed) -> list[Role]:
 
 def status_of(folder: FileFolder) -> FileStatus:
     """Determine the current status of a file; same errors as `FileFolder.read`."""
-    file, progress = folder.read(), progress_of(folder)
-    summary, head = _summary_of(folder), folder.decisions.head
+    file, progress, summary = folder.read(), progress_of(folder), None
+    with suppress(FileNotFoundError):
+        summary = _summary(folder.run, stamp_of(folder.summary))
+    head = folder.decisions.head
     return FileStatus(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)
 
 
@@ -235,15 +238,7 @@ def _state(
     return State.CAPPED if waits else State.STOPPED
 
 
-def _summary_of(folder: FileFolder) -> Summary | None:
-    try:
-        status = folder.summary.stat()
-    except FileNotFoundError:
-        return None
-    return _summary(folder.run, status.st_mtime_ns, status.st_ino, status.st_size)
-
-
 @lru_cache(maxsize=256)
-def _summary(run: Path, _changed_ns: int, _inode: int, _byte_count: int) -> Summary:
+def _summary(run: Path, _stamp: Stamp) -> Summary:
     """Read a summary without its long lists; cached until the file changes: the start page shows 250."""
     return read_summary(run, emptied=("attention", "banks", "warnings"))

@@ -52,10 +52,10 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
         digest, byte_count = await _write(part, path, bytes_max, too_large)
         if not byte_count:
             raise DeskRefusal(Sentence("desk.upload_is_empty", file=name))
-        uploaded = _uploaded(name, digest, byte_count, by, now)
+        file = uploaded(name, digest, byte_count, by, now)
         if await _write_reports(parts, folder.reports, bytes_max - byte_count, too_large):
-            uploaded = uploaded.model_copy(update={"reported_by": by})
-        await asyncio.to_thread(folder.write, uploaded)
+            file = file.model_copy(update={"reported_by": by})
+        await asyncio.to_thread(folder.write, file)
         is_whole = True
     except OSError as error:
         raise DiskError(Sentence("desk.cannot_kept_make", name=name, why=error)) from error
@@ -75,18 +75,13 @@ async def made_here(
     path = folder.path / "input" / name
     await asyncio.to_thread(make, path)
     digest, byte_count = await asyncio.to_thread(identity_of, path)
-    return folder, _uploaded(name, digest, byte_count, by, now)
+    return folder, uploaded(name, digest, byte_count, by, now)
 
 
-def _uploaded(name: str, digest: str, byte_count: int, by: str, now: str) -> DeskFile:
-    return DeskFile(
-        name=name,
-        sha256=digest,
-        byte_count=byte_count,
-        uploaded_by=by,
-        uploaded_at=now,
-        language=language(),
-    )
+def uploaded(name: str, digest: str, byte_count: int, by: str, now: str) -> DeskFile:
+    """Return the record of a new file: its SHA-256 and length, by whom and when."""
+    facts = {"name": name, "sha256": digest, "byte_count": byte_count, "language": language()}
+    return DeskFile.model_validate({**facts, "uploaded_by": by, "uploaded_at": now})
 
 
 def uploaded_facts(file: DeskFile, carried_count: int) -> dict[str, str | int]:
@@ -170,16 +165,13 @@ def safe_name(claimed: str | None) -> str:
     >>> safe_name("a\u202eb.csv")
     'ab.csv'
 
-    Raises:
-        DeskRefusal: the name is missing.
+    Raises DeskRefusal: the name is missing.
     """
     if not claimed:
         raise DeskRefusal(Sentence("desk.choose_a_file"))
     last = claimed.replace("\\", "/").rpartition("/")[2]
     kept = "".join(one for one in unicodedata.normalize("NFC", last) if one.isprintable()).strip()
-    stem, dot, suffix = kept.rpartition(".")
-    if not dot:
-        stem, suffix = kept, ""
+    stem, dot, suffix = kept.rpartition(".") if "." in kept else (kept, "", "")
     stem = stem.strip(". ")[: NAME_CHARS_MAX - 20] or "payments"
     encoded = stem.encode(errors="ignore")[:180].decode(errors="ignore")
     return f"{encoded}{dot}{suffix[:12]}"

@@ -77,11 +77,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     for row, _, _, claimed_by in new.iter_rows():
         last = latest.get(row)
         # Decisions as of the export keep the author that the workbook names.
-        if (
-            last is not None
-            and not person.is_one_of([last.by])
-            and folded(claimed_by or "") != folded(last.by)
-        ):
+        if last is not None and folded(last.by) not in {folded(person.name), folded(claimed_by or "")}:
             raise Conflict(Sentence("desk.decided_meanwhile", name=last.by, row=row))
     said_before = {
         (row, entry.decision, entry.reason)

@@ -29,7 +29,6 @@ async def audit(request: web.Request) -> web.Response:
     every, entries, asked = await _found(request)
     page, page_count = page_number(request.query.get("page")), max(1, -(-len(entries) // ENTRIES_ON_PAGE))
     newest = entries[::-1][(page - 1) * ENTRIES_ON_PAGE : page * ENTRIES_ON_PAGE]
-    names = await asyncio.to_thread(_names, context.home, {entry.run for entry in newest if entry.run})
     return html(
         request,
         "audit",
@@ -40,7 +39,7 @@ async def audit(request: web.Request) -> web.Response:
         files=await asyncio.to_thread(_names, context.home, {entry.run for entry in every if entry.run}),
         reasons=await asyncio.to_thread(_reasons, context.home, newest),
         entry_count=len(entries),
-        names=names,
+        names=await asyncio.to_thread(_names, context.home, {entry.run for entry in newest if entry.run}),
         page=page,
         page_count=page_count,
     )
@@ -50,12 +49,13 @@ async def audit(request: web.Request) -> web.Response:
 async def audit_csv(request: web.Request) -> web.Response:
     """The same entries as a CSV table, in the journal's English."""
     _, entries, _ = await _found(request)
-    lines = (
+    lines = [
         (entry.time, entry.by, entry.deed.value, entry.run, *map(entry.facts.get, FACTS), entry.previous)
         for entry in entries
-    )
+    ]
     columns = ["time", "by", "deed", "run", *FACTS, "previous"]
-    frame = pl.DataFrame([[*map(_cell, line)] for line in lines], columns, orient="row")
+    texts = [["" if cell is None else str(cell) for cell in line] for line in lines]
+    frame = pl.DataFrame(texts, columns, orient="row")
     file = io.BytesIO()
     safe_csv.write(frame, file, delimiter=None)
     return attachment("audit.csv", file.getvalue())
@@ -79,10 +79,6 @@ def _reasons(home: DeskHome, entries: Iterable[AuditEntry]) -> dict[str, str]:
             if reasons and reasons[-1].reason:
                 found[entry.previous] = reasons[-1].reason
     return found
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
 
 
 async def _found(request: web.Request) -> tuple[list[AuditEntry], list[AuditEntry], dict[str, str]]:

@@ -388,13 +388,15 @@ def _live(current: FileStatus, context: Context) -> dict[str, object]:
     if now.slowed:
         sentence += " " + gettext("The name-check service asked for fewer requests at a time.")
     done, every = (now.answered_before_count + count for count in (now.done_count, now.check_count))
-    of_questions = ("%(done)s of %(num)s question", "%(done)s of %(num)s questions")
+    count = ngettext(
+        "%(done)s of %(num)s question", "%(done)s of %(num)s questions", every, done=number(done)
+    )
     return {
         "state": current.state.value,
         "is_on": is_on,
         "done": done,
         "of": every,
-        "count": ngettext(*of_questions, every, done=number(done)) if now.check_count else "",
+        "count": count if now.check_count else "",
         "rate": _rate(now, context.clock()) if is_on else "",
         "sentence": sentence if is_on else "",
         "next": WORDS[current.state].page,

@@ -61,7 +61,9 @@ async def files(request: web.Request) -> web.Response:
         page=page,
         inbox=[(state, files[0].words, len(files), _money_of(files)) for state, files in waiting.items()],
         chosen=chosen if chosen in waiting else "",
-        earlier=await asyncio.to_thread(_earlier, earlier, listed),
+        earlier={
+            current.id: (await asyncio.to_thread(_statuses, earlier[current.id]))[0] for current in listed
+        },
         page_count=max(1, -(-len(lines) // LISTED_ON_PAGE)),
         file_count=len(folders),
         upload_mib_max=context.settings.upload_mib_max,
@@ -88,12 +90,6 @@ def _waiting(context: Context, person: Person, files: list[FileStatus]) -> dict[
 def _money_of(files: Iterable[FileStatus]) -> list[Money]:
     totals = [total.totals for one in files if one.summary for total in one.summary.outcomes]
     return added(totals)[:TOTALS_SHOWN]
-
-
-def _earlier(
-    earlier: Mapping[str, list[FileFolder]], listed: Iterable[FileStatus]
-) -> dict[str, list[FileStatus]]:
-    return {current.id: _statuses(earlier[current.id])[0] for current in listed}
 
 
 def _statuses(

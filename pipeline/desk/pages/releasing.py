@@ -68,9 +68,8 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
     context, person, current = await opened_by(request)
     if current.summary is None and current.state is not State.PURGED:
         raise Conflict(Sentence("desk.nothing_to_release"))
-    run, latest = (
-        (None, {}) if current.state is State.PURGED else await asyncio.to_thread(reviewed, current.folder)
-    )
+    is_purged = current.state is State.PURGED
+    run, latest = (None, {}) if is_purged else await asyncio.to_thread(reviewed, current.folder)
     released = await asyncio.to_thread(released_before, context.home, current.folder)
     split, is_again = _split(current), request.query.get("again") == "yes"
     if split is not None:  # show what was approved, even if more was released since
@@ -112,8 +111,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         findings=findings,
         why_not=_why_not(person, shaped),
         correction=correction,
-        may_check_again=may(current, person, Deed.CORRECTED)
-        and is_corrected(latest, _corrected_at(correction)),
+        may_check_again=may(current, person, Deed.CORRECTED) and is_corrected(latest, correction),
         undecided_count=0 if current.summary is None else current.summary.undecided_count,
         may_give=may(current, person, Deed.GIVEN) and bool(current.file.released_count),
         may_forget=may(current, person, Deed.PURGED),
@@ -294,14 +292,10 @@ async def forget_names(request: web.Request) -> web.Response:
     raise web.HTTPSeeOther(f"/files/{current.id}/release")
 
 
-def _corrected_at(correction: FileFolder | None) -> str:
-    return "" if correction is None else correction.read().uploaded_at
-
-
 def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
     """Return the corrected file, made if necessary (Conflict: nothing to correct, or it is at the desk)."""
     review, latest = reviewed(current.folder)
-    if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):
+    if not is_corrected(latest, context.home.correction_of(current.id)):
         raise Conflict(Sentence("desk.no_corrected_file"))
     if not current.is_released:  # otherwise the approval has already made it
         before = by_row(released_before(context.home, current.folder))

@@ -226,9 +226,8 @@ async def decide_group(request: web.Request) -> web.Response:
     context, person, current = await opened_by(request, Deed.DECIDED)
     form = await request.post()
     fields = {name: str(value) for name, value in form.items()}
-    ticked = [int(row) for row in map(str, form.getall("row", [])) if row.isdecimal() and len(row) < 9][
-        :ROWS_ON_PAGE
-    ]
+    rows = [row for row in map(str, form.getall("row", [])) if row.isdecimal() and len(row) < 9]
+    ticked = [*map(int, rows[:ROWS_ON_PAGE])]
     decision, asked = _decision(fields), _asked(fields)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     shown = shown_of(run, words, current.decisions)
@@ -241,9 +240,10 @@ async def decide_group(request: web.Request) -> web.Response:
     found = listing.undecided(found, decision)
     if found.is_empty():
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
-    rows = found["row"].to_list()
     may_void = fields.get("voids") == "yes"
-    wanted = Decided(rows, decision, fields.get("reason", ""), is_next=True, may_void=may_void)
+    wanted = Decided(
+        found["row"].to_list(), decision, fields.get("reason", ""), is_next=True, may_void=may_void
+    )
     require_reason(wanted)
     if fields.get("confirmed") != "yes":
         return html(
@@ -257,11 +257,11 @@ async def decide_group(request: web.Request) -> web.Response:
             reason=on_one_line(wanted.reason),
             choice=choice,
             totals=run.totals(found),
-            row_count=len(rows),
+            row_count=found.height,
             way_back=_way_back(current, fields),
         )
     await asyncio.to_thread(decide, current, run, wanted, person, context.clock())
-    await context.record(request, Deed.DECIDED, current.id, row_count=len(rows), decision=decision.value)
+    await context.record(request, Deed.DECIDED, current.id, row_count=found.height, decision=decision.value)
     left = run.undecided(await asyncio.to_thread(last_decisions, run)).counts
     if asked.group and not left.get(asked.group):  # continue with the next group of rows
         fields["group"], fields["page"] = next((group for group, count in left.items() if count), ""), ""

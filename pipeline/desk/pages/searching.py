@@ -1,8 +1,6 @@
 """Search all files, and show the history of one row."""
 
 import asyncio
-from collections.abc import Mapping
-from decimal import Decimal
 from itertools import zip_longest
 
 from aiohttp import web
@@ -25,14 +23,7 @@ from schemas.desk import Deed
 
 routes = web.RouteTableDef()
 OF_A_PAYMENT = (
-    "payment_id",
-    "account_type",
-    "sort_code",
-    "account_number",
-    "iban",
-    "bic",
-    "amount",
-    "currency",
+    *("payment_id", "account_type", "sort_code", "account_number", "iban", "bic", "amount", "currency"),
 )
 """Fields of a payment other than names; the account is masked for people who do not review."""
 
@@ -47,13 +38,13 @@ async def search(request: web.Request) -> web.Response:
 async def found(request: web.Request) -> web.Response:
     """The search results; a name searched for never appears in an address."""
     person_of(request).require_names()
-    text = str((await request.post()).get("text", ""))[:200]
+    text, hits, hint = str((await request.post()).get("text", ""))[:200], None, ""
     if len(text.strip()) < TEXT_CHARS_MIN:
         hint = gettext("Give at least %(num)s characters.", num=TEXT_CHARS_MIN)
-        return html(request, "search", text=text, hits=None, hits_max=HITS_MAX, hint=hint)
-    folders = await asyncio.to_thread(context_of(request).home.folders)
-    hits = await asyncio.to_thread(find, folders, text)
-    return html(request, "search", text=text, hits=hits, hits_max=HITS_MAX, hint="")
+    else:
+        folders = await asyncio.to_thread(context_of(request).home.folders)
+        hits = await asyncio.to_thread(find, folders, text)
+    return html(request, "search", text=text, hits=hits, hits_max=HITS_MAX, hint=hint)
 
 
 @routes.get("/files/{id}/rows/{row:[0-9]{1,9}}")
@@ -82,6 +73,8 @@ async def row_story(request: web.Request) -> web.Response:
     outcome = story.outcome
     cells = run.rows.payments.select(ACCOUNTS).row(row - 1, named=True) if person.compares else {}
     payment = {field: cells.get(field) or value for field, value in story.payment.items()}
+    if (figure := run.judged["amount"][row - 1]) is not None:  # as the review shows it
+        payment["amount"] = amount_text(figure)
     shared = [] if story.question is None else zip_longest(story.question.rows, story.question.positions)
     return html(
         request,
@@ -89,9 +82,7 @@ async def row_story(request: web.Request) -> web.Response:
         current=current,
         story=story,
         payment={
-            field: value
-            for field, value in _with_figure(payment, run.judged["amount"][row - 1]).items()
-            if person.has_names or field in OF_A_PAYMENT
+            field: value for field, value in payment.items() if person.has_names or field in OF_A_PAYMENT
         },
         place=positions_in_words([row], current.summary.input.positions),
         shared=[number for number, _ in shared if number != row][:20],
@@ -109,8 +100,3 @@ async def row_story(request: web.Request) -> web.Response:
         corrected=await asyncio.to_thread(corrected_before, context.home, current.file, row),
         row_before=row_before(current.file, row),
     )
-
-
-def _with_figure(payment: Mapping[str, str], figure: Decimal | None) -> dict[str, str]:
-    """Return a payment's fields as in the file, but the amount as the review shows it."""
-    return {**payment} if figure is None else {**payment, "amount": amount_text(figure)}
