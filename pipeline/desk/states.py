@@ -208,10 +208,8 @@ def _actors(current: FileStatus, deed: Deed) -> list[Role]:
 
 def status_of(folder: FileFolder) -> FileStatus:
     """Determine the current status of a file; same errors as `FileFolder.read`."""
-    file, progress, summary = folder.read(), progress_of(folder), None
-    with suppress(FileNotFoundError):
-        summary = _summary(folder.run, stamp_of(folder.summary))
-    head = folder.decisions.head
+    file, progress = folder.read(), progress_of(folder)
+    summary, head = _summary_of(folder), folder.decisions.head
     return FileStatus(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)
 
 
@@ -236,6 +234,12 @@ def _state(
         return State.REVIEW
     waits = any(count.code == OwnCode.DAILY_CAP for count in summary.codes)
     return State.CAPPED if waits else State.STOPPED
+
+
+def _summary_of(folder: FileFolder) -> Summary | None:
+    with suppress(FileNotFoundError):
+        return _summary(folder.run, stamp_of(folder.summary))
+    return None
 
 
 @lru_cache(maxsize=256)
