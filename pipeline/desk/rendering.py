@@ -90,8 +90,7 @@ FACTS = {
 """Words for the recorded facts of an action."""
 ASKED = (_N("account"), _N("responder bic"), _N("remittance"), _N("row"))
 """Fields that questions have but payments lack."""
-ENDINGS = (_N("answered"), _N("refused"), _N("failed"), _N("in doubt"))
-"""Words for the result of a request."""
+ENDINGS = (_N("answered"), _N("refused"), _N("failed"), _N("in doubt"))  # words for the result of a request
 _NOT_DONE = _N("Not done")
 
 

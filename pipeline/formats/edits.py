@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-Bytes = bytes | mmap
-"""The bytes of a file, in memory or memory-mapped."""
+Bytes = bytes | mmap  # the bytes of a file, in memory or memory-mapped
 
 _BLOCK_BYTES = 1024**2
 

@@ -20,8 +20,7 @@ from schemas.outcomes import WarningCode
 from schemas.payments import FIELDS
 from schemas.summary import ROWS_NAMED_MAX, SetAside, StatedControl
 
-Role = Literal["release", "hold"]
-"""Which of a split's two files it is."""
+Role = Literal["release", "hold"]  # which of a split's two files it is
 
 PAYMENT_FIELDS: Schema = dict.fromkeys(FIELDS, pl.String())
 
@@ -53,8 +52,7 @@ CONTROLS: Schema = {
 }
 """Every total in the file."""
 
-THE_FILE = Sentence("formats.the_file")
-"""The subject of sentences that do not name the file."""
+THE_FILE = Sentence("formats.the_file")  # the subject of sentences that do not name the file
 
 
 class StatedTotal(NamedTuple):
@@ -96,20 +94,16 @@ class FileIdentity(NamedTuple):
 class Message(NamedTuple):
     """A payment file after reading: its payments and their positions."""
 
-    payments: pl.DataFrame
-    """`PAYMENT_FIELDS`: one row per payment, in file order; null where absent."""
+    payments: pl.DataFrame  # `PAYMENT_FIELDS`: one row per payment, in file order; null where absent
     defects: pl.Series
     """Why a payment cannot be checked, as a key of `unasked.SENTENCES`; null if it can. Same height."""
     locations: pl.DataFrame
     """`LOCATIONS`: the position of each payment, and what the format needs to change it."""
-    controls: pl.DataFrame
-    """`CONTROLS`."""
-    facts: Mapping[str, str]
-    """Facts about the whole file: `version`, `namespace`, `encoding`..."""
+    controls: pl.DataFrame  # `CONTROLS`
+    facts: Mapping[str, str]  # facts about the whole file: `version`, `namespace`, `encoding`...
     set_aside: pl.DataFrame = pl.DataFrame(schema=SET_ASIDE)
     """`SET_ASIDE`: contents that are not payments to check."""
-    warnings: pl.DataFrame = pl.DataFrame(schema=WARNINGS)
-    """`frames.WARNINGS` that only the format can find."""
+    warnings: pl.DataFrame = pl.DataFrame(schema=WARNINGS)  # `frames.WARNINGS` that only the format can find
     ids: pl.DataFrame = pl.DataFrame()
     """IDs that a report must give for each payment, as in the file; null where absent. No columns if the
     format has no such IDs.
@@ -118,13 +112,11 @@ class Message(NamedTuple):
     """Payee data of a pain.001 that only banks check: `address_lines`, `town` and `country`, per payment."""
     levels: pl.DataFrame = pl.DataFrame()
     """Header data of a pain.001: the message (first row) and each batch, with paths."""
-    notes: tuple[Sentence, ...] = ()
-    """Notes for people on how the file was read."""
+    notes: tuple[Sentence, ...] = ()  # notes for people on how the file was read
 
     signs: AccountSigns | None = None
     """Evidence for the country of each account without an IBAN; None for formats of UK accounts."""
-    identity: FileIdentity | None = None
-    """SHA-256 of the parsed bytes; None if the caller knows it."""
+    identity: FileIdentity | None = None  # SHA-256 of the parsed bytes; None if the caller knows it
 
     @property
     def difference(self) -> Sentence | None:

@@ -18,8 +18,7 @@ from pipeline.formats.xml_stream import DEPTH_MAX, Element, XmlStream, too_deep
 from pipeline.wording import Sentence
 from schemas.outcomes import Outcome
 
-LINE_CHARS_MAX = 105
-"""Maximum length of a line of additional information in the schema (Max105Text)."""
+LINE_CHARS_MAX = 105  # maximum length of a line of additional information in the schema (Max105Text)
 
 
 class Status(StrEnum):
@@ -166,13 +165,11 @@ class _Reader:
     """Parses one document and holds what was found since the last block."""
 
     def __init__(self, data: Bytes, message_count: int) -> None:
-        self.message_count = message_count
-        """Number of messages in all documents so far."""
+        self.message_count = message_count  # number of messages in all documents so far
         self._stream = XmlStream(data)
         self._rows: list[list[object]] = []
         self._levels: list[dict[str, Any]] = []
-        self._stated: dict[str, Any] = {}
-        """Texts found so far in the current level, or in one of its counts."""
+        self._stated: dict[str, Any] = {}  # texts found so far in the current level, or in one of its counts
         self._walk()
 
     def parts(self) -> Iterator[pl.DataFrame]:

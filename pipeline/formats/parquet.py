@@ -30,8 +30,7 @@ TITLE = "Apache Parquet"
 KNOWN_BY = Sentence("formats.known_parquet")
 SUFFIX = ".parquet"
 SUFFIXES = (SUFFIX, ".pq")
-MEMORY_PER_BYTE = 32
-"""Measured from reading to writing: 20 for a file of ten columns."""
+MEMORY_PER_BYTE = 32  # measured from reading to writing: 20 for a file of ten columns
 BUCKET_BYTES = 8 * 1024**2
 OPTIONS = ()
 load = whole_file

@@ -18,10 +18,8 @@ class ReadingOptions(NamedTuple):
     mapping: Mapping[str, str] | None
     """From `--map FIELD=HEADER`; these headers help to find the header line. None: this program wrote the
     file, and its first line is the header line."""
-    encoding: str | None = None
-    """The encoding of a text; None: UTF-8, with or without a byte order mark."""
-    sheet: str | None = None
-    """The sheet of a workbook, by name; None: the only visible one with data."""
+    encoding: str | None = None  # the encoding of a text; None: UTF-8, with or without a byte order mark
+    sheet: str | None = None  # the sheet of a workbook, by name; None: the only visible one with data
 
 
 def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - signature of `Format.load`
@@ -32,22 +30,15 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # n
 class Dialect(NamedTuple):
     """The dialect of a file; a field is None if it does not apply to the format."""
 
-    delimiter: str | None = None
-    """The separator between the cells of a line."""
-    encoding: str = "utf-8"
-    """The encoding of the text."""
-    line_end: str | None = None
-    """The line end after the header line."""
-    byte_order_mark: bool = False
-    """True if the text starts with a byte order mark."""
-    header_line: bool = True
-    """True if the file names its columns; otherwise they are named by position."""
+    delimiter: str | None = None  # the separator between the cells of a line
+    encoding: str = "utf-8"  # the encoding of the text
+    line_end: str | None = None  # the line end after the header line
+    byte_order_mark: bool = False  # True if the text starts with a byte order mark
+    header_line: bool = True  # True if the file names its columns; otherwise they are named by position
     header_cells: tuple[str, ...] = ()
     """The header line as it is in the file, if blank or repeated headers gave columns other names."""
-    sheet_name: str | None = None
-    """The sheet with the payments, in a workbook."""
-    numbers: tuple[str, ...] = ()
-    """The columns of a workbook whose filled cells are all numbers."""
+    sheet_name: str | None = None  # the sheet with the payments, in a workbook
+    numbers: tuple[str, ...] = ()  # the columns of a workbook whose filled cells are all numbers
 
 
 def dialect_of(document: FileDialect) -> Dialect:
@@ -68,11 +59,9 @@ class Table(NamedTuple):
     cells: pl.DataFrame
     """The columns of the file, in order. CSV and Excel cells are text, and null if empty; Parquet cells keep
     their types. Cells of rows that were too long follow as extra_1, extra_2..."""
-    defects: pl.Series
-    """The defect of each whole row, as text; null if it has none. Same height."""
+    defects: pl.Series  # the defect of each whole row, as text; null if it has none. Same height.
     dialect: Dialect
-    extra_column_count: int = 0
-    """Number of columns at the end that hold cells of rows that were too long."""
+    extra_column_count: int = 0  # number of columns at the end that hold cells of rows that were too long
     positions: RowPositions | None = None
     """The positions of the rows in the file; None if the format has no lines."""
     repeated_headers: tuple[int, ...] = ()

@@ -9,8 +9,7 @@ import polars as pl
 
 from pipeline.formats.encodings import marked_encoding
 
-END_OF_FILE = "\x1a"
-"""The end-of-file byte that DOS programs write after the last line."""
+END_OF_FILE = "\x1a"  # the end-of-file byte that DOS programs write after the last line
 
 _BLOCK_LENGTH = 64 * 1024**2
 

@@ -37,17 +37,12 @@ class Element(dict[str, "Element"]):
 
     def __init__(self, kind: int = 0) -> None:
         super().__init__()
-        self.kind = kind
-        """What a reader does there, as each format counts it; 0: nothing."""
+        self.kind = kind  # what a reader does there, as each format counts it; 0: nothing
         self.what = ""
-        self.column = 0
-        """The name of the column for its text, and its index."""
-        self.otherwise = self
-        """The element for children that are not named."""
-        self.is_header = False
-        """True above the batches, where a hash or a signature covers the whole file."""
-        self.is_supplement = False
-        """True if it is, or is within, another program's data."""
+        self.column = 0  # `what` is the name of the column for its text, `column` its index
+        self.otherwise = self  # the element for children that are not named
+        self.is_header = False  # True above the batches, where a hash or a signature covers the whole file
+        self.is_supplement = False  # True if it is, or is within, another program's data
 
     def add_texts(
         self, columns: Mapping[str, str], kind: int, unread: "Element", index: Mapping[str, int]
@@ -78,10 +73,8 @@ class XmlStream:
         if hasattr(parser, "SetReparseDeferralEnabled"):
             parser.SetReparseDeferralEnabled(False)  # the limit on tokens already protects against long ones
         self.encoding = "utf-8" if wide is None else wide[:6]
-        self.codec = "utf-8"
-        """Encoding of the bytes that the parser gets."""
-        self.text: list[str] = []
-        """The text of the current element, in pieces."""
+        self.codec = "utf-8"  # encoding of the bytes that the parser gets
+        self.text: list[str] = []  # the text of the current element, in pieces
         self._guard_the_beginning()
         self._guard_what_passes_unread()
 

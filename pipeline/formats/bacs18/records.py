@@ -17,10 +17,8 @@ from pipeline.wording import Sentence
 LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
 """In file order; the payments are between the fourth and fifth."""
 LABEL_LENGTH = 80
-RECORD_LENGTHS = (100, 106)
-"""Lengths of a payment without and with a day of its own."""
-_PADDED_LENGTH_MAX = 111
-"""Some programs pad their lines with blanks."""
+RECORD_LENGTHS = (100, 106)  # lengths of a payment without and with a day of its own
+_PADDED_LENGTH_MAX = 111  # some programs pad their lines with blanks
 
 CREDIT = "99"
 DEBITS = ("01", "17", "18", "19")
@@ -31,8 +29,7 @@ PAYMENT = "payment"
 CONTRA = "contra"
 DIRECT_DEBIT = "direct debit"
 INSTRUCTION = "direct debit instruction"
-NOTHING = "nothing"
-"""A blank line at the end of the file."""
+NOTHING = "nothing"  # a blank line at the end of the file
 
 
 class Field(NamedTuple):
@@ -63,8 +60,7 @@ NAME = Field(83, 100)
 DAY = Field(101, 106)
 
 NAME_LENGTH_MAX = 18
-PENCE_MAX = 99_999_999_999
-"""The largest amount that fits in a record."""
+PENCE_MAX = 99_999_999_999  # the largest amount that fits in a record
 
 
 def records_of(data: bytes, *, where: str) -> pl.DataFrame:

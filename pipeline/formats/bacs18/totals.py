@@ -33,8 +33,7 @@ TOTALS: Mapping[str, Field] = {
     "bacs18.number_of_credits": Field(38, 44),
 }
 """The totals in UTL1, in its order: key of the name -> position. A contra counts as a debit or a credit."""
-TOTALS_FIELD = Field(5, 44)
-"""The position of all these fields together."""
+TOTALS_FIELD = Field(5, 44)  # the position of all these fields together
 
 
 class FileLabel(NamedTuple):

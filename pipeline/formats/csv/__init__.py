@@ -45,19 +45,15 @@ NAME = "csv"
 TITLE = Sentence("formats.title_csv")
 KNOWN_BY = Sentence("formats.known_csv")
 SUFFIXES = (".csv", ".tsv", ".txt")
-MEMORY_PER_BYTE = 20
-"""Measured from reading to writing: 7 for ten columns, 15 for three short ones."""
+MEMORY_PER_BYTE = 20  # measured from reading to writing: 7 for ten columns, 15 for three short ones
 BUCKET_BYTES = 40 * 1024**2
 OPTIONS = ("encoding",)
 
 _TAIL_BYTES = 4096
-_CTRL_Z = b"\x1a"
-"""DOS programs write it after the last line."""
+_CTRL_Z = b"\x1a"  # DOS programs write it after the last line
 _ROWS_READ_AT_ONCE = 100_000
-_PIECE_BYTES = 256 * 1024
-"""Small, so that the memory of one piece is reused for the next."""
-_HEAD_BYTES = 2 * RECORD_BYTES_MAX
-"""Enough for the lines that `find_layout` searches for the header line."""
+_PIECE_BYTES = 256 * 1024  # small, so that the memory of one piece is reused for the next
+_HEAD_BYTES = 2 * RECORD_BYTES_MAX  # enough for the lines that `find_layout` searches for the header line
 
 
 def sniff(head: bytes) -> bool:  # noqa: ARG001 - every text could be one

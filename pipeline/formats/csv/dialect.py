@@ -29,14 +29,10 @@ DELIMITERS = (",", ";", "|", "\t")
 class Layout(NamedTuple):
     """How to read a delimited text: delimiter, encoding, quotes."""
 
-    dialect: Dialect
-    """The dialect found in the lines, without the original encoding."""
-    headers: tuple[str, ...]
-    """The header line; a blank header is named by its position, as column_7."""
-    body_at: int
-    """The offset of the first row after the header line."""
-    line_first: int
-    """The number of the line at `body_at`."""
+    dialect: Dialect  # the dialect found in the lines, without the original encoding
+    headers: tuple[str, ...]  # the header line; a blank header is named by its position, as column_7
+    body_at: int  # the offset of the first row after the header line
+    line_first: int  # the number of the line at `body_at`
     repeated_headers: tuple[int, ...]
     """The line numbers of repeated header lines between the header line and `body_at`."""
 

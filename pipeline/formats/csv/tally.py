@@ -19,8 +19,7 @@ from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
 from schemas.row_positions import RowPositions
 
-CLOSED_SETS = (pl.Enum, pl.Categorical)
-"""Column types of polars that are text outside polars."""
+CLOSED_SETS = (pl.Enum, pl.Categorical)  # column types of polars that are text outside polars
 
 BLOCK_BYTES = 262_144
 """The bytes examined at a time: if all are quotes, their list takes forty times as much memory."""
@@ -29,14 +28,10 @@ BLOCK_BYTES = 262_144
 class Body(NamedTuple):
     """The rows of a text, without copying it: large files take time and memory."""
 
-    text: bytes
-    """The text in UTF-8."""
-    start: int
-    """The offset of the first row; a line ends before it."""
-    stop: int
-    """The offset after the last row; only line ends may follow."""
-    block_bytes: int = BLOCK_BYTES
-    """The bytes examined at a time, extended to the end of a line."""
+    text: bytes  # the text in UTF-8
+    start: int  # the offset of the first row; a line ends before it
+    stop: int  # the offset after the last row; only line ends may follow
+    block_bytes: int = BLOCK_BYTES  # the bytes examined at a time, extended to the end of a line
 
     def copy(self) -> bytes:
         """Return a copy of the rows only."""
@@ -46,10 +41,8 @@ class Body(NamedTuple):
 class CsvTally(NamedTuple):
     """Control totals of the rows of a file."""
 
-    row_count: int
-    """Line ends outside of quoted cells, and the last row, which needs none."""
-    text_byte_count: int
-    """UTF-8 bytes of all cells; enclosing quotes do not count, doubled quotes count once."""
+    row_count: int  # line ends outside of quoted cells, and the last row, which needs none
+    text_byte_count: int  # UTF-8 bytes of all cells; enclosing quotes do not count, doubled quotes count once
     regular: bool
     """Every row has the same number of cells, every quote encloses a whole cell, and every CR is
     part of a CR LF."""
@@ -99,11 +92,9 @@ class _Grammar(NamedTuple):
     edges: frozenset[bytes]
     """Bytes that may precede or follow a quoted cell; empty if the adjacent quote belongs to another."""
     not_separators: bytes
-    legal: re.Pattern[bytes]
-    """The longest well-formed part of a text; quotes inside of cells are allowed."""
+    legal: re.Pattern[bytes]  # the longest well-formed part of a text; quotes inside of cells are allowed
     quoted_cell: re.Pattern[bytes]
-    whole_rows: re.Pattern[bytes]
-    """As many complete rows as possible, with their line ends."""
+    whole_rows: re.Pattern[bytes]  # as many complete rows as possible, with their line ends
 
 
 @cache

@@ -20,10 +20,8 @@ from pipeline.wording import Sentence
 
 SUFFIX = ".csv"
 
-_DELIMITER = ","
-"""The delimiter of an output file whose input had none."""
-_SPREADSHEET_LINE_END = "\r\n"
-"""Line end of payment files whose input had none."""
+_DELIMITER = ","  # the delimiter of an output file whose input had none
+_SPREADSHEET_LINE_END = "\r\n"  # line end of payment files whose input had none
 _ROWS_WRITTEN_AT_ONCE = 25_000
 _MARKED = ("utf-16", "utf-32")
 """Encodings that need a mark for the byte order: they are written with one, little endian."""

@@ -29,13 +29,11 @@ KNOWN_BY = Sentence("formats.known_excel")
 SUFFIX = ".xlsx"
 SUFFIXES = (SUFFIX, ".xlsm")
 BUCKET_BYTES = 8 * 1024**2
-MEMORY_PER_BYTE = 32
-"""As for Parquet, which is compressed too."""
+MEMORY_PER_BYTE = 32  # as for Parquet, which is compressed too
 OPTIONS = ("sheet",)
 
 _ZIP_MAGIC = b"PK\x03\x04"
-_OLE_MAGIC = b"\xd0\xcf\x11\xe0"
-"""First bytes of the container of encrypted workbooks and of old .xls files."""
+_OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # first bytes of the container of encrypted workbooks and of old .xls files
 
 
 def sniff(head: bytes) -> bool:

@@ -16,12 +16,10 @@ from pipeline.errors import InputError
 from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 512 * 1024**2
-RATIO_MAX = 200
-"""Limit of unpacked to packed size; it was 11 for a sheet of a hundred thousand rows."""
+RATIO_MAX = 200  # limit of unpacked to packed size; it was 11 for a sheet of a hundred thousand rows
 PARTS_MAX = 2_000
 
-_SMALL_BYTES = 1024**2
-"""Workbooks up to this size are never bombs, regardless of their ratio."""
+_SMALL_BYTES = 1024**2  # workbooks up to this size are never bombs, regardless of their ratio
 _CHUNK_BYTES = 64 * 1024
 _ENCRYPTED = 0x1
 _NEEDED = ("[Content_Types].xml", "_rels/", "xl/")

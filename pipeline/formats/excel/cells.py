@@ -23,11 +23,9 @@ from pipeline.wording import Sentence
 
 ROWS_MAX = 1_048_576
 COLUMNS_MAX = 16_384
-_MERGED_MAX = 250_000
-"""A row with merged cells cannot be paid, so a sheet of payments has few of them."""
+_MERGED_MAX = 250_000  # a row with merged cells cannot be paid, so a sheet of payments has few of them
 
-_SHARED = "xl/sharedstrings.xml"
-"""The path where the library looks for shared texts, in any mix of capitals."""
+_SHARED = "xl/sharedstrings.xml"  # the path where the library looks for shared texts, in any mix of capitals
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 
 
@@ -46,10 +44,8 @@ class Cells:
     numbers: list[Cell] = field(default_factory=list)
     """Number cells, dates included: a date is a number with a format."""
     booleans: list[Cell] = field(default_factory=list)
-    errors: list[Cell] = field(default_factory=list)
-    """Error cells, such as #N/A."""
-    texts: Counter[int] = field(default_factory=Counter)
-    """Column -> its number of text cells."""
+    errors: list[Cell] = field(default_factory=list)  # error cells, such as #N/A
+    texts: Counter[int] = field(default_factory=Counter)  # column -> its number of text cells
     merged_rows: list[tuple[int, int]] = field(default_factory=list)
     """First and last row of each merged range."""
     uncalculated_row: int | None = None
@@ -57,8 +53,7 @@ class Cells:
     row_first: int = ROWS_MAX + 1
     row_last: int = 0
     column_first: int = COLUMNS_MAX + 1
-    column_last: int = 0
-    """The used range; none in an empty sheet."""
+    column_last: int = 0  # with the three above, the used range; none in an empty sheet
 
     def include(self, row: int, column: int) -> None:
         """Extend the used range to this cell."""

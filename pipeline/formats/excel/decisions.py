@@ -25,12 +25,9 @@ from pipeline.wording.rows import rows_named
 from schemas.review import Decision
 from schemas.row_positions import RowPositions
 
-RUN_ID = "Run id"
-"""The label of the run ID, in the first column of a sheet; the ID is next to it."""
-ROW, DECISION, REASON = "Row", "Decision", "Reason"
-"""The headers of the columns that are read back."""
-DECIDED_BY = "Decided by"
-"""The header of an optional column, whose names are unverified claims."""
+RUN_ID = "Run id"  # the label of the run ID, in the first column of a sheet; the ID is next to it
+ROW, DECISION, REASON = "Row", "Decision", "Reason"  # the headers of the columns that are read back
+DECIDED_BY = "Decided by"  # the header of an optional column, whose names are unverified claims
 CLAIM_CHARS_MAX = 120
 
 

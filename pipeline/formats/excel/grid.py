@@ -37,8 +37,7 @@ _EMPTY_CELLS_MAX = 1_000_000
 _EMPTY_PER_FILLED_MAX = 20
 """Without this limit, a sheet with only its first and last corner filled would take gigabytes."""
 
-DIGITS_MAX = 15
-"""Significant digits that spreadsheets keep and show; the rest is binary noise."""
+DIGITS_MAX = 15  # significant digits that spreadsheets keep and show; the rest is binary noise
 _AMBIGUOUS = re.compile(AMBIGUOUS)
 _WHOLE_MAX = 10.0**DIGITS_MAX
 _DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)")

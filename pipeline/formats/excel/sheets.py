@@ -15,8 +15,7 @@ from pipeline.wording import Sentence
 _WORKBOOK = "xl/workbook.xml"
 _RELATIONS = "xl/_rels/workbook.xml.rels"
 _NAMES_QUOTED_MAX = 20
-_NAME_QUOTED_LENGTH_MAX = 31
-"""The longest sheet name that spreadsheet programs allow."""
+_NAME_QUOTED_LENGTH_MAX = 31  # the longest sheet name that spreadsheet programs allow
 _HEADERS_QUOTED_LENGTH_MAX = 120
 
 

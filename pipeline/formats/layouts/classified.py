@@ -12,19 +12,16 @@ from pipeline.formats.text_lines import IS_BLANK
 from pipeline.rules.unasked import LINE_TOO_LONG, LINE_TOO_SHORT
 from pipeline.wording import Sentence
 
-PAYMENT = "payment"
-"""Prefix of the kinds of payment lines; a number follows."""
+PAYMENT = "payment"  # prefix of the kinds of payment lines; a number follows
 OTHER = "other"
 HEADER = "header"
 BATCH = "batch"
 TRAILER = "trailer"
-UNKNOWN = "unknown"
-"""A line of an unknown kind; it counts as a payment, which is rejected."""
+UNKNOWN = "unknown"  # a line of an unknown kind; it counts as a payment, which is rejected
 BLANK = "blank"
 
 
-_MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}
-"""The separators as regular expressions."""
+_MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}  # the separators as regular expressions
 
 
 def kinds_of(layout: BankLayout) -> list[tuple[str, LineKind]]:
@@ -140,8 +137,7 @@ def _carefully(text: str, line: int, separator: str, where: str) -> list[str]:
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
-Span = tuple[int, int]
-"""A range of characters: the first, and the one past the last."""
+Span = tuple[int, int]  # a range of characters: the first, and the one past the last
 
 
 def spans_between(text: str, separator: str) -> list[Span] | None:

@@ -105,12 +105,10 @@ def has_shape(cell: str, shape: Shape) -> bool:
 
 
 COLUMNS_MAX = 1_000
-UK_ACCOUNT = "uk_account"
-"""A field for a sort code and an account number in one cell."""
+UK_ACCOUNT = "uk_account"  # a field for a sort code and an account number in one cell
 _FIELDS = (*FIELDS, UK_ACCOUNT)
 _ACCOUNTS = ({"iban"}, {"sort_code", "account_number"}, {UK_ACCOUNT})
-_EVIDENCE_MIN = 2
-"""Minimum number of fields that identify a layout; a single column could be anything."""
+_EVIDENCE_MIN = 2  # minimum number of fields that identify a layout; a single column could be anything
 
 
 def _one_or_several(value: object) -> object:
@@ -123,8 +121,7 @@ def _field(name: str) -> str:
     return name
 
 
-Position = Annotated[int, Field(ge=1, le=COLUMNS_MAX)]
-"""Position of a cell in its line, from 1."""
+Position = Annotated[int, Field(ge=1, le=COLUMNS_MAX)]  # position of a cell in its line, from 1
 Words = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_one_or_several), Field(min_length=1)
 ]
@@ -144,10 +141,8 @@ class LineKind(_Section):
 
     tags: dict[Position, Words] = Field(default_factory=dict)
     """Cell -> its text in every such line, or several possible texts."""
-    shapes: dict[Position, Shape] = Field(default_factory=dict)
-    """Cell -> the shape of its text."""
-    widths: Widths | None = None
-    """Widths of its cells, if not the same as in payments."""
+    shapes: dict[Position, Shape] = Field(default_factory=dict)  # cell -> the shape of its text
+    widths: Widths | None = None  # widths of its cells, if not the same as in payments
 
     @property
     def positions(self) -> Iterator[int]:
@@ -159,12 +154,9 @@ class LineKind(_Section):
 class SummaryLine(LineKind):
     """A header, a trailer, or a line before the payments of one batch."""
 
-    count: Position | None = None
-    """The cell with the number of payments."""
-    sum: Position | None = None
-    """The cell with the sum of payments, in the unit of amounts."""
-    label: Position | None = None
-    """The cell that identifies a batch."""
+    count: Position | None = None  # the cell with the number of payments
+    sum: Position | None = None  # the cell with the sum of payments, in the unit of amounts
+    label: Position | None = None  # the cell that identifies a batch
     is_optional: bool = False
 
     @property
@@ -177,19 +169,16 @@ class SummaryLine(LineKind):
 class OtherLine(LineKind):
     """A line that is reported and never checked."""
 
-    what: Annotated[str, Field(min_length=1)]
-    """Its name in words, singular: direct debit."""
+    what: Annotated[str, Field(min_length=1)]  # its name in words, singular: direct debit
 
 
 class PaymentLine(LineKind):
     """A payment."""
 
-    columns: dict[Annotated[str, AfterValidator(_field)], Position]
-    """Field -> its cell."""
+    columns: dict[Annotated[str, AfterValidator(_field)], Position]  # field -> its cell
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] | None = None
     """The currency of the amount, if no column states it."""
-    code: Position | None = None
-    """The cell with the transaction code."""
+    code: Position | None = None  # the cell with the transaction code
     booked_by: tuple[Position, ...] = ()
     """The cells that group payments into a batch: the day, the payer's account."""
     cells_min: Position | None = None
@@ -217,24 +206,19 @@ class PaymentLine(LineKind):
 class BankLayout(_Section):
     """The layout of a file whose lines are cells without headers."""
 
-    title: str = ""
-    """Its title for people; by default its name."""
+    title: str = ""  # its title for people; by default its name
     separator: Literal[",", ";", "|", "\t"] | None = None
-    widths: Widths | None = None
-    """The widths of a line's cells in characters, instead of a separator."""
+    widths: Widths | None = None  # the widths of a line's cells in characters, instead of a separator
     payments: Annotated[tuple[PaymentLine, ...], Field(min_length=1)]
     header: SummaryLine | None = None
-    batch: SummaryLine | None = None
-    """The line before the payments of a batch."""
+    batch: SummaryLine | None = None  # the line before the payments of a batch
     trailer: SummaryLine | None = None
     others: tuple[OtherLine, ...] = ()
-    amount_in: Literal["main", "minor"] = "main"
-    """The unit of amounts: pounds, or pence."""
+    amount_in: Literal["main", "minor"] = "main"  # the unit of amounts: pounds, or pence
     name_length_max: Annotated[int, Field(ge=1, le=140)] | None = None
     """The longest name that the bank accepts, in characters."""
     name_characters: Literal["any", "bacs"] = "any"
-    unknown_total: str | None = None
-    """A total whose rule is unknown: the file is read but never changed."""
+    unknown_total: str | None = None  # a total whose rule is unknown: the file is read but never changed
 
     @property
     def line_kinds(self) -> Iterator[LineKind]:

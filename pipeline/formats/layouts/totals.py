@@ -23,10 +23,8 @@ class TotalField(NamedTuple):
     position: int
     kind: SummaryLine
     is_sum: bool
-    text: str
-    """The text in the line, without surrounding blanks."""
-    found: int | None
-    """The count of payments, or their sum in hundredths; None if an amount is malformed."""
+    text: str  # the text in the line, without surrounding blanks
+    found: int | None  # the count of payments, or their sum in hundredths; None if an amount is malformed
 
 
 def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:

@@ -36,8 +36,7 @@ KNOWN_BY = Sentence("formats.known_pain001")
 SUFFIXES = (".xml",)
 MEMORY_PER_BYTE = 4
 """Covers the file in the child process and the resulting frames; a split holds the file twice."""
-OPTIONS: tuple[str, ...] = ()
-"""Reading options: none, because the file declares its encoding."""
+OPTIONS: tuple[str, ...] = ()  # reading options: none, because the file declares its encoding
 
 
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options

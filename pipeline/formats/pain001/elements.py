@@ -80,8 +80,7 @@ CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: I
 _TOTALS = {"NbOfTxs": "count", "CtrlSum": "sum"}
 BATCH, PAYMENT, SUPPLEMENT = "PmtInf", "CdtTrfTxInf", "SplmtryData"
 
-SEARCHED_DEPTH = 8
-"""How deep to search an envelope for the message."""
+SEARCHED_DEPTH = 8  # how deep to search an envelope for the message
 
 
 class Kind(IntEnum):

@@ -32,16 +32,13 @@ ADDRESS = ("address_lines", "town", "country")
 SIGNS = {"bank_country": pl.String(), "says_sort_code": pl.Boolean()}
 """More signs of an account's country, as in `account_country.AccountSigns`."""
 
-ABSENT = "NOTPROVIDED"
-"""Placeholders that files use for missing values."""
+ABSENT = "NOTPROVIDED"  # placeholders that files use for missing values
 BLANKS = " \t\r\n"
 UK_CLEARING = "GBDSC"
-_CLEARING_COUNTRY = r"^([A-Z]{2})[A-Z]{3}$"
-"""ISO 20022 code of a clearing system -> country."""
+_CLEARING_COUNTRY = r"^([A-Z]{2})[A-Z]{3}$"  # ISO 20022 code of a clearing system -> country
 _IBAN = r"^[A-Za-z]{2}[0-9]{2} ?[A-Za-z0-9 ]{11,42}$"
 _OF_UK_IBAN = r"(?i)^GB[0-9]{2}[A-Z]{4}([0-9]{6})"
-_USUAL = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
-"""The usual form of amounts, which needs no further parsing."""
+_USUAL = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"  # the usual form of amounts, which needs no further parsing
 _DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
 """A decimal of XML Schema: at most one point, no thousands separators."""
 _SORT_CODE_AND_ACCOUNT = r"^([0-9]{6})[0-9]{8}$"

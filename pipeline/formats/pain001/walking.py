@@ -22,14 +22,11 @@ class Found:
 
     def __init__(self, stream: XmlStream) -> None:
         self.levels = Levels()
-        self.rows: list[list[str | None]] = []
-        """The texts of each payment, in the order of `elements.INDEX`."""
+        self.rows: list[list[str | None]] = []  # the texts of each payment, in the order of `elements.INDEX`
         self.spans: list[tuple[int | None, ...]] = []
         """The offsets of each payment, in the order of `reading.LOCATIONS`."""
-        self.is_sealed = False
-        """True if the file contains a hash or signature of itself."""
-        self.data_payment_count = 0
-        """The number of elements in other programs' data that look like payments."""
+        self.is_sealed = False  # True if the file contains a hash or signature of itself
+        self.data_payment_count = 0  # the number of elements in other programs' data that look like payments
         self.message = (0, 0)
         self._stream, self._parser, self._data = stream, stream.parser, stream.data
 
