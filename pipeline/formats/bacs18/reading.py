@@ -75,10 +75,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noq
 
 
 def _payments(credits_: pl.DataFrame) -> pl.DataFrame:
-    pence = PENCE.of_line
-    pounds = (
-        pence.str.slice(0, 8).str.strip_chars_start("0") + pence.str.slice(8, 1) + "." + pence.str.slice(9)
-    )
+    pounds = PENCE.of_line.str.replace(r"^0{0,8}(\d+)(\d\d)$", "$1.$2")
     fields = credits_.select(
         sort_code=_filled(SORT_CODE),
         account_number=_filled(ACCOUNT_NUMBER),

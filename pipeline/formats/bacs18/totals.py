@@ -68,29 +68,22 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
 
 def stated_totals(label: FileLabel, *, where: str) -> list[int]:
     """Return the totals in UTL1 (InputError: not digits)."""
-    stated = [label.field(field) for field in TOTALS.values()]
-    for name, value in zip(TOTALS, stated, strict=True):
+    stated = {name: label.field(field) for name, field in TOTALS.items()}
+    for name, value in stated.items():
         if not (value.isascii() and value.isdecimal()):
-            raise InputError(
-                Sentence("bacs18.line_utl1_not", where=where, line=label.line, name=Sentence(name))
-            )
-    return list(map(int, stated))
+            key = "bacs18.line_utl1_not"
+            raise InputError(Sentence(key, where=where, line=label.line, name=Sentence(name)))
+    return list(map(int, stated.values()))
 
 
 def totals_text(totals: Sequence[int]) -> bytes:
     """Write the totals in the form of UTL1."""
-    digits = (
-        str(total).zfill(field.last - field.first + 1)
-        for total, field in zip(totals, TOTALS.values(), strict=True)
-    )
-    return "".join(digits).encode("ascii")
+    return b"".join(field.digits(total) for total, field in zip(totals, TOTALS.values(), strict=True))
 
 
 def block_count(labels: Mapping[str, FileLabel], record_count: int) -> int | None:
     """Return the number of blocks for these records; None if HDR2 has no block length."""
-    header = labels.get("HDR2")
-    if header is None:
-        return None
+    header = labels.get("HDR2", FileLabel(0, 0, ""))
     block, record = header.field(_BLOCK_LENGTH), header.field(_RECORD_LENGTH)
     if not (block.isdecimal() and record.isdecimal() and int(record) and int(block) >= int(record)):
         return None
@@ -130,10 +123,9 @@ def in_calendar(day: str) -> str | None:
 
 def totals_of(records: pl.DataFrame) -> list[int]:
     """Return `TOTALS` of these records; malformed amounts and instructions do not count."""
-    sides = (pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT)
-    sums = [pl.col("pence").filter(is_mine).sum() for is_mine in sides]
-    counts = [is_mine.sum() for is_mine in sides]
-    return [records.select(total).item() for total in (*sums, *counts)]
+    sides = [records.filter(is_mine) for is_mine in (pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT)]
+    counts = [side.height for side in sides]
+    return [*(int(side["pence"].sum()) for side in sides), *counts]
 
 
 def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where: str) -> pl.DataFrame:
@@ -145,40 +137,34 @@ def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: s
     if "UTL1" not in labels:
         return
     stated, found = stated_totals(labels["UTL1"], where=where), totals_of(records)
-    unknown = {
-        "bacs18.debit_total": _has_malformed(records, DEBITS),
-        "bacs18.credit_total": _has_malformed(records, (CREDIT,)),
+    malformed = records.filter(pl.col("pence").is_null())["code"]
+    is_unknown = {
+        "bacs18.debit_total": malformed.is_in(DEBITS).any(),
+        "bacs18.credit_total": (malformed == CREDIT).any(),
     }
     for name, value_stated, value_found in zip(TOTALS, stated, found, strict=True):
-        shown = _pounds if name in unknown else str
-        is_unknown = unknown.get(name, False)
-        yield StatedTotal(
+        shown, where_ = (
+            _pounds if name in is_unknown else str,
             Sentence("bacs18.in_utl1", name=Sentence(name)),
-            shown(value_stated),
-            None if is_unknown else shown(value_found),
         )
+        yield StatedTotal(where_, shown(value_stated), None if is_unknown.get(name) else shown(value_found))
 
 
 def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
     """Yield a total for each account and day; none if the file has no contras."""
-    contras = records.filter(kind=CONTRA)
-    if contras.is_empty():
+    if records.filter(kind=CONTRA).is_empty():
         return
     is_contra = pl.col("kind") == CONTRA
     # A contra is a debit for credits, and a credit for debits.
-    owed = pl.col("pence").filter(~is_contra & (pl.col("code") == CREDIT)).sum()
-    due = pl.col("pence").filter(~is_contra & pl.col("code").is_in(DEBITS)).sum()
-    debited = pl.col("pence").filter(is_contra & pl.col("code").is_in(DEBITS)).sum()
-    credited = pl.col("pence").filter(is_contra & (pl.col("code") == CREDIT)).sum()
-    has_money = pl.col("code").is_in([*DEBITS, CREDIT])
+    credited = pl.when(pl.col("code") == CREDIT).then("pence").otherwise(-pl.col("pence"))
     by_booking = (
-        records.filter(has_money)
+        records.filter(pl.col("code").is_in([*DEBITS, CREDIT]))
         .group_by(BOOKING, maintain_order=True)
         .agg(
             line=pl.col("line").filter(is_contra).first(),
             line_first=pl.col("line").first(),
-            stated=debited - credited,
-            found=owed - due,
+            stated=-credited.filter(is_contra).sum(),
+            found=credited.filter(~is_contra).sum(),
             is_malformed=pl.col("pence").is_null().any(),
         )
     )
@@ -190,10 +176,6 @@ def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
         else:
             where = Sentence("bacs18.contra_in_line", line=line)
             yield StatedTotal(where, _pounds(stated), None if is_malformed else _pounds(found))
-
-
-def _has_malformed(records: pl.DataFrame, codes: Sequence[str]) -> bool:
-    return records.filter(pl.col("code").is_in(codes) & pl.col("pence").is_null()).height > 0
 
 
 def _pounds(pence: int) -> str:

@@ -49,9 +49,7 @@ def obstacle(message: Message) -> Sentence | None:
 
 def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:  # noqa: ARG001 - other formats need the row
     """Return why a payee cannot get a name; None if it can."""
-    if fitted(name) is None:
-        return Sentence("bacs18.letters_not_of_bacs")
-    return None
+    return Sentence("bacs18.letters_not_of_bacs") if fitted(name) is None else None
 
 
 def renamed(data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
@@ -116,7 +114,7 @@ def _amounts(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
     """Yield edits for the contras whose amount changed."""
     contras = after.filter(kind=CONTRA).join(before.select("line", was="pence"), on="line")
     for start, pence in contras.filter(pl.col("pence") != pl.col("was")).select("start", "pence").iter_rows():
-        yield Edit(*PENCE.within(start), str(pence).zfill(PENCE.last - PENCE.first + 1).encode("ascii"))
+        yield Edit(*PENCE.within(start), PENCE.digits(pence))
 
 
 def _labels(labels: Mapping[str, FileLabel], before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
@@ -129,5 +127,4 @@ def _labels(labels: Mapping[str, FileLabel], before: pl.DataFrame, after: pl.Dat
     was, now = (block_count(labels, records.filter(is_record).height) for records in (before, after))
     count_before = labels["EOF1"].field(BLOCK_COUNT)
     if now is not None and count_before.isdecimal() and int(count_before) == was:
-        digits = str(now).zfill(BLOCK_COUNT.last - BLOCK_COUNT.first + 1)
-        yield Edit(*BLOCK_COUNT.within(labels["EOF1"].start), digits.encode("ascii"))
+        yield Edit(*BLOCK_COUNT.within(labels["EOF1"].start), BLOCK_COUNT.digits(now))
