@@ -1,25 +1,17 @@
 """Recognise the layout of a file by its tags and the shapes of its cells, never by one column alone."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import polars as pl
-
-from pipeline.errors import InputError
 from pipeline.formats.layouts.classified import (
     HEADER,
-    UNKNOWN,
-    Span,
-    cell,
-    classified,
-    defect,
+    TRAILER,
     kinds_of,
     spans_between,
     spans_by_widths,
     unquoted,
 )
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine, Shape, has_shape
-from pipeline.formats.text_lines import END_OF_FILE, start_of, text_lines
+from pipeline.formats.text_lines import END_OF_FILE, start_of
 from pipeline.wording import Sentence
 
 _LINES_LOOKED_AT = 200
@@ -29,28 +21,29 @@ def fits(head: bytes, layout: BankLayout) -> bool:
     """True if a file starts as this layout prescribes; the last line of `head` may be cut.
 
     The header and the first payment must fit the layout, each line must be of a known kind, and most payments
-    must look like payments: mistakes in some rows do not change the format.
+    must look like payments: mistakes in some rows do not change the format. The first line decides for most
+    files.
     """
     # Tags and shapes are ASCII, which has the same bytes in every supported encoding.
-    text = start_of(head)
-    if not _first_line_fits(text, layout):
-        return False
-    lines = _whole_lines(re.sub(r"\r+\n|\r", "\n", text))  # odd line ends are refused when it is read
-    # The last line of the file is not in `head`.
-    trailer = layout.trailer and layout.trailer.model_copy(update={"is_optional": True})
-    start = layout.model_copy(update={"trailer": trailer})
-    try:
-        lines = classified(lines, start, where="")
-    except InputError:
-        return False
-    if (lines["kind"] == UNKNOWN).any() or not _header_fits(lines, layout):
-        return False
-    looks: list[tuple[int, bool]] = []
-    for word, kind in kinds_of(layout):
+    every = start_of(head).replace("\r", "\n").split("\n")  # odd line ends are refused when it is read
+    filled = [line for line in every[: len(every) - 1 or 1] if line.strip(f" {END_OF_FILE}")]
+    lines, looks = filled[:_LINES_LOOKED_AT], list[bool]()
+    for number, line in enumerate(lines):
+        places = {HEADER: number == 0, TRAILER: number == len(lines) - 1}
+        kinds = [kind for word, kind in kinds_of(layout) if places.get(word, True)]
+        kind = next((kind for kind in kinds if _has_tags(line, layout, kind)), None)
+        if kind is None:
+            return False
+        if number == 0 and (header := layout.header) is not None:
+            shapes = header.shapes if kind is header else {}
+            is_fit = kind is header or header.is_optional
+            if not (is_fit and _has_shapes(line, layout, header, shapes, max(shapes, default=0))):
+                return False
         if isinstance(kind, PaymentLine):
-            looks += _looks(lines.filter(kind=word), layout, kind)
-    in_order = [is_payment for _, is_payment in sorted(looks)]
-    return bool(in_order) and in_order[0] and 2 * sum(in_order) > len(in_order)
+            looks.append(_looks_like_payment(line, layout, kind))
+        if looks and not looks[0]:
+            return False
+    return 2 * sum(looks) > len(looks)
 
 
 def known_by(layout: BankLayout) -> Sentence:
@@ -81,87 +74,41 @@ def _known_cells(kind: LineKind, shapes: Mapping[int, Shape]) -> list[Sentence]:
     ]
 
 
-def _first_line_fits(text: str, layout: BankLayout) -> bool:
-    """True if the first line has its tags, which decides for most files."""
-    line = re.split("[\r\n]", text.lstrip(f" \r\n{END_OF_FILE}"), maxsplit=1)[0]
-    return any(_has_tags(line, layout, kind) for kind in _first_kinds(layout))
-
-
-def _first_kinds(layout: BankLayout) -> Iterator[LineKind]:
-    if layout.header is not None:
-        yield layout.header
-        if not layout.header.is_optional:
-            return
-    if layout.batch is not None:
-        yield layout.batch
-    yield from layout.others
-    yield from layout.payments
-
-
 def _has_tags(line: str, layout: BankLayout, kind: LineKind) -> bool:
+    """True if a line can be cut into cells and has the tags of this kind, or the kind has no tags."""
     cells = _cells(line, layout, kind)
-    shapes: Mapping[int, Shape] = {}
-    if isinstance(kind, PaymentLine) and not kind.tags:
-        always_there = kind.cells_min or max(kind.positions)
-        shapes = {place: shape for place, shape in layout.shapes_of(kind).items() if place <= always_there}
-    needed = max([*kind.tags, *shapes], default=0)
-    return (
-        len(cells) >= needed
-        and all(cells[place - 1] in words for place, words in kind.tags.items())
-        and all(has_shape(cells[place - 1], shape) for place, shape in shapes.items())
+    return cells is not None and all(
+        cells[place - 1 : place] and cells[place - 1] in words for place, words in kind.tags.items()
     )
 
 
-def _cells(line: str, layout: BankLayout, kind: LineKind) -> list[str]:
-    """Return the cells of one line, as in `classified`; none if it cannot be cut."""
+def _looks_like_payment(line: str, layout: BankLayout, kind: PaymentLine) -> bool:
+    widths, count = layout.widths_of(kind), len(_cells(line, layout, kind) or ())
+    count_min = kind.cells_min or max(kind.positions)
+    if widths is None:
+        is_whole = count_min <= count <= (kind.cells_max or count)
+    else:
+        is_whole = len(line.rstrip(" ")) <= sum(widths) <= len(line)
+    return is_whole and _has_shapes(line, layout, kind, layout.shapes_of(kind), count_min)
+
+
+def _has_shapes(
+    line: str, layout: BankLayout, kind: LineKind, shapes: Mapping[int, Shape], count_min: int
+) -> bool:
+    """True if the cells have these shapes; those after the first `count_min` may be missing."""
+    cells = _cells(line, layout, kind) or ()
+    return all(
+        has_shape(cells[place - 1], shape) if place <= len(cells) else place > count_min
+        for place, shape in shapes.items()
+    )
+
+
+def _cells(line: str, layout: BankLayout, kind: LineKind) -> list[str] | None:
+    """Return the cells of one line, as in `classified`; None if a quoted cell is not closed."""
     widths = layout.widths_of(kind)
     if widths is not None:
-        spans: Sequence[Span] | None = spans_by_widths(widths)
-    elif '"' in line:
-        spans = spans_between(line, str(layout.separator))
-    else:
+        return [line[start:end].strip(" ") for start, end in spans_by_widths(widths) if start < len(line)]
+    if '"' not in line:
         return [cell.strip(" ") for cell in line.split(layout.separator)]
-    return [unquoted(line[start:end]).strip(" ") for start, end in spans or ()]
-
-
-def _whole_lines(text: str) -> pl.DataFrame:
-    lines = text_lines(text, one_byte_each=True)
-    if not text.endswith("\n") and lines.height > 1:
-        lines = lines.head(lines.height - 1)
-    return lines.head(_LINES_LOOKED_AT)
-
-
-def _header_fits(lines: pl.DataFrame, layout: BankLayout) -> bool:
-    if layout.header is None or not layout.header.shapes:
-        return True
-    header = lines.filter(kind=HEADER)
-    cells = header.select(
-        cell(layout, layout.header, place).alias(str(place)) for place in layout.header.shapes
-    )
-    return all(
-        text is not None and has_shape(text, shape)
-        for row in cells.iter_rows()
-        for text, shape in zip(row, layout.header.shapes.values(), strict=True)
-    )
-
-
-def _looks(lines: pl.DataFrame, layout: BankLayout, kind: PaymentLine) -> list[tuple[int, bool]]:
-    """Return the line of each payment, and true if it looks like one."""
-    shapes = layout.shapes_of(kind)
-    cells = lines.select(
-        "line",
-        defect(layout, kind).is_null().alias("whole"),
-        *(cell(layout, kind, place).alias(str(place)) for place in shapes),
-    )
-    always_there = kind.cells_min or max(kind.positions)
-    return [
-        (
-            line,
-            whole
-            and all(
-                place > always_there if text is None else has_shape(text, shape)
-                for (place, shape), text in zip(shapes.items(), texts, strict=True)
-            ),
-        )
-        for line, whole, *texts in cells.iter_rows()
-    ]
+    spans = spans_between(line, str(layout.separator))
+    return None if spans is None else [unquoted(line[start:end]).strip(" ") for start, end in spans]
