@@ -48,7 +48,7 @@ def batch_totals(places: pl.DataFrame, rows: pl.DataFrame, *, listed_max: int = 
     booked = booked.filter(pl.col("key").is_in(listed["key"].implode(), nulls_equal=True))
     is_open = ~pl.col("check_outcome").is_in([Outcome.MATCH, *UNDECIDED])
     counts = booked.group_by("key", maintain_order=True).agg(pl.len(), is_open.sum())
-    money = _money(booked)
+    money, zipped = _money(booked), zip(counts.iter_rows(), names, listed["line"], strict=True)
     found = [
         BatchTotal(
             batch=name,
@@ -57,9 +57,7 @@ def batch_totals(places: pl.DataFrame, rows: pl.DataFrame, *, listed_max: int = 
             to_look_at_count=open_count,
             totals=money.get(key, []),
         )
-        for (key, row_count, open_count), name, line in zip(
-            counts.iter_rows(), names, listed["line"], strict=True
-        )
+        for (key, row_count, open_count), name, line in zipped
     ]
     return Batches(found, firsts.height)
 

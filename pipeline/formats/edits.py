@@ -22,9 +22,7 @@ class Edit(NamedTuple):
 
 def in_order(edits: Iterable[Edit]) -> list[Edit]:
     """Sort edits in file order; overlapping edits are a bug in the caller."""
-    ordered = sorted(
-        edits, key=lambda edit: (edit.start, edit.end)
-    )  # insertions at one place keep their order
+    ordered = sorted(edits, key=lambda edit: edit[:2])  # insertions at one place keep their order
     assert all(edit.start <= edit.end for edit in ordered), "an edit ends before it starts"
     assert all(a.end <= b.start for a, b in pairwise(ordered)), "two edits overlap"
     return ordered

@@ -13,16 +13,14 @@ _STARTS: tuple[tuple[str, Sentence], ...] = (
     (r"%PDF-", Sentence("formats.is_pdf")),
     (r"\{\\rtf", Sentence("formats.is_rtf")),
     ("\x89PNG\r|\xff\xd8\xff|GIF8[79]a|II\\*\x00|MM\x00\\*", Sentence("formats.is_picture")),
-    (
-        "BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!\x1a|\\x28\xb5\\x2f\xfd|PK\x05\x06",
-        Sentence("formats.is_archive"),
-    ),
+    ("BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!\x1a|\\x28\xb5\\x2f\xfd|PK\x05\x06", Sentence("formats.is_archive")),
     (r"-----BEGIN PGP|-----BEGIN CMS|-----BEGIN PKCS7", Sentence("formats.is_encrypted")),
     (r"SQLite format 3\x00", Sentence("formats.is_database")),
     (r"\x01?\{1:F|:20:", Sentence("formats.is_swift")),
     (r"[\[{]\s*[\"{\[]", Sentence("formats.is_json")),
     (r"<!DOCTYPE html|<html[\s>]", Sentence("formats.is_web_page")),
 )
+_KINDS = {"statements": "formats.is_statement", "direct debits": "formats.is_direct_debit"}
 _XML = (r"<[A-Za-z_][\w:.-]*(\s[^<>]{0,4096})?>\s*<", Sentence("formats.is_other_xml"))
 
 
@@ -39,16 +37,12 @@ def what_else_it_is(head: bytes) -> Sentence | None:
 @cache
 def _known() -> list[tuple[re.Pattern[str], Sentence]]:
     layouts = tomllib.loads((files(__package__) / "foreign.toml").read_text("utf-8"))
-    named = [(each, _kind(kind, name)) for kind, some in layouts.items() for name, each in some.items()]
+    named = [
+        (each, Sentence(_KINDS.get(kind, "formats.is_layout"), layout=name))
+        for kind, some in layouts.items()
+        for name, each in some.items()
+    ]
     return [
         (re.compile(rf"\s*(?:{start})", re.IGNORECASE | re.ASCII), kind)
         for start, kind in (*_STARTS, *named, _XML)
     ]
-
-
-def _kind(kind: str, layout: str) -> Sentence:
-    if kind == "statements":
-        return Sentence("formats.is_statement", layout=layout)
-    if kind == "direct debits":
-        return Sentence("formats.is_direct_debit", layout=layout)
-    return Sentence("formats.is_layout", layout=layout)

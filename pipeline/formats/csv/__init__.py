@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, islice
 from typing import IO, NamedTuple
 
 import polars as pl
@@ -22,12 +23,11 @@ from pipeline.formats.csv.tally import (
     Body,
     CsvTally,
     line_ends,
-    long_line,
     long_line_at,
     long_row,
     tally,
     text_bytes,
-    unclosed_row,
+    too_long,
     whole_rows,
 )
 from pipeline.formats.csv.writing import SUFFIX as SUFFIX
@@ -62,14 +62,10 @@ def sniff(head: bytes) -> bool:  # noqa: ARG001 - every text could be one
 
 
 def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
-    """Return the bytes of a delimited text, up to its end or an oversized line or row.
+    """Return the bytes of a delimited text, read in pieces: an oversized row is found before it is in memory.
 
-    It is read in pieces, so that an oversized row is found before it is in memory.
-
-    Raises:
-        UsageError: the encoding is not supported.
-        InputError: a line, or a row of several lines, is longer than `RECORD_BYTES_MAX`, or a quoted cell is
-        not closed.
+    Raises UsageError: the encoding is not supported; InputError: a line, or a row of several lines, is longer
+    than `RECORD_BYTES_MAX`, or a quoted cell is not closed.
     """
     encoding = options.encoding or marked_encoding(file.read(4))
     file.seek(0)
@@ -85,7 +81,7 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
             return _line_ends_before(before + start, _pieces(file, encoding)) + 1
 
         if (start := long_line_at(text)) is not None:
-            raise long_line(line_at(start), where)
+            raise too_long("csv.line_longer_than", where, line=line_at(start))
         head = lines[:_HEAD_BYTES] if head is None else head
         end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
         if len(text) > RECORD_BYTES_MAX and b'"' in text:
@@ -93,7 +89,7 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
             delimiter, body_at = body
             end = whole_rows(text, max(0, body_at - done_bytes), delimiter=delimiter) if delimiter else end
             if len(text) - end > RECORD_BYTES_MAX:
-                raise unclosed_row(line_at(end), where)
+                raise too_long("csv.line_quoted_cell", where, line=line_at(end))
         # The rest after the last row is searched again, together with the next piece.
         done_bytes, rest = done_bytes + end, text[end:]
         kept.write(piece)
@@ -117,14 +113,14 @@ def _body_of(
 
 def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) -> int:
     """Return the number of line ends in the first bytes; counting takes time, so only messages need it."""
-    count, before = 0, b""
+    found, before = 0, b""
     for _, lines in pieces:
         text = lines[:byte_count]
-        count += line_ends(text) - (before.endswith(b"\r") and text.startswith(b"\n"))
+        found += line_ends(text) - (before.endswith(b"\r") and text.startswith(b"\n"))
         byte_count, before = byte_count - len(text), text
         if not byte_count:
             break
-    return count
+    return found
 
 
 def _pieces(file: IO[bytes], encoding: str | None) -> Iterator[tuple[bytes, bytes]]:
@@ -155,35 +151,30 @@ def read(
     text = _with_single_line_ends(text)
     # UTF-8 may take more bytes than the file.
     if (start := long_line_at(text)) is not None:
-        raise long_line(1 + line_ends(text[:start]), where)
+        raise too_long("csv.line_longer_than", where, line=1 + line_ends(text, 0, start))
     layout = find_layout(text, options.mapping, where=where)
     if len(layout.headers) == 1:
         raise InputError(Sentence("csv.one_column", where=where))
     body = Body(text, layout.body_at, _without_line_ends(text))
     if body.start >= body.stop:
         raise InputError(Sentence("csv.no_payment_rows", where=where))
-    expected = tally(
-        body,
-        delimiter=layout.delimiter,
-        column_count=len(layout.headers),
-        where=where,
-        line_first=layout.line_first,
-    )
+    width, line_first = len(layout.headers), layout.line_first
+    expected = tally(body, delimiter=layout.delimiter, column_count=width, where=where, line_first=line_first)
     rows = _read_fast(body, layout) if expected.regular else None
     if rows is None or not _agree(rows.cells, expected):
         rows = (carefully or _read_carefully)(body, layout, where)
         if not _agree(rows.cells, expected):
             raise InputError(Sentence("csv.two_ways_count", where=where))
-    positions: RowPositions | None = RowPositions(unit="line", stretches=[(1, layout.line_first, 1)])
+    positions: RowPositions | None = RowPositions(unit="line", stretches=[(1, line_first, 1)])
     if b'"' in text:
-        if _line_end_count(body) + 1 > rows.cells.height:
-            positions = lines_of(_heights(rows.cells), first=layout.line_first)
+        if line_ends(text, body.start, body.stop) + 1 > rows.cells.height:
+            positions = lines_of(_heights(rows.cells), first=line_first)
         _refuse_long_rows(rows.cells, positions, where)
     return Table(
         rows.cells,
         rows.defects,
         layout.dialect._replace(encoding=encoding, byte_order_mark=data.startswith(BYTE_ORDER_MARKS)),
-        extra_column_count=rows.cells.width - len(layout.headers),
+        extra_column_count=rows.cells.width - width,
         positions=positions,
         repeated_headers=layout.repeated_headers,
         ragged=rows.ragged,
@@ -254,9 +245,8 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
         for row in reader:
             if len(row) > COLUMNS_MAX:
                 line = layout.line_first + reader.line_num - 1
-                raise InputError(
-                    Sentence("csv.line_more_than", where=where, line=line, columns_max=COLUMNS_MAX)
-                )
+                sentence = Sentence("csv.line_more_than", where=where, line=line, columns_max=COLUMNS_MAX)
+                raise InputError(sentence)
             has_more = len(row) > width
             while len(row) > width and not row[-1]:
                 row.pop()
@@ -278,7 +268,8 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
 def _frame(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> pl.DataFrame:
     """Turn rows of any length into columns: short rows end in nulls, long ones in extra columns."""
     width = max((len(row) for row in rows), default=0)
-    names = [*headers, *_extra_headers(headers, width - len(headers))]
+    extra = (name for number in count(1) if (name := f"extra_{number}") not in headers)
+    names = [*headers, *islice(extra, max(0, width - len(headers)))]
     columns = {
         name: [(row[position] or None) if position < len(row) else None for row in rows]
         for position, name in enumerate(names)
@@ -286,26 +277,8 @@ def _frame(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> pl.DataFram
     return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String()))
 
 
-def _extra_headers(headers: Sequence[str], count: int) -> Iterator[str]:
-    number = 0
-    while count > 0:
-        number += 1
-        if f"extra_{number}" not in headers:
-            count -= 1
-            yield f"extra_{number}"
-
-
 def _agree(cells: pl.DataFrame, expected: CsvTally) -> bool:
     return (cells.height, text_bytes(cells)) == (expected.row_count, expected.text_byte_count)
-
-
-def _line_end_count(body: Body) -> int:
-    """Return the number of line ends in the rows, quoted cells included."""
-    ends = body.text.count(b"\n", body.start, body.stop)
-    if body.text.find(b"\r", body.start, body.stop) < 0:
-        return ends
-    crs, pairs = (body.text.count(end, body.start, body.stop) for end in (b"\r", b"\r\n"))
-    return ends + crs - pairs
 
 
 def _heights(cells: pl.DataFrame) -> pl.Series:

@@ -46,11 +46,8 @@ class Layout(NamedTuple):
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
     """Return a text as UTF-8 without a byte order mark, and its encoding: the given one or the mark's.
 
-    Nothing is lost: an invalid byte is an error, not a question mark.
-
-    Raises:
-        UsageError: the encoding is not supported.
-        InputError: the bytes are not text in this encoding, or are UTF-8 although another encoding is given.
+    Raises UsageError: the encoding is not supported; InputError: the bytes are not text in this encoding, or
+    are UTF-8 although another encoding is given. Nothing is lost: no byte becomes a question mark.
     """
     encoding = encoding or marked_encoding(data) or "utf-8"
     codec = codec_of(encoding)
@@ -86,24 +83,12 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     heading, lines = best.heading, best.lines
     if any("\0" in cell for cell in heading.cells):
         encoding = wide_encoding_of("".join(heading.cells))
-        raise InputError(
-            Sentence("csv.line_nul_bytes", where=where),
-            advice=(
-                Sentence("csv.give_csv_parquet"),
-                Sentence("advice.read_as_if_text", choices=[encoding]),
-            ),
-        )
-    headers = column_names(
-        heading,
-        [line.cells for line in lines],
-        [line.number for line in lines],
-        mapping,
-        where=where,
-        unit="line",
-    )
-    body_at, line_first = (
-        (lines[heading.end - 1].end, lines[heading.end - 1].next_number) if heading.end else (0, 1)
-    )
+        advice = Sentence("csv.give_csv_parquet"), Sentence("advice.read_as_if_text", choices=[encoding])
+        raise InputError(Sentence("csv.line_nul_bytes", where=where), advice=advice)
+    first, numbers = [line.cells for line in lines], [line.number for line in lines]
+    headers = column_names(heading, first, numbers, mapping, where=where, unit="line")
+    last = lines[heading.end - 1]
+    body_at, line_first = (last.end, last.next_number) if heading.end else (0, 1)
     repeated = tuple(lines[index].number for index in heading.repeated)
     has_line, cells = heading.stated(headers)
     header = text[: lines[heading.start].end]

@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.expansion import RECORD_BYTES_MAX
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, Value
 from pipeline.wording.rows import rows_named
 from schemas.row_positions import RowPositions
 
@@ -65,8 +65,8 @@ def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_fir
     grammar = _grammar(mark)
     # Searching for a missing byte is ten times as fast as counting it.
     has_cr = body.text.find(b"\r", body.start, body.stop) >= 0
-    crs_are_paired = not has_cr or _count(body, b"\r") == _count(body, b"\r\n")
-    outside = _outside_quotes(body, grammar) if crs_are_paired else None
+    crs, pairs = (body.text.count(end, body.start, body.stop) if has_cr else 0 for end in (b"\r", b"\r\n"))
+    outside = _outside_quotes(body, grammar) if crs == pairs else None
     if outside is None:
         return _tally_irregular(body.copy(), grammar, where, line_first)
     if outside.long_row is not None:
@@ -78,13 +78,10 @@ def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_fir
     return CsvTally(row_count, byte_count - len(outside.separators) - outside.quote_byte_count, regular)
 
 
-def _count(body: Body, some: bytes) -> int:
-    return body.text.count(some, body.start, body.stop)
-
-
-def line_ends(text: bytes) -> int:
-    """Return the number of line ends in the text, of any kind."""
-    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
+def line_ends(text: bytes, start: int = 0, stop: int | None = None) -> int:
+    """Return the number of line ends in a text, or in a part of it, of any kind."""
+    lfs, crs, pairs = (text.count(end, start, stop) for end in (b"\n", b"\r", b"\r\n"))
+    return lfs + crs - pairs
 
 
 class _Grammar(NamedTuple):
@@ -214,27 +211,11 @@ def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
     return start if rows is None else rows.end()
 
 
-def unclosed_row(line: int, where: str) -> InputError:
-    """Return the error for a row with an unclosed cell."""
-    return InputError(
-        Sentence("csv.line_quoted_cell", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
-    )
-
-
-def long_line(line: int, where: str) -> InputError:
-    """Return the error for a line longer than any payment's."""
-    return InputError(
-        Sentence("csv.line_longer_than", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
-    )
+def too_long(key: str, where: str, **place: Value) -> InputError:
+    """Return the refusal of a line, a cell or a row longer than any payment's."""
+    return InputError(Sentence(key, where=where, record_bytes_max=RECORD_BYTES_MAX, **place))
 
 
 def long_row(row: int, where: str, positions: RowPositions | None = None) -> InputError:
-    """Return the error for a row of more lines than any payment has."""
-    return InputError(
-        Sentence(
-            "csv.row_longer_than",
-            where=where,
-            rows=rows_named([row], positions),
-            record_bytes_max=RECORD_BYTES_MAX,
-        )
-    )
+    """Return the refusal of a row of more lines than any payment has."""
+    return too_long("csv.row_longer_than", where, rows=rows_named([row], positions))

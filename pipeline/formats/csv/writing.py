@@ -63,9 +63,8 @@ def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quote
 def _ragged(table: pl.DataFrame, width: int, dialect: Dialect) -> str:
     """Return rows of at least `width` cells as lines, without empty cells after these."""
     lines = io.StringIO(newline="")
-    writer = csv.writer(
-        lines, delimiter=dialect.delimiter or _DELIMITER, lineterminator=dialect.line_end or "\n"
-    )
+    delimiter, line_end = dialect.delimiter or _DELIMITER, dialect.line_end or "\n"
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator=line_end)
     for row in table.iter_rows():
         filled = max((place for place, cell in enumerate(row, start=1) if cell is not None), default=0)
         writer.writerow(row[: max(width, filled)])
@@ -98,12 +97,8 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
     """Write a payment file; return its bytes to be read again, under a header line even if the file has none.
 
-    The caller checks that it holds the table.
-
-    Raises:
-        OSError: the file cannot be written.
-        OutputError: a cell has a character that the encoding lacks.
-        AssertionError: a file without a header line does not hold the rows of the table.
+    The caller checks that it holds the table. Raises OSError; OutputError: the encoding lacks a character;
+    AssertionError: a file without a header line does not hold the rows of the table.
     """
     assert all(kind == pl.String for kind in table.dtypes)
     # Through memory, so that a full disk fails in this file and not in polars.
@@ -127,17 +122,14 @@ def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memor
     try:
         return mark + buffer.getvalue().decode().encode(f"{codec}-le" if codec in _MARKED else codec)
     except UnicodeEncodeError:
-        raise OutputError(
-            Sentence("csv.name_character_does", where=where, encoding=dialect.encoding)
-        ) from None
+        sentence = Sentence("csv.name_character_does", where=where, encoding=dialect.encoding)
+        raise OutputError(sentence) from None
 
 
 def _mark(dialect: Dialect) -> bytes:
     """Return the byte order mark; readers of UTF-16 need it."""
     codec = codecs.lookup(dialect.encoding).name
-    if codec not in _MARKED and not dialect.byte_order_mark:
-        return b""
-    return _MARKS.get(codec, b"")
+    return _MARKS.get(codec, b"") if codec in _MARKED or dialect.byte_order_mark else b""
 
 
 def _assert_holds(data: bytes, rows: pl.DataFrame, dialect: Dialect, *, column: str) -> None:
