@@ -19,7 +19,7 @@ from pipeline.files.confined import parse_confined
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.expansion import table_bytes_max
 from pipeline.files.parquet_rows import headers_of
-from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
+from pipeline.formats.table import Dialect, ReadingOptions, Table, no_defects
 from pipeline.formats.table import load as whole_file
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.wording import Sentence
@@ -33,6 +33,7 @@ SUFFIXES = (SUFFIX, ".pq")
 MEMORY_PER_BYTE = 32  # measured from reading to writing: 20 for a file of ten columns
 BUCKET_BYTES = 8 * 1024**2
 OPTIONS = ()
+HAS_TYPES = True
 load = whole_file
 
 _PARSER = "pipeline.files.parquet_rows"
@@ -58,14 +59,12 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
         raise InputError(Sentence("formats.not_parquet_file", where=where))
     if data[-4:] != _MAGIC:
         raise InputError(Sentence("formats.parquet_file_ends", where=where))
+    what = Sentence("files.the_parquet_file")
     limits = {"bytes_max": table_bytes_max(len(data)), "columns_max": COLUMNS_MAX}
-    cells = parse_confined(
-        _PARSER, data, where=where, what=Sentence("files.the_parquet_file"), options=limits
-    )
+    cells = parse_confined(_PARSER, data, where=where, what=what, options=limits)
     if cells.width > COLUMNS_MAX:
-        raise InputError(
-            Sentence("formats.columns_most_can", where=where, width=cells.width, columns_max=COLUMNS_MAX)
-        )
+        facts = {"width": cells.width, "columns_max": COLUMNS_MAX}
+        raise InputError(Sentence("formats.columns_most_can", where=where, **facts))
     if cells.height == 0:
         raise InputError(Sentence("formats.no_payment_rows", where=where))
     names, cells.columns = tuple(cells.columns), headers_of(cells.columns)
@@ -82,13 +81,6 @@ def _as_read(column: pl.Series) -> pl.Series:
         with suppress(PolarsError):  # bytes that are not UTF-8 stay bytes
             return column.cast(pl.String)
     return column
-
-
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - there is only one way to write it
-    """Return why a file cannot be written again; None if it can."""
-    if kept_as == NAME:
-        return None
-    return Obstacle(Sentence("parquet.types_lost", name=name), Sentence("parquet.run_again_as_parquet"))
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - there is only one way to write it
@@ -110,13 +102,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
         raise AssertionError(f"the written file has another {column} than it was given")
 
 
-def rewrite(
-    table: pl.DataFrame,
-    file: IO[bytes],
-    dialect: Dialect,
-    *,
-    where: str,  # noqa: ARG001 - every text can be written
-) -> bytes:
+def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:  # noqa: ARG001 - every text can be written
     """Write a payment file with typed columns and the input's headers; return its bytes, to be read again.
 
     The caller checks that it holds the table.

@@ -14,7 +14,7 @@ import polars as pl
 
 from pipeline.formats.edits import Edit
 from pipeline.formats.message import Message, Role
-from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
+from pipeline.formats.table import Dialect, ReadingOptions, Table
 from pipeline.wording import Sentence
 
 
@@ -58,8 +58,9 @@ class TabularFormat(Format, Protocol):
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Table:
         """Read a file; raises InputError if it is unreadable or ambiguous."""
 
-    def obstacle(self, dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
-        """Return why a file cannot be rewritten from the outcome file of a run; None if it can."""
+    @property
+    def HAS_TYPES(self) -> bool:  # noqa: N802 - a constant of the module
+        """True if its columns have types, which an outcome file of another format loses."""
 
 
 class OutcomeFormat(TabularFormat, Protocol):

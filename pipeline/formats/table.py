@@ -7,7 +7,6 @@ from typing import IO, NamedTuple
 
 import polars as pl
 
-from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 from schemas.summary import FileDialect
 
@@ -69,13 +68,6 @@ class Table(NamedTuple):
     decimals: Mapping[str, Sequence[int]] = MappingProxyType({})
     """Column -> the rows, from 0, with a number that could be read as thousands."""
     ragged: Ragged = Ragged()
-
-
-class Obstacle(NamedTuple):
-    """Why a payment file cannot be rewritten."""
-
-    reason: Sentence
-    advice: Sentence
 
 
 def no_defects(row_count: int) -> pl.Series:

@@ -47,13 +47,11 @@ class TableWriter(NamedTuple):
 
     def refuse_obstacle(self) -> None:
         """Refuse if the input's format cannot be reproduced exactly."""
-        source = self.run.summary.input
-        kept_as = self.run.source.format
-        obstacle = self.entry.format.obstacle(self.run.part.dialect, kept_as=kept_as, name=source.name)
-        if obstacle is not None:
+        if self.entry.format.HAS_TYPES and self.run.source.format != self.entry.format.NAME:
+            lost = Sentence("parquet.types_lost", name=self.run.summary.input.name)
             raise InputError(
-                Sentence("review.obstacle", folder=self.run.folder, why=obstacle.reason),
-                advice=obstacle.advice,
+                Sentence("review.obstacle", folder=self.run.folder, why=lost),
+                advice=Sentence("parquet.run_again_as_parquet"),
             )
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:

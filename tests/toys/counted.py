@@ -11,7 +11,7 @@ from typing import IO
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
+from pipeline.formats.table import Dialect, ReadingOptions, Table, no_defects
 from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
@@ -23,6 +23,7 @@ SUFFIXES = (SUFFIX, ".txt")
 MEMORY_PER_BYTE = 30
 BUCKET_BYTES = 40 * 1024**2
 OPTIONS = ()
+HAS_TYPES = False
 
 _START = "PAYMENTS|"
 _FIRST_LINE = 3
@@ -48,11 +49,6 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     cells = cells.with_columns(pl.when(pl.all() != "").then(pl.all()))
     places = RowPositions(unit="line", stretches=[(1, _FIRST_LINE, 1)])
     return Table(cells, no_defects(cells.height), Dialect("|", line_end="\n"), positions=places)
-
-
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
-    """Why a file cannot be written anew: there is no reason."""
-    return None
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:

@@ -34,7 +34,7 @@ from pipeline.formats.csv.writing import SUFFIX as SUFFIX
 from pipeline.formats.csv.writing import rewrite as rewrite
 from pipeline.formats.csv.writing import write as write
 from pipeline.formats.encodings import BYTE_ORDER_MARKS, codec_of, keeps_ascii, marked_encoding
-from pipeline.formats.table import Dialect, Obstacle, Ragged, ReadingOptions, Table, no_defects
+from pipeline.formats.table import Ragged, ReadingOptions, Table, no_defects
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.row_positions import lines_of
 from pipeline.rules.unasked import ROW_TOO_LONG
@@ -48,6 +48,7 @@ SUFFIXES = (".csv", ".tsv", ".txt")
 MEMORY_PER_BYTE = 20  # measured from reading to writing: 7 for ten columns, 15 for three short ones
 BUCKET_BYTES = 40 * 1024**2
 OPTIONS = ("encoding",)
+HAS_TYPES = False
 
 _TAIL_BYTES = 4096
 _CTRL_Z = b"\x1a"  # DOS programs write it after the last line
@@ -179,11 +180,6 @@ def read(
         repeated_headers=layout.repeated_headers,
         ragged=rows.ragged,
     )
-
-
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - text is text in every format
-    """Always None: a file with a known dialect can always be rewritten."""
-    return None
 
 
 def _with_single_line_ends(text: bytes) -> bytes:

@@ -17,7 +17,7 @@ from pipeline.files.confined import parse_confined
 from pipeline.files.expansion import table_bytes_max
 from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET_NAME, SHEET_ROW
-from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, as_text
+from pipeline.formats.table import Dialect, ReadingOptions, Table, as_text
 from pipeline.formats.table import load as load
 from pipeline.headers.heading import LINES_LOOKED_AT, column_names, heading_of
 from pipeline.wording import Sentence
@@ -31,6 +31,7 @@ SUFFIXES = (SUFFIX, ".xlsm")
 BUCKET_BYTES = 8 * 1024**2
 MEMORY_PER_BYTE = 32  # as for Parquet, which is compressed too
 OPTIONS = ("sheet",)
+HAS_TYPES = False
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # first bytes of the container of encrypted workbooks and of old .xls files
@@ -44,9 +45,7 @@ def sniff(head: bytes) -> bool:
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     """Read one sheet of a workbook; all cells are text.
 
-    Raises:
-        InputError: it is not a workbook, is protected or damaged, unpacks to too much, or lacks the sheet or
-        any rows.
+    Raises InputError: it is no workbook, is protected or damaged, is too large, or lacks the sheet or rows.
     """
     if not data:
         raise InputError(Sentence("excel.file_empty_give", where=where))
@@ -59,11 +58,6 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
         options={"sheet": options.sheet, "bytes_max": table_bytes_max(len(data))},
     )
     return table_of(grid, options.mapping, where)
-
-
-def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - cells are text
-    """Always None: text cells can always be rewritten."""
-    return None
 
 
 def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
@@ -80,15 +74,8 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     cells, numbers = grid.drop(BESIDE), grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list()
     first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_LOOKED_AT).iter_rows()]
     heading = heading_of(first_rows, mapping)
-    headers = column_names(
-        heading,
-        first_rows,
-        numbers,
-        mapping,
-        where=where,
-        unit="sheet row",
-        title=grid[SHEET_NAME][0],
-    )
+    title = grid[SHEET_NAME][0]
+    headers = column_names(heading, first_rows, numbers, mapping, where=where, unit="sheet row", title=title)
     body = cells.slice(heading.end)
     if body.height == 0:
         raise InputError(Sentence("excel.no_payment_rows", where=where))
@@ -100,7 +87,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
         Dialect(
             header_line=has_line,
             header_cells=header_cells,
-            sheet_name=grid[SHEET_NAME][0],
+            sheet_name=title,
             numbers=tuple(headers[position - 1] for position in grid[NUMBERS][0]),
         ),
         positions=RowPositions(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
@@ -112,10 +99,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - every column is read back
     """Write a table as a workbook, and read all of it back.
 
-    Raises:
-        OSError: the file cannot be written.
-        OutputError: a sheet cannot hold it.
-        AssertionError: the file does not hold the table.
+    Raises OSError; OutputError: a sheet cannot hold it; AssertionError: the file does not hold the table.
     """
     table = as_text(table)
     data = rewrite(table, file, dialect._replace(header_line=True, header_cells=()), where="the outcome file")

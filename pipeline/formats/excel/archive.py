@@ -44,18 +44,10 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
         )
     if not _OF_OTHER_WORKBOOKS.isdisjoint(part.filename for part in parts):
         raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
-    unpacked_bytes = sum(part.file_size for part in parts)
-    if unpacked_bytes > max(_SMALL_BYTES, min(UNPACKED_BYTES_MAX, RATIO_MAX * len(data))):
-        raise InputError(
-            Sentence(
-                "excel.unpacks_from_bytes",
-                where=where,
-                data_count=len(data),
-                unpacked_bytes=unpacked_bytes,
-                unpacked_bytes_max=UNPACKED_BYTES_MAX,
-                ratio_max=RATIO_MAX,
-            )
-        )
+    sizes = {"data_count": len(data), "unpacked_bytes": sum(part.file_size for part in parts)}
+    if sizes["unpacked_bytes"] > max(_SMALL_BYTES, min(UNPACKED_BYTES_MAX, RATIO_MAX * len(data))):
+        limits = {"unpacked_bytes_max": UNPACKED_BYTES_MAX, "ratio_max": RATIO_MAX}
+        raise InputError(Sentence("excel.unpacks_from_bytes", where=where, **sizes, **limits))
     if any(part.flag_bits & _ENCRYPTED for part in parts):
         raise InputError(Sentence("excel.protected_password_save", where=where))
 
@@ -63,24 +55,19 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
 def copied(data: bytes) -> bytes:
     """Copy the parts that hold cells into a new ZIP with correct sizes.
 
-    Raises:
-        ValueError, BadZipFile, zlib.error: a part is damaged or repeated, or its size differs from the
-        declared one.
+    Raises ValueError, BadZipFile, zlib.error: a part is damaged or repeated, or has not its declared size.
     """
     copy = io.BytesIO()
     # Compressed lightly, so that half a gigabyte need not be held in memory.
     into = zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
     with zipfile.ZipFile(io.BytesIO(data)) as archive, into as target:
-        parts = [part for part in archive.infolist() if _is_needed(part.filename)]
+        parts = [part for part in archive.infolist() if part.filename.startswith(_NEEDED)]
+        parts = [part for part in parts if not part.filename.startswith(_NOT_NEEDED)]
         if len({part.filename.casefold() for part in parts}) < len(parts):
             raise ValueError("a part stands twice in the archive")
         for part in parts:
             _copy_part(archive, part, target)
     return copy.getvalue()
-
-
-def _is_needed(name: str) -> bool:
-    return name.startswith(_NEEDED) and not name.startswith(_NOT_NEEDED)
 
 
 def _copy_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo, target: zipfile.ZipFile) -> None:
@@ -123,14 +110,11 @@ def parse(
     def refuse(*_: object) -> None:
         raise ValueError("a document type has no place in a workbook")
 
-    def opened(name: str, attributes: Mapping[str, str]) -> None:
-        start(_BARE.get(name, name), attributes)
-
     def closed(name: str) -> None:
         end(_BARE.get(name, name))
 
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = opened
+    parser.StartElementHandler = lambda name, attributes: start(_BARE.get(name, name), attributes)
     parser.EndElementHandler = closed
     parser.CharacterDataHandler = text
     while chunk := file.read(_XML_CHUNK_BYTES):

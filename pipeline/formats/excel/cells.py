@@ -63,6 +63,16 @@ class Cells:
         self.column_first = min(self.column_first, column)
 
     @property
+    def width(self) -> int:
+        """The number of used columns; 0 or less in an empty sheet."""
+        return self.column_last - self.column_first + 1
+
+    @property
+    def height(self) -> int:
+        """The number of used rows; 0 or less in an empty sheet."""
+        return self.row_last - self.row_first + 1
+
+    @property
     def filled_count(self) -> int:
         """The number of cells with content."""
         return len(self.numbers) + len(self.booleans) + len(self.errors) + self.texts.total()
@@ -74,13 +84,10 @@ class Cells:
 
 
 def count_cells(sheet: IO[bytes], shared: Sequence[int], budget: SizeBudget) -> Cells:
-    """Count the XML of a sheet, in one pass.
+    """Count the XML of a sheet, in one pass; text in bytes, by the sizes of shared texts in `shared`.
 
-    Text is counted in bytes; `shared`, from `shared_lengths`, has the sizes of shared texts.
-
-    Raises:
-        InputError: a row, or the whole text, is too large for payments, or there are too many merged ranges.
-        ValueError, IndexError, expat.ExpatError: it is not a sheet.
+    Raises InputError: a row, or the whole text, is too large for payments, or there are too many merged
+    ranges; ValueError, IndexError, expat.ExpatError: it is not a sheet.
     """
     reader = _Reader(shared, budget)
     parse(sheet, start=reader.start, end=reader.end, text=reader.text)
@@ -111,8 +118,7 @@ def position(reference: str) -> tuple[int, int]:
 def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:
     """Return the UTF-8 bytes of each shared text, in order; empty if the workbook has none.
 
-    Raises:
-        InputError: the texts are too large. ValueError, expat.ExpatError: the part is not a table of texts.
+    Raises InputError: the texts are too large; ValueError, expat.ExpatError: it is not a table of texts.
     """
     reader = _SharedTexts(budget)
     for part in archive.infolist():
@@ -133,31 +139,25 @@ class _SharedTexts:
         self._is_reading_aid = False  # pronunciation aids are not part of a text
 
     def start(self, name: str, _attributes: Mapping[str, str]) -> None:
-        match name:
-            case "si":
-                self._length = 0
-            case "rPh":
-                self._is_reading_aid = True
-            case "t":
-                self._is_text = not self._is_reading_aid
-            case _:
-                pass
+        if name == "si":
+            self._length = 0
+        elif name == "rPh":
+            self._is_reading_aid = True
+        elif name == "t":
+            self._is_text = not self._is_reading_aid
 
     def text(self, text: str) -> None:
         if self._is_text:
             self._length += len(text.encode())
 
     def end(self, name: str) -> None:
-        match name:
-            case "t":
-                self._is_text = False
-            case "rPh":
-                self._is_reading_aid = False
-            case "si":
-                self.lengths.append(self._length)
-                self._budget.add(text_bytes=self._length, cell_count=1)
-            case _:
-                pass
+        if name == "t":
+            self._is_text = False
+        elif name == "rPh":
+            self._is_reading_aid = False
+        elif name == "si":
+            self.lengths.append(self._length)
+            self._budget.add(text_bytes=self._length, cell_count=1)
 
 
 class _Reader:

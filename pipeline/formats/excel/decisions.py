@@ -71,9 +71,8 @@ def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | N
         raise InputError(Sentence("excel.not_workbook_present", where=where))
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
     for sheet, *cells_of_row in decided.select("sheet", "row", "decision", "reason").iter_rows():
-        _require_sense(
-            Sentence("excel.on_sheet", file=where, sheet=sheet), cells_of_row, row_count, positions
-        )
+        place = Sentence("excel.on_sheet", file=where, sheet=sheet)
+        _require_sense(place, cells_of_row, row_count, positions)
     words = decided.with_columns(pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase())
     # Equal decisions on two sheets count as one, even if only one names its author.
     decisions = words.group_by("row", "decision", "reason", maintain_order=True).agg(
@@ -81,9 +80,8 @@ def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | N
     )
     if not decisions["row"].is_unique().all():
         row = decisions.filter(pl.col("row").is_duplicated())["row"][0]
-        raise InputError(
-            Sentence("excel.row_decided_differently", where=where, rows=rows_named([row], positions))
-        )
+        rows = rows_named([row], positions)
+        raise InputError(Sentence("excel.row_decided_differently", where=where, rows=rows))
     return cast_to(decisions.sort("row"), _DECIDED)
 
 
@@ -93,9 +91,8 @@ def parse(data: bytes, *, bytes_max: int, headers: str) -> Iterator[pl.DataFrame
     Yield one part: one row per row of a sheet with the three columns, and one per run ID. `bytes_max` limits
     the cells of a sheet, as in `expansion.table_bytes_max`. The JSON object maps header names to English.
 
-    Raises:
-        InputError: a sheet holds more than a person would write.
-        Exception, PanicException: from the library; a damaged file may raise any error.
+    Raises InputError: a sheet holds more than a person would write; or any error of the library on a damaged
+    file.
     """
     import fastexcel  # only the child process needs it
 
@@ -118,15 +115,9 @@ def _sheet(name: str, rows: Sequence[Sequence[str | None]], headers: Mapping[str
         if {ROW, DECISION, REASON} <= set(row):
             columns = [row.index(header) for header in (ROW, DECISION, REASON)]
             claims = row.index(DECIDED_BY) if DECIDED_BY in row else None
-            found += [
-                (
-                    name,
-                    *(line[index] for index in columns),
-                    None if claims is None else _name(line[claims]),
-                    None,
-                )
-                for line in rows[position + 1 :]
-            ]
+            for line in rows[position + 1 :]:
+                claimed_by = None if claims is None else _name(line[claims])
+                found.append((name, *(line[index] for index in columns), claimed_by, None))
             break
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 

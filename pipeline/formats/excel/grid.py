@@ -8,7 +8,7 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 
@@ -46,13 +46,11 @@ _DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9
 def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.DataFrame]:
     """Parse one sheet of a workbook; without a name, the only visible one with data.
 
-    Yield one part: the used range of the sheet as text, from the first to the last filled row; empty cells
-    are null. Extra columns include `DEFECT` and `SHEET_ROW`. `bytes_max` limits the cells, as in
-    `expansion.table_bytes_max`.
+    Yield one part: the used range of the sheet as text, from the first to the last filled row, and the
+    columns `BESIDE`; empty cells are null. `bytes_max` limits the cells, as in `expansion.table_bytes_max`.
 
-    Raises:
-        InputError: a sentence for the user, without the name of the file.
-        Exception, PanicException: from the libraries; a damaged file may raise any error.
+    Raises InputError: a sentence for the user, without the name of the file; or any error of the libraries
+    on a damaged file.
     """
     workbook = copied(data)
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
@@ -70,17 +68,14 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
         )
         for column, rows in seen.items()
     ).with_columns(pl.when(pl.all() != "").then(pl.all()))
-    sheet_rows = pl.int_range(cells.row_first, cells.row_last + 1, dtype=pl.UInt32, eager=True)
+    numbers = sorted({cell.column - cells.column_first + 1 for cell in cells.numbers})
+    once = pl.int_range(pl.len()) == 0
     values = values.with_columns(
-        _merged(cells, values.height).alias(DEFECT),
-        sheet_rows.alias(SHEET_ROW),
-        _decimals(seen, cells, values.height).alias(DECIMALS),
-        _in_first_row(meant.name, pl.String, values.height).alias(SHEET_NAME),
-        _in_first_row(
-            sorted(column - cells.column_first + 1 for column in _by_column(cells.numbers)),
-            pl.List(pl.UInt32),
-            values.height,
-        ).alias(NUMBERS),
+        _merged(cells).alias(DEFECT),
+        pl.int_range(cells.row_first, cells.row_last + 1, dtype=pl.UInt32).alias(SHEET_ROW),
+        _decimals(seen, cells).alias(DECIMALS),
+        pl.when(once).then(pl.lit(meant.name)).alias(SHEET_NAME),
+        pl.when(once).then(pl.lit(numbers, pl.List(pl.UInt32))).alias(NUMBERS),
     )
     yield _without_blank_end(values)
 
@@ -110,21 +105,16 @@ def _values(workbook: bytes, sheet: str) -> pl.DataFrame:
 
 
 def _refuse_sparse(cells: Cells) -> None:
-    width, height = cells.column_last - cells.column_first + 1, cells.row_last - cells.row_first + 1
-    if width > COLUMNS_MAX:
-        raise InputError(Sentence("excel.columns_most_can", width=width, columns_max=COLUMNS_MAX))
-    if width * height > _EMPTY_CELLS_MAX + _EMPTY_PER_FILLED_MAX * cells.filled_count:
-        raise InputError(
-            Sentence("excel.cells_spread_over", filled_count=cells.filled_count, height=height, width=width)
-        )
+    facts = {"filled_count": cells.filled_count, "height": cells.height, "width": cells.width}
+    if cells.width > COLUMNS_MAX:
+        raise InputError(Sentence("excel.columns_most_can", width=cells.width, columns_max=COLUMNS_MAX))
+    if cells.width * cells.height > _EMPTY_CELLS_MAX + _EMPTY_PER_FILLED_MAX * cells.filled_count:
+        raise InputError(Sentence("excel.cells_spread_over", **facts))
 
 
 def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
     """Require that both readers see the same range and number of values per column (ValueError)."""
-    if (values.width, values.height) != (
-        cells.column_last - cells.column_first + 1,
-        cells.row_last - cells.row_first + 1,
-    ):
+    if (values.width, values.height) != (cells.width, cells.height):
         raise ValueError("two ways to count the rows and columns do not agree")
     counts = cells.texts.copy()
     counts.update(cell.column for cell in (*cells.numbers, *cells.booleans))
@@ -147,33 +137,23 @@ def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:
         seen.setdefault(cell.column, {})[cell.row] = cell.written
     for cell in cells.booleans:
         seen.setdefault(cell.column, {})[cell.row] = "TRUE" if cell.written == "1" else "FALSE"
-    for column, numbers in _by_column(cells.numbers).items():
-        read = values.to_series(column - cells.column_first).to_list()
-        rows = seen.setdefault(column, {})
-        rows.update((cell.row, _shown(cell, read[cell.row - cells.row_first])) for cell in numbers)
+    read: dict[int, list[str | None]] = {}
+    for cell in cells.numbers:
+        if cell.column not in read:
+            read[cell.column] = values.to_series(cell.column - cells.column_first).to_list()
+        shown = _shown(cell, read[cell.column][cell.row - cells.row_first])
+        seen.setdefault(cell.column, {})[cell.row] = shown
     return seen
 
 
-def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) -> pl.Series:
+def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells) -> pl.Series:
     """Return the positions, per row, of numbers that could be read as thousands, such as 1.500."""
     found: dict[int, list[int]] = {}
     for column, rows in seen.items():
         for row, text in rows.items():
             if _AMBIGUOUS.match(text):
                 found.setdefault(row - cells.row_first, []).append(column - cells.column_first + 1)
-    positions = [found.get(row) for row in range(height)] if found else [None] * height
-    return pl.Series(positions, dtype=pl.List(pl.UInt32))
-
-
-def _in_first_row(value: object, kind: pl.DataType | type[pl.DataType], height: int) -> pl.Series:
-    return pl.Series([value], dtype=kind).extend_constant(None, height - 1)
-
-
-def _by_column(cells: Iterable[Cell]) -> dict[int, list[Cell]]:
-    columns: dict[int, list[Cell]] = {}
-    for cell in cells:
-        columns.setdefault(cell.column, []).append(cell)
-    return columns
+    return pl.Series([*map(found.get, range(cells.height))], dtype=pl.List(pl.UInt32))
 
 
 def _shown(cell: Cell, read: str | None) -> str:
@@ -206,10 +186,10 @@ def number_text(number: float) -> str:
         mantissa, _, exponent = f"{number:.{DIGITS_MAX - 1}E}".partition("E")
         whole, _, fraction = mantissa.partition(".")
         return f"{whole}.{fraction.rstrip('0') or '0'}E{exponent}"
-    return format(Decimal(digits), "f").removeprefix("-") if number == 0 else format(Decimal(digits), "f")
+    return f"{Decimal(digits):f}" if number else "0"
 
 
-def _merged(cells: Cells, height: int) -> pl.Series:
+def _merged(cells: Cells) -> pl.Series:
     """Return the defect of rows with merged cells, because only the first cell has the value."""
     rows: list[int] = []
     row_next = cells.row_first
@@ -217,7 +197,7 @@ def _merged(cells: Cells, height: int) -> pl.Series:
     for first, last in sorted(cells.merged_rows):
         rows += range(max(first, row_next), min(last, cells.row_last) + 1)
         row_next = max(row_next, last + 1)
-    return no_defects(height).scatter([row - cells.row_first for row in rows], ROW_MERGED)
+    return no_defects(cells.height).scatter([row - cells.row_first for row in rows], ROW_MERGED)
 
 
 def _without_blank_end(values: pl.DataFrame) -> pl.DataFrame:

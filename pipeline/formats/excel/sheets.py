@@ -38,9 +38,8 @@ def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
     def relation(name: str, attributes: Mapping[str, str]) -> None:
         if name.endswith(" Relationship") and attributes["Type"].endswith("/worksheet"):
             # Relative to the workbook's folder, or, with a leading slash, to the root.
-            parts[attributes["Id"]] = posixpath.normpath(
-                posixpath.join("/xl", attributes["Target"])
-            ).removeprefix("/")
+            path = posixpath.normpath(posixpath.join("/xl", attributes["Target"]))
+            parts[attributes["Id"]] = path.removeprefix("/")
 
     def sheet(name: str, attributes: Mapping[str, str]) -> None:
         if name == "sheet":
@@ -59,10 +58,8 @@ def chosen(
 ) -> tuple[Sheet, Cells]:
     """Choose the sheet of this name, even hidden; else the only visible one with data, or payments.
 
-    `bytes_max` limits the cells, as in `expansion.table_bytes_max`.
-
-    Raises:
-        InputError: the sheet does not exist, the choice is ambiguous, or a sheet is too large for payments.
+    `bytes_max` limits the cells, as in `expansion.table_bytes_max`. Raises InputError: the sheet does not
+    exist, the choice is ambiguous, or a sheet is too large for payments.
     """
     sheets = sheets_of(archive)
     texts = shared_lengths(archive, SizeBudget(bytes_max))
@@ -73,24 +70,17 @@ def chosen(
         return named, _calculated(archive, named, texts, bytes_max)
     counted = [(sheet, _calculated(archive, sheet, texts, bytes_max)) for sheet in sheets if sheet.is_visible]
     with_data = [(sheet, cells) for sheet, cells in counted if not cells.are_none]
-    match with_data:
-        case [only]:
-            return only
-        case []:
-            raise InputError(
-                _refusal("excel.no_visible_sheet", sheets),
-                advice=Sentence("advice.name_sheet"),
-            )
-        case _:
-            headers = [headers_of(sheet.name) for sheet, _ in with_data]
-            able = [is_sufficient(recognised(cells, {})) for cells in headers]
-            if sum(able) == 1:
-                return with_data[able.index(True)]
-            firsts = [", ".join(filter(None, cells))[:_HEADERS_QUOTED_LENGTH_MAX] for cells in headers]
-            raise InputError(
-                _refusal("excel.several_sheets_data", [sheet for sheet, _ in with_data], firsts),
-                advice=Sentence("advice.name_sheet"),
-            )
+    if len(with_data) == 1:
+        return with_data[0]
+    refusal = _refusal("excel.no_visible_sheet", sheets)
+    if with_data:
+        headers = [headers_of(sheet.name) for sheet, _ in with_data]
+        able = [is_sufficient(recognised(cells, {})) for cells in headers]
+        if sum(able) == 1:
+            return with_data[able.index(True)]
+        firsts = [", ".join(filter(None, cells))[:_HEADERS_QUOTED_LENGTH_MAX] for cells in headers]
+        refusal = _refusal("excel.several_sheets_data", [sheet for sheet, _ in with_data], firsts)
+    raise InputError(refusal, advice=Sentence("advice.name_sheet"))
 
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
