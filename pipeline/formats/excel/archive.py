@@ -110,11 +110,14 @@ def parse(
     def refuse(*_: object) -> None:
         raise ValueError("a document type has no place in a workbook")
 
+    def opened(name: str, attributes: Mapping[str, str]) -> None:
+        start(_BARE.get(name, name), attributes)
+
     def closed(name: str) -> None:
         end(_BARE.get(name, name))
 
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = lambda name, attributes: start(_BARE.get(name, name), attributes)
+    parser.StartElementHandler = opened
     parser.EndElementHandler = closed
     parser.CharacterDataHandler = text
     while chunk := file.read(_XML_CHUNK_BYTES):
