@@ -15,7 +15,6 @@ from pipeline.formats.edits import Edit, removals
 from pipeline.formats.layouts import reading
 from pipeline.formats.layouts.classified import (
     BATCH,
-    Span,
     kinds_of,
     quoted_like,
     spans_between,
@@ -75,12 +74,11 @@ class LayoutFormat:
             for field, place in kind.columns.items():
                 for one in ("sort_code", "account_number") if field == UK_ACCOUNT else (field,):
                     numbers.setdefault(one, []).append(place)
-        origins = {
-            field: Sentence("column.cells", cells=[str(cell) for cell in sorted({*cells})])
-            for field, cells in numbers.items()
-        }
         currencies = list(dict.fromkeys(kind.currency for kind in self.layout.payments if kind.currency))
-        return {"currency": Sentence("column.by_the_format", currencies=currencies), **origins}
+        origins = {"currency": Sentence("column.by_the_format", currencies=currencies)}
+        for field, cells in numbers.items():
+            origins[field] = Sentence("column.cells", cells=[str(cell) for cell in sorted({*cells})])
+        return origins
 
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
         """Read a file; see `reading.read`."""
@@ -88,10 +86,9 @@ class LayoutFormat:
 
     def fitted(self, name: str) -> str | None:
         """Return a name in the bank's characters, cut to its limit; None if nothing remains."""
+        text = None if _CONTROL.search(name.strip()) else name.strip()
         if self.layout.name_characters == "bacs":
             text = in_bacs_characters(name)
-        else:
-            text = None if _CONTROL.search(name.strip()) else name.strip()
         return text[: self.layout.name_room].rstrip() if text else None
 
     def obstacle(self, message: Message) -> Sentence | None:
@@ -127,13 +124,7 @@ class LayoutFormat:
             edits += self._written(message, kind, line, kind.columns["name"], text)
         return edits
 
-    def kept(
-        self,
-        data: bytes,
-        message: Message,
-        keep: pl.Series,
-        role: Role,  # noqa: ARG002 - layouts have no IDs of their own
-    ) -> list[Edit]:
+    def kept(self, data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:  # noqa: ARG002 - layouts have no IDs of their own
         """Like `MessageFormat.kept` (OutputError: a cell is too small for its new sum)."""
         assert keep.len() == message.payments.height
         assert keep.any()
@@ -144,12 +135,10 @@ class LayoutFormat:
         staying = payments.filter(keep)
         leaving = _leaving(lines, payments.filter(~keep), staying)
         edits = removals(leaving)
-        before = {
-            (total.line, total.position): total.found for total in totals_of(lines, payments, self.layout)
-        }
-        for total in totals_of(lines, staying, self.layout):
+        totals = (totals_of(lines, rows, self.layout) for rows in (payments, staying))
+        for before, total in zip(*totals, strict=True):
             assert total.found is not None
-            if total.line not in leaving["line"] and total.found != before[total.line, total.position]:
+            if total.line not in leaving["line"] and total.found != before.found:
                 line, text = lines.row(total.line - 1, named=True), rewritten(total, total.found, self.layout)
                 edits += self._written(message, total.kind, line, total.position, text)
         return edits
@@ -162,26 +151,21 @@ class LayoutFormat:
         self, message: Message, kind: LineKind, line: Mapping[str, Any], position: int, text: str
     ) -> Iterator[Edit]:
         """Yield the edit that writes a text into a cell of a line; none if unchanged."""
-        encoding = message.facts["encoding"]
-        start, end = self._span(kind, line["text"], position)
+        encoding, separator = message.facts["encoding"], self.layout.separator
+        by_widths = spans_by_widths(self.layout.widths_of(kind) or ())
+        spans = by_widths if separator is None else spans_between(line["text"], separator)
+        assert spans is not None
+        start, end = spans[position - 1]
         before, old = line["text"][:start], line["text"][start:end]
-        new = self._in_place(old, text, line["line"])
+        if separator is not None:
+            new = quoted_like(old, text, separator)
+        elif len(text) > len(old):  # a sum that now needs decimals; names are cut to their cells
+            raise OutputError(Sentence("layouts.line_cell_characters", line=line["line"], old_count=len(old)))
+        else:
+            new = text.rjust(len(old)) if old.startswith(" ") else text.ljust(len(old))
         if new != old:
             offset = line["start"] + len(before.encode(encoding))
             yield Edit(offset, offset + len(old.encode(encoding)), new.encode(encoding))
-
-    def _span(self, kind: LineKind, text: str, position: int) -> Span:
-        widths, separator = self.layout.widths_of(kind), self.layout.separator
-        spans = spans_by_widths(widths or ()) if separator is None else spans_between(text, separator)
-        assert spans is not None
-        return spans[position - 1]
-
-    def _in_place(self, old: str, text: str, line: int) -> str:
-        if self.layout.separator is not None:
-            return quoted_like(old, text, self.layout.separator)
-        if len(text) > len(old):  # a sum that now needs decimals; names are cut to their cells
-            raise OutputError(Sentence("layouts.line_cell_characters", line=line, old_count=len(old)))
-        return text.rjust(len(old)) if old.startswith(" ") else text.ljust(len(old))
 
 
 def _leaving(lines: pl.DataFrame, gone: pl.DataFrame, staying: pl.DataFrame) -> pl.DataFrame:

@@ -26,11 +26,8 @@ _MARKS = {",": ",", ";": ";", "|": r"\|", "\t": r"\t"}  # the separators as regu
 
 def kinds_of(layout: BankLayout) -> list[tuple[str, LineKind]]:
     """Return the kinds of lines in a layout, in the order of trying, and their names in the column `kind`."""
-    named: list[tuple[str, LineKind]] = [
-        (word, kind)
-        for word, kind in ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))
-        if kind is not None
-    ]
+    single = ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))
+    named: list[tuple[str, LineKind]] = [(word, kind) for word, kind in single if kind is not None]
     named += [(f"{OTHER} {number}", kind) for number, kind in enumerate(layout.others)]
     return [*named, *((f"{PAYMENT} {number}", kind) for number, kind in enumerate(layout.payments))]
 
@@ -60,15 +57,15 @@ def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.Dat
 
 
 def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[Sentence]:
-    filled = lines.filter(pl.col("kind") != BLANK)
+    filled = lines.filter(pl.col("kind") != BLANK).select("line", "kind")
     if filled.is_empty():
         yield Sentence("layouts.empty_give_file")
         return
-    first, last = filled.row(0, named=True), filled.row(-1, named=True)
-    if layout.header is not None and not layout.header.is_optional and first["kind"] != HEADER:
-        yield Sentence("layouts.line_not_header", first=first["line"], title=layout.title)
-    if layout.trailer is not None and not layout.trailer.is_optional and last["kind"] != TRAILER:
-        yield (Sentence("layouts.line_not_trailer", last=last["line"], title=layout.title))
+    (first, kind_first), (last, kind_last) = filled.row(0), filled.row(-1)
+    if layout.header is not None and not layout.header.is_optional and kind_first != HEADER:
+        yield Sentence("layouts.line_not_header", first=first, title=layout.title)
+    if layout.trailer is not None and not layout.trailer.is_optional and kind_last != TRAILER:
+        yield Sentence("layouts.line_not_trailer", last=last, title=layout.title)
 
 
 def has_tags(layout: BankLayout, kind: LineKind) -> pl.Expr:
@@ -84,9 +81,8 @@ def cell(layout: BankLayout, kind: LineKind, position: int) -> pl.Expr:
         text = pl.col("cells").list.get(position - 1, null_on_oob=True)
     else:
         start, end = spans_by_widths(widths)[position - 1]
-        text = pl.when(pl.col("text").str.len_chars() > start).then(
-            pl.col("text").str.slice(start, end - start)
-        )
+        whole = pl.col("text").str
+        text = pl.when(whole.len_chars() > start).then(whole.slice(start, end - start))
     return text.str.strip_chars(" ")
 
 
@@ -113,17 +109,11 @@ def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:
     cells = lines.select(pl.when(is_plain).then(without_quotes).alias("cells")).to_series()
     if not cells.null_count():
         return cells
-    careful = lines.with_columns(cells=cells).filter(pl.col("cells").is_null())
-    read = [
-        _carefully(text, line, separator, where) for line, text in careful.select("line", "text").iter_rows()
-    ]
-    found = careful.select("line", cells=pl.Series(read, dtype=pl.List(pl.String)))
-    return (
-        lines.select("line", plain=cells)
-        .join(found, on="line", how="left", maintain_order="left")
-        .select(pl.coalesce("plain", "cells").alias("cells"))
-        .to_series()
-    )
+    careful = lines.filter(cells.is_null()).select("line", "text")
+    read = [_carefully(text, line, separator, where) for line, text in careful.iter_rows()]
+    found = careful.select("line", careful=pl.Series(read, dtype=pl.List(pl.String)))
+    every = lines.select("line", cells=cells).join(found, on="line", how="left", maintain_order="left")
+    return every.select(pl.coalesce("cells", "careful")).to_series()
 
 
 def _carefully(text: str, line: int, separator: str, where: str) -> list[str]:

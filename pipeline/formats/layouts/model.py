@@ -18,20 +18,13 @@ A user's layout is a `[layouts.NAME]` section of the configuration:
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from importlib.resources import files
 from typing import Annotated, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import model_validator as validator
 
 from pipeline.errors import WrongValueError
 from pipeline.wording import Sentence
@@ -145,10 +138,9 @@ class LineKind(_Section):
     widths: Widths | None = None  # widths of its cells, if not the same as in payments
 
     @property
-    def positions(self) -> Iterator[int]:
-        """Yield the cells that it mentions."""
-        yield from self.tags
-        yield from self.shapes
+    def positions(self) -> list[int]:
+        """The cells that it mentions."""
+        return [*self.tags, *self.shapes]
 
 
 class SummaryLine(LineKind):
@@ -160,10 +152,10 @@ class SummaryLine(LineKind):
     is_optional: bool = False
 
     @property
-    def positions(self) -> Iterator[int]:
-        """Yield the cells that it mentions."""
-        yield from super().positions
-        yield from (place for place in (self.count, self.sum, self.label) if place is not None)
+    def positions(self) -> list[int]:
+        """The cells that it mentions."""
+        totals = (place for place in (self.count, self.sum, self.label) if place is not None)
+        return [*super().positions, *totals]
 
 
 class OtherLine(LineKind):
@@ -186,15 +178,12 @@ class PaymentLine(LineKind):
     """Number of cells; if not given, any number that includes the cells mentioned."""
 
     @property
-    def positions(self) -> Iterator[int]:
-        """Yield the cells that it mentions."""
-        yield from super().positions
-        yield from self.columns.values()
-        yield from self.booked_by
-        if self.code is not None:
-            yield self.code
+    def positions(self) -> list[int]:
+        """The cells that it mentions."""
+        code = [] if self.code is None else [self.code]
+        return [*super().positions, *self.columns.values(), *self.booked_by, *code]
 
-    @model_validator(mode="after")
+    @validator(mode="after")
     def _is_payable(self) -> Self:
         if not any(account <= self.columns.keys() for account in _ACCOUNTS):
             raise WrongValueError(Sentence("layouts.no_account"))
@@ -221,11 +210,14 @@ class BankLayout(_Section):
     unknown_total: str | None = None  # a total whose rule is unknown: the file is read but never changed
 
     @property
-    def line_kinds(self) -> Iterator[LineKind]:
-        """Yield every kind of line in the layout."""
-        yield from self.payments
-        yield from self.others
-        yield from (each for each in (self.header, self.batch, self.trailer) if each is not None)
+    def summaries(self) -> list[SummaryLine]:
+        """The kinds of lines that may state totals."""
+        return [each for each in (self.header, self.batch, self.trailer) if each is not None]
+
+    @property
+    def line_kinds(self) -> tuple[LineKind, ...]:
+        """Every kind of line in the layout."""
+        return (*self.payments, *self.others, *self.summaries)
 
     def widths_of(self, kind: LineKind) -> Widths | None:
         """Return the cell widths of such a line; None if a separator divides the cells."""
@@ -236,16 +228,15 @@ class BankLayout(_Section):
         """The longest name in characters: the bank's limit, or the width of the cell."""
         widths = ((self.widths_of(kind), kind.columns["name"]) for kind in self.payments)
         rooms = [of_line[place - 1] for of_line, place in widths if of_line is not None]
-        return min([*rooms, *([] if self.name_length_max is None else [self.name_length_max])], default=None)
+        return min(filter(None, [*rooms, self.name_length_max]), default=None)
 
     def shapes_of(self, kind: PaymentLine) -> dict[int, Shape]:
         """Return the shapes of a payment's cells: the layout's, else the fields'."""
-        money = {"amount": Shape.MONEY if self.amount_in == "main" else Shape.PENCE}
-        by_field = {**OF_FIELD, **money}
+        by_field = {**OF_FIELD, "amount": Shape.MONEY if self.amount_in == "main" else Shape.PENCE}
         derived = {place: by_field[field] for field, place in kind.columns.items() if field in by_field}
         return derived | kind.shapes
 
-    @model_validator(mode="after")
+    @validator(mode="after")
     def _cuts_its_lines_one_way(self) -> Self:
         if (self.separator is None) == (self.widths is None):
             raise WrongValueError(Sentence("layouts.separator_or_widths"))
@@ -253,15 +244,13 @@ class BankLayout(_Section):
             widths = self.widths_of(kind)
             if kind.widths is not None and self.separator is not None:
                 raise WrongValueError(Sentence("layouts.separator_and_widths"))
-            if widths is not None and max(kind.positions, default=1) > len(widths):
-                raise WrongValueError(
-                    Sentence(
-                        "layouts.column_beyond_widths", column=max(kind.positions), width_count=len(widths)
-                    )
-                )
+            last = max(kind.positions, default=1)
+            if widths is not None and last > len(widths):
+                sentence = Sentence("layouts.column_beyond_widths", column=last, width_count=len(widths))
+                raise WrongValueError(sentence)
         return self
 
-    @model_validator(mode="after")
+    @validator(mode="after")
     def _tells_its_lines_apart(self) -> Self:
         if len(self.payments) > 1 and not all(kind.tags for kind in self.payments):
             raise WrongValueError(Sentence("layouts.payments_without_tags"))
@@ -276,15 +265,14 @@ class BankLayout(_Section):
             raise WrongValueError(Sentence("layouts.same_tags"))
         return self
 
-    @model_validator(mode="after")
+    @validator(mode="after")
     def _can_add_up(self) -> Self:
-        summaries = [each for each in (self.header, self.batch, self.trailer) if each is not None]
-        has_sum = any(each.sum is not None for each in summaries)
+        has_sum = any(each.sum is not None for each in self.summaries)
         if has_sum and not all("amount" in kind.columns for kind in self.payments):
             raise WrongValueError(Sentence("layouts.sum_without_amounts"))
         return self
 
-    @model_validator(mode="after")
+    @validator(mode="after")
     def _is_recognisable(self) -> Self:
         header = len({*self.header.positions}) if self.header is not None else 0
         for kind in self.payments:

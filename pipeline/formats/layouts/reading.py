@@ -38,9 +38,7 @@ _UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
 def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> pl.DataFrame:
     """Return the lines of a file, decoded without loss, with position and kind.
 
-    Raises:
-        UsageError: the encoding is not supported.
-        InputError: the text is not in this encoding, or not in this layout.
+    Raises UsageError: the encoding is not supported; InputError: it is not in this encoding or layout.
     """
     used = encoding_of(encoding)
     if marked_encoding(data) is not None:
@@ -60,9 +58,7 @@ def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, w
 def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> Message:
     """Read a file by its layout, as UTF-8 unless an encoding is given.
 
-    Raises:
-        UsageError: the encoding is not supported.
-        InputError: the file is not in this layout, or has no payments.
+    Raises UsageError: the encoding is not supported; InputError: it is not this layout, or has no payments.
     """
     lines = with_batch(classified_lines(data, layout, encoding=encoding, where=where))
     found = payments_of(lines, layout)
@@ -111,14 +107,14 @@ def _columns(layout: BankLayout, kind: PaymentLine) -> Iterator[pl.Expr]:
     if layout.amount_in == "minor":
         is_malformed = amount.is_not_null() & cents.is_null()
         if "amount" in cells:
-            cells["amount"] = pl.when(cents.is_not_null()).then(_main_unit(cents))
+            digits = cents.cast(pl.String).str.zfill(3)
+            cells["amount"] = digits.str.head(-2) + "." + digits.str.tail(2)
     if kind.currency is not None and "currency" not in cells:
         cells["currency"] = pl.lit(kind.currency)
     yield from (expression.alias(field) for field, expression in cells.items())
     yield cents.alias("hundredths")
-    yield pl.coalesce(defect(layout, kind), pl.when(is_malformed).then(pl.lit(AMOUNT_MALFORMED))).alias(
-        "defect"
-    )
+    malformed = pl.when(is_malformed).then(pl.lit(AMOUNT_MALFORMED))
+    yield pl.coalesce(defect(layout, kind), malformed).alias("defect")
     code = pl.lit(None, dtype=pl.String) if kind.code is None else cell(layout, kind, kind.code)
     yield code.alias("code")
     booked = [_filled(cell(layout, kind, place)) for place in kind.booked_by]
@@ -129,30 +125,15 @@ def _filled(text: pl.Expr) -> pl.Expr:
     return pl.when(text != "").then(text)
 
 
-def _main_unit(cents: pl.Expr) -> pl.Expr:
-    """Write hundredths as exact decimal text."""
-    digits = cents.cast(pl.String).str.zfill(3)
-    return digits.str.head(-2) + "." + digits.str.tail(2)
-
-
 def _locations(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
-    batch = pl.concat_str(
-        [_filled(pl.col("label")), _filled(pl.col("booked"))], separator=" ", ignore_nulls=True
-    )
-    labels = _batch_labels(lines, layout)
-    labelled = found.join(labels, on="batch_line", how="left", maintain_order="left")
-    return line_locations(labelled, _filled(batch))
-
-
-def _batch_labels(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
-    """Return the name of each batch: its label, or else its line."""
-    label: pl.Expr = pl.lit(None, dtype=pl.String)
+    # The name of a batch is its label, or else its line.
+    label: pl.Expr = pl.format("line {}", "line")
     if layout.batch is not None and layout.batch.label is not None:
-        label = _filled(cell(layout, layout.batch, layout.batch.label))
-    by_line = pl.format("line {}", "line")
-    return lines.filter(kind=BATCH).select(
-        pl.col("line").alias("batch_line"), pl.coalesce(label, by_line).alias("label")
-    )
+        label = pl.coalesce(_filled(cell(layout, layout.batch, layout.batch.label)), label)
+    labels = lines.filter(kind=BATCH).select(batch_line="line", label=label)
+    labelled = found.join(labels, on="batch_line", how="left", maintain_order="left")
+    booked = [_filled(pl.col("label")), _filled(pl.col("booked"))]
+    return line_locations(labelled, _filled(pl.concat_str(booked, separator=" ", ignore_nulls=True)))
 
 
 def _set_aside(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
@@ -174,8 +155,6 @@ def encoding_of(name: str | None) -> str:
     if is_utf_8(codec):
         return _UTF_8
     if not has_one_byte_each(codec):
-        raise UsageError(
-            Sentence("layouts.not_supported_bank", name=name),
-            advice=Sentence("layouts.choose_one", encodings=["utf-8", "cp1252", "cp1250"]),
-        )
+        advice = Sentence("layouts.choose_one", encodings=["utf-8", "cp1252", "cp1250"])
+        raise UsageError(Sentence("layouts.not_supported_bank", name=name), advice=advice)
     return str(name)

@@ -38,29 +38,24 @@ def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
 
 def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[TotalField]:
     """Return every stated count and sum with the actual one of its payments; a blank cell states none."""
-    summaries = {HEADER: layout.header, BATCH: layout.batch, TRAILER: layout.trailer}
     totals = []
-    for word, kind in summaries.items():
-        if kind is None:
-            continue
-        for position, is_sum in ((kind.count, False), (kind.sum, True)):
+    for word, kind in ((HEADER, layout.header), (BATCH, layout.batch), (TRAILER, layout.trailer)):
+        fields = () if kind is None else ((kind, kind.count, False), (kind, kind.sum, True))
+        for of_kind, position, is_sum in fields:
             if position is None:
                 continue
-            stated = lines.filter(kind=word).select("line", cell(layout, kind, position).fill_null(""))
+            stated = lines.filter(kind=word).select("line", cell(layout, of_kind, position).fill_null(""))
             for line, text in stated.filter(pl.nth(1) != "").iter_rows():
                 mine = amounts.filter(batch_line=line) if word == BATCH else amounts
-                found = _sum(mine["hundredths"]) if is_sum else mine.height
-                totals.append(TotalField(line, position, kind, is_sum, text, found))
+                money = mine["hundredths"]
+                found = (None if money.null_count() else int(money.sum())) if is_sum else mine.height
+                totals.append(TotalField(line, position, of_kind, is_sum, text, found))
     return totals
 
 
 def with_batch(lines: pl.DataFrame) -> pl.DataFrame:
     """Add `batch_line`, null before the first batch or if the layout has no batches."""
     return lines.with_columns(batch_line=pl.when(pl.col("kind") == BATCH).then("line").forward_fill())
-
-
-def _sum(numbers: pl.Series) -> int | None:
-    return None if numbers.null_count() else int(numbers.sum())
 
 
 def controls(totals: list[TotalField], layout: BankLayout) -> Iterator[StatedTotal]:
@@ -75,12 +70,9 @@ def controls(totals: list[TotalField], layout: BankLayout) -> Iterator[StatedTot
 
 def _stated(total: TotalField, layout: BankLayout) -> str | None:
     """Return a count or sum in normal form; None for other text, which could be anything."""
-    number = (
-        hundredths(pl.lit(total.text), layout)
-        if total.is_sum
-        else pl.lit(total.text).str.extract("^[0-9]{1,15}$", 0).cast(pl.Int64)
-    )
-    value = pl.select(number).item()
+    text = pl.lit(total.text)
+    count = text.str.extract("^[0-9]{1,15}$", 0).cast(pl.Int64)
+    value = pl.select(hundredths(text, layout) if total.is_sum else count).item()
     return None if value is None else _shown(value, is_sum=total.is_sum)
 
 
