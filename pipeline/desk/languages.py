@@ -16,8 +16,8 @@ from markupsafe import Markup, escape
 
 from pipeline.errors import PrecheckError
 from pipeline.reports.wording import number, visible
-from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered, words
-from pipeline.wording.sentences import Time
+from pipeline.wording import LANGUAGES, Moment, Sentence, SurfaceKind, language, rendered, words
+from pipeline.wording.sentences import moment_of
 
 _WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
 """A language in `Accept-Language`, and its weight."""
@@ -91,7 +91,7 @@ def moment(time: str) -> str:
     >>> moment("2030-01-02T03:04:05.678Z")
     '2 January 2030, 03:04 UTC'
     """
-    return str(Time.of(time, language(), at_length=True))
+    return str(moment_of(Moment(time), language(), at_length=True))
 
 
 def size(byte_count: int) -> str:

@@ -11,7 +11,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.formats import bacs18, excel, pain001, parquet
 from pipeline.formats import csv as delimited
 from pipeline.formats.foreign import what_else_it_is
-from pipeline.formats.layouts import BankLayout, layout_formats
+from pipeline.formats.layouts import LAYOUTS, BankLayout, layout_formats
 from pipeline.formats.protocols import MessageFormat, OutcomeFormat, PaymentsFormat, TabularFormat
 from pipeline.wording import Sentence
 from schemas.summary import InputFile
@@ -54,9 +54,8 @@ INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 
 _OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
 _OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {
-    **{entry.outcomes.NAME: entry.outcomes for entry in FORMATS},
-    "xlsx": excel,
-}
+    **{entry.outcomes.NAME: entry.outcomes for entry in FORMATS}, "xlsx": excel
+}  # fmt: skip
 PART_NAMES = (delimited.NAME, parquet.NAME, pain001.NAME)
 """The names of the formats that parts of a data set may have."""
 NAMES = tuple(_OUTCOME_FORMATS)
@@ -72,11 +71,8 @@ class FormatChoice(NamedTuple):
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Return every format that a file can have."""
-        own = layout_formats(self.layouts).values() if self.layouts else ()
-        return (
-            *FORMATS,
-            *(MessageEntry(layout, outcomes=delimited) for layout in own if layout.NAME in self.layouts),
-        )
+        own = list(layout_formats(self.layouts).values())[len(LAYOUTS) :]
+        return (*FORMATS, *(MessageEntry(layout, outcomes=delimited) for layout in own))
 
 
 ANY_FORMAT = FormatChoice()
@@ -118,24 +114,18 @@ def entry_of(
         raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
     start = head()
     named = [entry for entry in choice.entries if name.suffix.lower() in entry.format.SUFFIXES]
-    tables = [entry for entry in named if isinstance(entry, FormatEntry)]
-    is_no_message = is_table and bool(tables)
-    found = [
-        entry
-        for entry in choice.entries
-        if not (is_no_message and isinstance(entry, MessageEntry)) and entry.format.sniff(start)
-    ]
-    match found:
-        case [entry]:
-            return entry
-        case []:
-            return _by_suffix(where, start, named, choice)
-        case several:
-            names = [entry.format.NAME for entry in several]
-            raise InputError(
-                Sentence("formats.could", where=where, names=list(names)),
-                advice=Sentence("advice.choose_format", choices=list(names)),
-            )
+    is_no_message = is_table and any(isinstance(entry, FormatEntry) for entry in named)
+    kinds = FormatEntry if is_no_message else Entry
+    found = [entry for entry in choice.entries if isinstance(entry, kinds) and entry.format.sniff(start)]
+    if not found:
+        return _by_suffix(where, start, named, choice)
+    if len(found) > 1:
+        names = [entry.format.NAME for entry in found]
+        raise InputError(
+            Sentence("formats.could", where=where, names=names),
+            advice=Sentence("advice.choose_format", choices=names),
+        )
+    return found[0]
 
 
 def _chosen_entry(choice: FormatChoice) -> Entry:
@@ -157,25 +147,17 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoic
         raise InputError(Sentence("formats.is_something_else", where=where, what=what))
     if not named:
         suffixes = dict.fromkeys(suffix for entry in choice.entries for suffix in entry.format.SUFFIXES)
+        give = Sentence("formats.give_file_whose", suffixes=list(suffixes))
         raise InputError(
-            Sentence("formats.not_format_can", where=where),
-            advice=(
-                Sentence("formats.give_file_whose", suffixes=list(suffixes)),
-                Sentence("advice.name_format"),
-            ),
+            Sentence("formats.not_format_can", where=where), advice=(give, Sentence("advice.name_format"))
         )
-    entry = named[0]
-    if isinstance(entry, MessageEntry) and start:
+    if isinstance(named[0], MessageEntry) and start:
+        facts = {"title": named[0].format.TITLE, "known_by": named[0].format.KNOWN_BY}
         raise InputError(
-            Sentence(
-                "formats.not_whatever_name",
-                where=where,
-                title=entry.format.TITLE,
-                known_by=entry.format.KNOWN_BY,
-            ),
+            Sentence("formats.not_whatever_name", where=where, **facts),
             advice=(Sentence("formats.export_again"), Sentence("advice.name_format")),
         )
-    return entry
+    return named[0]
 
 
 def entry_before(file: InputFile) -> Entry:
@@ -185,8 +167,7 @@ def entry_before(file: InputFile) -> Entry:
 
 def entry_named(name: str) -> Entry:
     """Return the table entry of a built-in format; any other name is a bug in the caller."""
-    [entry] = [entry for entry in FORMATS if name == entry.format.NAME]
-    return entry
+    return next(entry for entry in FORMATS if name == entry.format.NAME)
 
 
 def format_named(name: str) -> OutcomeFormat:

@@ -218,7 +218,7 @@ def require_words(*sentences: Sentence) -> None:
 def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: PLR0911 (a line for each kind)
     match value:
         case Moment():
-            return _moment(value, language, at_length=surface is SurfaceKind.PAGE)
+            return moment_of(value, language, at_length=surface is SurfaceKind.PAGE)
         case str():
             return value
         case None:
@@ -292,7 +292,8 @@ def _list(several: Sequence[str], language: str) -> str:
     return _Styled.of(", ".join(several), in_style)
 
 
-def _moment(moment: Moment, language: str, *, at_length: bool) -> str:
+def moment_of(moment: Moment, language: str, *, at_length: bool) -> str:
+    """Return a time in words, to the minute; `at_length` with its day as people write it."""
     time = datetime.fromisoformat(moment)
     day = _day(time.date(), language, at_length=at_length) + ("," if at_length else "")
     plain = f"{day} {time:%H:%M} UTC"
