@@ -171,7 +171,7 @@ class _Found(NamedTuple):
             found = reported_rows(message, reports)
             verdicts.append(found.verdicts.with_columns(pl.col("row") + row_start))
             notes += [note if part is None else in_part(note, part) for note in found.notes]
-            batches += found.unnamed_batches
+            batches += [batch if part is None else f"{part.name} {batch}" for batch in found.unnamed_batches]
             row_start += message.payments.height
         return cls(pl.concat(verdicts), (*notes, *notes_on_others(reports)), batches)
 
