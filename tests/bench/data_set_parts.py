@@ -1,6 +1,6 @@
 """Every function of a data set, by the pool of this machine, with made-up answers in the network's place."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from answers import answered
 
@@ -23,7 +23,8 @@ def main(path, folder):
     job = DataSetJob(CheckJob(path, folder), folder / "work")
     folder.mkdir(exist_ok=True)
     data, chosen = open_data_set(path, folder / "work"), choose(None, None)
-    shared = task_of(job, data, chosen, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
+    there = Routes([ApiName.COP, ApiName.VOP_GATEWAY])
+    shared = task_of(job, data, chosen, there, date(2026, 1, 1))
     with engine("pool") as at_work:
         planned = plan_parts(data, shared, at_work, RunObserver())
     for bucket in range(shared.bucket_count):
