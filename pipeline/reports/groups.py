@@ -195,7 +195,7 @@ def listable(rows: pl.DataFrame, rows_max: int, also: pl.Series) -> pl.DataFrame
     some = rows.lazy().with_row_index("position").filter(pl.col("check_outcome") != Outcome.MATCH)
     deciding = _with_money(some.select("position", "check_outcome", *MONEY_FIELDS).collect())
     others = rows["row"].is_in(also.implode()).arg_true()
-    return rows.select(LISTED)[
+    return rows.select(list(dict.fromkeys([*LISTED, *_columns_of(rows)])))[
         pl.concat([_in_line(deciding).head(rows_max)["position"], others]).unique().sort()
     ]
 
