@@ -52,8 +52,7 @@ if TYPE_CHECKING:
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
-_WAITS = (1 / 30, 1 / 10)
-"""Waits before new tries at an unreachable server, as fractions of its `probe_wait_s`."""
+_WAITS = (1 / 30, 1 / 10)  # waits before new tries at an unreachable server, as parts of its `probe_wait_s`
 
 
 def quota_path() -> Path:

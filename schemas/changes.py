@@ -46,8 +46,7 @@ class BankComparison(OwnDocument):
 
     agreed_count: int
     differing_count: int  # payments that differ; each has a change with the code BANK_DIFFERS
-    only_bank_count: int
-    """Payments that only the bank answered; the check rejected, deferred or did not answer them."""
+    only_bank_count: int  # answered only by the bank; the check rejected, deferred or did not answer them
     only_check_count: int  # payments without a final status in any report
 
 
@@ -60,7 +59,6 @@ class Change(OwnDocument):
     """The old value, masked; null if the payee is new or the value was deleted. With BANK_DIFFERS, the
     outcome of the check or the name that it returned."""
     now: str
-    earlier: str | None
-    """The folder of the earlier run, or the message ID of the bank's report; None if the payee is new."""
+    earlier: str | None  # of the earlier run's folder or the bank's report; None if the payee is new
     amount: Decimal | None = None
     currency: str | None = None

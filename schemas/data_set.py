@@ -45,8 +45,7 @@ class BucketPlanned(OwnDocument):
 
     question_counts: dict[ApiName, int]
     uk_account_count: int  # number of distinct UK accounts in questions
-    many_names_rows: list[int]
-    """The first ten rows that try many names on an account, numbered in the data set."""
+    many_names_rows: list[int]  # the first ten that try many names on an account, numbered in the data set
     many_names_count: int
     many_names_account_count: int
     modulus: ModulusUsed | None

@@ -66,15 +66,13 @@ class Deed(StrEnum):
     DECIDED = "decided"
     HANDED_OVER = "handed over"
     SENT_BACK = "sent back"
-    NOT_NOTIFIED = "not notified"
-    """The people in `[notify]` were not notified of a file that waits or was sent back."""
+    NOT_NOTIFIED = "not notified"  # people in `[notify]` did not learn of a file that waits or was sent back
     APPROVED = "approved"
     CORRECTED = "corrected"  # a file was corrected by decisions; the new file must be checked again
     COMPARED = "compared"  # a check was compared with the bank's report on the same file
     GIVEN = "given to the bank"
     COMMENTED = "commented"
-    SAW_ACCOUNTS = "saw accounts"
-    """A person saw whole account numbers of a file; recorded once per start of the desk."""
+    SAW_ACCOUNTS = "saw accounts"  # a person saw whole account numbers of a file; once per start of the desk
     DOWNLOADED = "downloaded"
     VERIFIED = "verified"
     PURGED = "purged"

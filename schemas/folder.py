@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Final
 
 LEDGER = "ledger.db"
-STORE = "store.json"
-"""Names the run in a shared ledger that the folder belongs to; absent if it has its own ledger."""
+STORE = "store.json"  # names the run in a shared ledger; absent if the folder has its own ledger
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.json.sig"  # the 64-byte Ed25519 signature of the manifest's bytes, if signed
@@ -23,14 +22,12 @@ HOLD_REASONS = "hold_reasons.csv"
 BANK_REPORTS = "bank_report-*"  # copies of a bank's reports
 PAYEES = "payees.csv"  # keyed hashes of payees and accounts, for comparison with a later run
 CHANGES = "changes.jsonl"  # changes since an earlier run, with masked names
-REASONS = "reasons.jsonl"
-"""The sentences of each reason, for pages in other languages; they may contain masked names."""
+REASONS = "reasons.jsonl"  # the sentences of each reason, for other languages; they may hold masked names
 WARNED = "warned.parquet"  # the warnings of a data set's rows; a single file's are in the summary
 OPTIONAL = (WARNED, PAYEES, CHANGES, REASONS, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
 """Files that only some runs write."""
 CORRECTED: Final = "corrected"
-FAMILY = "family.txt"
-"""Folders (one per line) that checked files corrected or held here, if they are not next to this one."""
+FAMILY = "family.txt"  # folders (one per line) of checked files that corrected or held this, if elsewhere
 FAMILY_LOCK = ".family.lock"  # the lock of a split, in every run's folder with these payments
 OUTCOMES = "outcomes"  # the folder of the outcome files of a data set, one for each of its parts
 DATA_SET = "data_set.json"  # the parts of a data set when its run began

@@ -32,8 +32,7 @@ class RejectedRow(OwnDocument):
     """One broken rule of one row."""
 
     row: int
-    place: str | None = None
-    """Position of the row in the file, such as `line 18`; None if the format has no lines."""
+    place: str | None = None  # position in the file, such as `line 18`; None if the format has no lines
     field: str
     code: str
     message: str
@@ -73,20 +72,16 @@ class Forecast(OwnDocument):
     refusal: Spoken | None = None  # why a run of this file would not send anything; None if it would
     warning_codes: list[WarningCount] = []  # warnings that need no answer, by code
     compared: Comparison | None = None  # the comparison with earlier runs; None without one
-    changes: list[Change] = []
-    """Changes since these runs: the first thousand of each code, largest amounts first."""
-    why_uncounted: Spoken | None = None
-    """Why answers of an earlier run in the same folder are not counted; None if they are."""
+    changes: list[Change] = []  # since these runs: the first thousand of each code, largest amounts first
+    why_uncounted: Spoken | None = None  # why earlier answers in the folder are not counted; None if they are
     shared_ledger: str | None = None
     """The address of a shared ledger, which the forecast does not query: answers and used caps of other hosts
     are not counted.
     """
-    positions: RowPositions | None = None
-    """The positions of the rows in the file; None if the format has no lines."""
+    positions: RowPositions | None = None  # of the rows in the file; None if the format has no lines
     notes: list[Spoken] = []  # notes for people on how columns were chosen
     not_payments: list[NotPayment] = []  # rows of the table that are not payments
-    controls: list[StatedControl] = []
-    """At most a thousand control totals of a payment format, differing ones first."""
+    controls: list[StatedControl] = []  # of a payment format, at most a thousand, differing ones first
     set_aside: list[SetAside] = []  # contents of the file other than payments
     bank_warnings: list[BankWarning] = []  # what a bank may refuse
     currency_sources: CurrencySources = CurrencySources()  # how the currency of each row is known

@@ -52,8 +52,7 @@ class ProfileUsed(OwnDocument):
 class LedgerEvidence(OwnDocument):
     """Contents of the ledger when the outcome file was written."""
 
-    input_sha256: str | None = None
-    """The ledger's hash of the payments, if parts of a data set were corrected since."""
+    input_sha256: str | None = None  # the ledger's hash, if parts of a data set were corrected since
     question_count: int  # distinct questions of the file
     unanswered_count: int  # questions without a final answer
     answer_count: int  # final answers from servers
@@ -94,8 +93,7 @@ class SplitMade(OwnDocument):
 
     time: str
     by: str  # the person who approved the files and had them made
-    self_approved: bool
-    """False if `by` neither decided rows nor shaped the file, and everyone had to identify themselves."""
+    self_approved: bool  # false if `by` neither decided nor shaped the file, and all had to be identified
     shaped: list[Shaped] = []  # people who shaped the file at a desk; empty if it never was at one
     policy: dict[str, Verdict]  # outcome, code or warning -> verdict, as applied
     release: PaymentsEvidence | None  # None if no row was released
@@ -103,8 +101,7 @@ class SplitMade(OwnDocument):
     reasons: FileEvidence
     refused_rows: list[int]  # rows that a person decided to release, but the policy held
     held_rows: list[int]
-    again_rows: list[int] = []
-    """Rows released again by `--release-again`, although an earlier release file has them."""
+    again_rows: list[int] = []  # released again by `--release-again`, although in an earlier release file
 
 
 class Manifest(OwnDocument):
@@ -123,17 +120,13 @@ class Manifest(OwnDocument):
     mapping: dict[str, str]  # canonical field -> header, from --map
     language: str = "en"  # language of page and workbook; all other files are in English
     outcome_file: FileEvidence
-    files: list[FileEvidence]
-    """The other files of the folder: the summary, the reports, and files made from them later."""
+    files: list[FileEvidence]  # others of the folder: the summary, the reports, and files made later
     outcomes: list[OutcomeTotal]
     totals: list[Money]  # control totals over all rows of the file, by currency
     ledger: LedgerEvidence
     approvals: list[Approval]
-    bank_reports: list[ReportUsed] = []
-    """The bank reports behind the outcomes; their copies are among the files."""
+    bank_reports: list[ReportUsed] = []  # behind the outcomes; their copies are among the files
     adoptions: list[Adoption] = []
     purges: list[Purge] = []
-    splits: list[SplitMade] = []
-    """Oldest first. The last one made the current files; the others were replaced."""
-    replaced_splits: list[SplitMade] = []
-    """Splits by answers that a later run in this folder replaced; their files no longer exist."""
+    splits: list[SplitMade] = []  # oldest first; the last made the current files, the others were replaced
+    replaced_splits: list[SplitMade] = []  # by answers that a later run replaced; their files no longer exist

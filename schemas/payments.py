@@ -30,8 +30,7 @@ class Payment(BaseModel):
     reference: str | None = Field(None, description="Payment reference, returned untouched.")
 
 
-FIELDS: tuple[str, ...] = tuple(Payment.model_fields)
-"""The canonical fields, in the order of the documentation."""
+FIELDS: tuple[str, ...] = tuple(Payment.model_fields)  # in the order of the documentation
 
 IGNORE = "ignore"  # the key in mappings for columns to ignore
 

@@ -59,8 +59,7 @@ class Fix(OwnDocument):
     corrected: PaymentFile | None  # None if no correction was accepted
     corrected_rows: list[int]
     positions: RowPositions | None = None  # the positions of the rows in the file; None if it has no lines
-    notes: list[Spoken] = []
-    """A sentence for each possible objection of a bank, and for what the file lacks of the input."""
+    notes: list[Spoken] = []  # for each possible objection of a bank, and for what the file lacks
     refused_rows: list[int]  # rows whose requested correction is impossible, for a reason in corrections.csv
     before_next: Spoken  # what a person must do before `next_step`
     next_step: str  # the command to run next
@@ -82,15 +81,13 @@ class Split(OwnDocument):
     release: PaymentFile | None  # None if no row may be paid
     hold: PaymentFile | None  # None if no row is held
     positions: RowPositions | None = None  # the positions of the rows in the file; None if it has no lines
-    differences: list[Spoken] = []
-    """A sentence for each difference between the file's own figures and its payments."""
+    differences: list[Spoken] = []  # for each difference between the file's own figures and its payments
     notes: list[Spoken] = []  # a sentence for each possible objection of a bank to the files
     released_warnings: list[WarningCount]  # warnings on released rows
     how_to_hold: Spoken | None  # how to hold the rows with a warning; None if none was released
     reasons: str  # the path of hold_reasons.csv
     held: list[HoldReason]  # reasons with the most rows first
-    unheeded_rows: list[int]
-    """Rows that a person decided to release but that stay held; approvals.json records the refusal."""
+    unheeded_rows: list[int]  # decided to be released, but held; approvals.json records the refusal
 
 
 class Approval(OwnDocument):

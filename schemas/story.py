@@ -48,8 +48,7 @@ class StoryAttempt(OwnDocument):
     """The server's description of a problem, at most 200 characters, accounts masked; None if there is none
     or it was purged.
     """
-    has_hidden_detail: bool = False
-    """True if the description is encrypted under a key that the usual configuration lacks."""
+    has_hidden_detail: bool = False  # true if it is encrypted under a key that the usual configuration lacks
 
 
 class StoryDecision(OwnDocument):
@@ -98,8 +97,7 @@ class Story(OwnDocument):
     file: str
     row: int
     made_of: StoryOrigin | None = None  # None if no other known file is its source
-    released_before: str | None = None
-    """Another file of the family whose release file has the payment, or None."""
+    released_before: str | None = None  # another file of the family with the payment in its release file
     place: str | None = None  # position in the file, such as line 18; None if the format has none
     batch: str | None = None  # the batch's name in the file; None if the format has no batches
     environment: Environment

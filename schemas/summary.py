@@ -106,8 +106,7 @@ class FileDialect(OwnDocument):
     """The dialect of a payment file or part, in which its payments are written again."""
 
     encoding: str = "utf-8"
-    header_line: bool = True
-    """True if the file has a header line; otherwise its columns are named by position."""
+    header_line: bool = True  # true if there is a header line; otherwise columns are named by position
     header_cells: tuple[str, ...] = ()
     """The header line as it is in the file, if blank or repeated headers gave columns other names."""
     delimiter: str | None = None  # the separator between the cells of a line; None if the format has none
@@ -115,12 +114,10 @@ class FileDialect(OwnDocument):
     byte_order_mark: bool = False
     sheet_name: str | None = None  # the sheet with the payments, in a workbook
     numbers: tuple[str, ...] = ()  # the columns of amounts in a workbook whose filled cells are all numbers
-    extra_column_count: int = 0
-    """Number of columns in the outcome file, before the outcome, that hold excess cells of rows."""
+    extra_column_count: int = 0  # of columns in the outcome file that hold excess cells of rows
     lines_above: bool = False  # true if lines other than the header line precede the payments
     compression: Literal["gzip", "zip"] | None = None  # the file's compression, or None
-    unpacked_name: str | None = None
-    """Name of the file inside a compressed file, with a payment file's suffix."""
+    unpacked_name: str | None = None  # of the file inside a compressed file, with a payment file's suffix
 
 
 class InputFile(FileDialect):
@@ -135,20 +132,17 @@ class InputFile(FileDialect):
     format_said: bool = False  # true if `--input-format` was given
     layout: dict[str, JsonValue] | None = None  # the user's layout; None for a built-in format
     sheet: str | None = None  # sheet of a workbook, as the user named it; None: the only one with data
-    country: str | None = None
-    """Country of all accounts without an IBAN, from `--country` or the profile; None: from the file."""
+    country: str | None = None  # of all accounts without an IBAN, by option or profile; None: from the file
     columns: dict[str, str]  # header -> its canonical field; other columns are copied unchanged
     mapping: dict[str, str] = {}  # field -> header, from `--map`
     decision: dict[str, str] = {}  # field -> its columns by position, in `--map` notation
     notes: list[LocalizedText] = []  # notes for people on how columns were chosen
-    positions: RowPositions | None = None
-    """The positions of the rows in the file; None if the format has no lines, such as Parquet."""
+    positions: RowPositions | None = None  # of the rows in the file; None if the format has no lines
     not_payments: list[NotPayment] = []  # the rows of the table that are not payments, in file order
     warning_codes: list[Literal["TOTALS_DIFFER"]] = []  # warnings about the whole file, by code
 
     facts: dict[str, str] = {}  # facts in a payment file about itself, such as version and encoding
-    controls: list[StatedControl] = []
-    """At most a thousand control totals of a payment format, differing ones first."""
+    controls: list[StatedControl] = []  # of a payment format, at most a thousand, differing ones first
     control_count: int = 0  # number of all control totals
     set_aside: list[SetAside] = []  # contents of the file other than payments
     bank_warnings: list[BankWarning] = []  # what a bank may refuse by its rules at the time of the check
@@ -283,8 +277,7 @@ class ModulusUsed(OwnDocument):
     weights_sha256: str
     substitutions_sha256: str
     is_old: bool  # true if they were too old to reject a payment
-    uncovered_count: int
-    """Distinct UK accounts that were not checked, because the tables do not cover their sort codes."""
+    uncovered_count: int  # distinct UK accounts with sort codes that the tables do not cover
 
 
 class ReportUsed(OwnDocument):
@@ -309,8 +302,7 @@ class Summary(OwnDocument):
     profile: str
     environment: Environment
     simulated: bool  # true if a sandbox answered, so that the answers say nothing about real accounts
-    many_names_reason: str | None = None
-    """The user's reason for many names of one account; None if not allowed."""
+    many_names_reason: str | None = None  # for many names of one account; None if not allowed
     started: str
     finished: str
     input: InputFile
@@ -318,8 +310,7 @@ class Summary(OwnDocument):
     codes: list[CodeCount]
     batches: list[BatchTotal] = []  # the first thousand batches in file order, if the format has batches
     batch_count: int = 0  # number of all batches
-    banks: list[BankOutcomes] = []
-    """The thousand banks with the most answered rows, most first. Empty for a data set."""
+    banks: list[BankOutcomes] = []  # the thousand with most answered rows, most first; empty for a data set
     bank_count: int = 0  # number of all banks
     parts: list[PartTotal] = []  # all parts of a data set, unusable ones first
     routes: list[RouteCount]
@@ -335,8 +326,7 @@ class Summary(OwnDocument):
     modulus: ModulusUsed | None = None  # None if the profile has no modulus tables
     bank_reports: list[ReportUsed] = []
     """Imported reports of the payer's bank, oldest first; the only source of answers if nothing was asked."""
-    bank_comparison: BankComparison | None = None
-    """How a check agrees with these reports; None if nothing was asked."""
+    bank_comparison: BankComparison | None = None  # how a check agrees with these; None if nothing was asked
     complete: bool  # false if rows are left for a later run
     next_step: str | None  # when and how to continue an incomplete run
     given_up: bool = False

@@ -71,12 +71,10 @@ class Api(NamedTuple):
 
     name: ApiName
     responder_wait_s: float  # how long the service waits for the responder before it answers 504
-    request: Callable[[Check, str, str], httpx.Request]
-    """Builds a request: (check, correlation id, timestamp) -> request."""
+    request: Callable[[Check, str, str], httpx.Request]  # builds one: (check, correlation id, timestamp)
     read: Callable[[httpx.Response, Check, str], ParsedAnswer]
     """Reads a 200 response: (response, check, correlation id) -> answer; raises ContractBreachError."""
-    meanings: Mapping[tuple[Basis, str], Meaning]
-    """The meaning of every code that `read` can return; other codes do not exist."""
+    meanings: Mapping[tuple[Basis, str], Meaning]  # of every code that `read` can return
     responder: Callable[[Check], str]
     """Names the bank that answers for an account. It only decides which questions share a bulkhead and a
     breaker, so a wrong guess does no harm.
@@ -87,8 +85,7 @@ class Route(NamedTuple):
     """Which payments can go to an API, and how the API is asked about them."""
 
     account: pl.Expr  # the account of a cleaned payment (stages/validate.py), as the API writes accounts
-    only: pl.Expr | None = None
-    """A condition on payments, or None. APIs with a condition are listed before those without."""
+    only: pl.Expr | None = None  # a condition on payments; APIs with one are listed before those without
 
 
 class ApiDeclaration(NamedTuple):
@@ -99,12 +96,10 @@ class ApiDeclaration(NamedTuple):
     form: str  # the value of `api` in its section, which distinguishes APIs with the same key
     section: type[Server]
     api: Callable[[Server], Api]  # returns the API for the requester described by such a section
-    takes: frozenset[str]
-    """The fields of its questions besides the account. If `responder_bic` is one, it is required."""
+    takes: frozenset[str]  # of its questions besides the account; `responder_bic` is required if there
     routes: Mapping[RouteReason, Route]
     """Routes by the account details that a payment has: either only UK accounts, or no UK accounts."""
-    meanings: Mapping[tuple[Basis, str], Meaning]
-    """The meanings of its `Api`, which are the same for every requester."""
+    meanings: Mapping[tuple[Basis, str], Meaning]  # those of its `Api`, the same for every requester
     asked: Mapping[Basis, str]  # basis of a question -> what users call the API
 
     @property

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
 _MEDIA_TYPES = frozenset({"application/json", "application/problem+json"})
-_WORD_CHARS_MIN = 2
-"""Minimum length of words that are removed from a name one by one: a server may quote part of it."""
+_WORD_CHARS_MIN = 2  # words of a name at least this long are removed one by one: servers may quote part of it
 
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:

@@ -100,8 +100,7 @@ class IbanAccount:
 _FILE = tomllib.loads((files(__package__) / "accounts.toml").read_text("utf-8"))
 UK_ACCOUNTS = TypeAdapter(tuple[UkAccount, ...]).validate_python(_FILE["uk"])
 IBAN_ACCOUNTS = TypeAdapter(tuple[IbanAccount, ...]).validate_python(_FILE["iban"])
-CLOSED_UK_ACCOUNTS = ("00112299999999", "20041500000001")
-"""Deliberately missing from the table: AC01 for every name and account type."""
+CLOSED_UK_ACCOUNTS = ("00112299999999", "20041500000001")  # not in the table: AC01 for every question
 
 _UK_BY_IDENTIFICATION = {account.identification: account for account in UK_ACCOUNTS}
 _BY_IBAN = {account.iban: account for account in IBAN_ACCOUNTS}

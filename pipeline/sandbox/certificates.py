@@ -23,8 +23,7 @@ from pipeline.files.private import write_private
 from pipeline.sandbox.participants import QC_STATEMENTS, QUALIFIED_STATEMENTS
 from pipeline.sandbox.settings import ServerCertificate
 
-AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"
-"""The authorisation number in the client certificate that the sandbox issues."""
+AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"  # in the client certificate that the sandbox issues
 
 _LIFE = timedelta(days=365)
 _LIFE_LEFT_MIN = timedelta(days=7)

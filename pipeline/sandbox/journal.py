@@ -28,14 +28,11 @@ class Call:
     http_version: str
     method: str = ""
     connection: int = 0  # the number of its connection, counted from 1
-    waiting_count: int = 0
-    """Requests that the client had sent on this connection before this one was answered."""
+    waiting_count: int = 0  # requests sent on this connection before this one was answered
     role: str | None = None
     api: str | None = None  # an ApiName, or TOKEN; None for an unknown path
-    status: int | None = None
-    """HTTP status; None if the client left before the answer, or a fault suppressed it."""
-    refused: str | None = None
-    """Why the request was refused, a word of `problems.Refusal`; None if it was not."""
+    status: int | None = None  # None if the client left before the answer, or a fault suppressed it
+    refused: str | None = None  # why it was refused, a word of `problems.Refusal`
     answered: float | None = None  # monotonic seconds when the answer was ready
     is_abandoned: bool = False  # true if the client had left by the time of the answer
     retry_after_s: float | None = None  # the pause requested in the answer
@@ -46,8 +43,7 @@ class Call:
     has_cookie: bool = False  # true if the client sent a cookie
     faults: tuple[str, ...] = ()  # names of the faults applied to it
     account: str | None = None  # the account asked about, for faults that affect one account; not logged
-    headers: dict[str, str] = field(default_factory=dict)
-    """Response headers that depend on the request; not logged."""
+    headers: dict[str, str] = field(default_factory=dict)  # of the response to this request; not logged
 
     @property
     def asked(self) -> ApiName | None:
@@ -76,8 +72,7 @@ class Journal:
 
     visits: list[Visit] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)
-    """How long the gateway of each API waits for a responder."""
+    responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)  # of each API's gateway
     has_rate: bool = False  # true if the server has had a rate limit at any time so far
 
     @property

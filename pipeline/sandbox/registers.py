@@ -43,10 +43,8 @@ class RegisteredAccount:
     status: AccountStatus
     account_type: AccountType
     name: str
-    secondary_reference: str | None = None
-    """A reference without which this bank cannot check the name; None if it needs none."""
-    identifications: dict[str, str] = field(default_factory=dict)
-    """Identifications by kind, such as LEI or TXID; empty for a person."""
+    secondary_reference: str | None = None  # without it, this bank cannot check the name
+    identifications: dict[str, str] = field(default_factory=dict)  # by kind, such as LEI; empty for a person
 
     @property
     def is_business(self) -> bool:

@@ -92,26 +92,21 @@ class SandboxSettings:
     latency_spread: float = 0.73
     """Standard deviation of the logarithm of that delay. With 0.73 the 95th percentile is 3.3 times the
     median; with 0 every answer takes the same time."""
-    rehearse: bool = False
-    """True if unknown accounts get invented answers in a realistic mix, instead of AC01 and NOAP."""
+    rehearse: bool = False  # true if unknown accounts get invented answers, instead of AC01 and NOAP
     responder_faults: bool = False  # true if some banks misbehave: slow, failing, silent, or with broken TLS
     cop_responder_wait_s: float = 7.0
     vop_responder_wait_s: float = 5.0
     daily_cap: int = 50  # requests per UTC day and client in role test; the rest are refused
-    rate_per_s_max: int | None = None
-    """Requests per second and client, beyond which the answer is 429; not in the reference."""
+    rate_per_s_max: int | None = None  # per client; beyond it the answer is 429; not in the reference
     clock_skew_max_s: float = 300.0  # how far X-Request-Timestamp may be off in either direction; our choice
-    request_wait_s: float = 10.0
-    """How long a client may take for its TLS handshake, the head of a request, and its body."""
+    request_wait_s: float = 10.0  # for a client's TLS handshake, the head of a request, and its body
     call_log: Path | None = None  # file that gets one JSON line per request, appended
-    client_certificate_required: bool = False
-    """True if TLS itself refuses clients without a valid certificate."""
+    client_certificate_required: bool = False  # true if TLS refuses clients without a valid certificate
     server_certificate: ServerCertificate = ServerCertificate.GOOD
     tls: Tls = Tls.REFERENCE
     faults: tuple[Selection, ...] = ()  # the active faults, with the requests that they affect
 
-    verdicts: tuple[Path, ...] = ()
-    """Files for the verdict on the client: .json, .xml (JUnit), anything else is text."""
+    verdicts: tuple[Path, ...] = ()  # for the verdict on the client: .json, .xml (JUnit) or text
     scenario: str | None = None  # the name of the scenario that is served
     has_control: bool = False  # true if the sandbox has a control address, in its folder
 

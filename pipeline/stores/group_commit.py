@@ -12,8 +12,7 @@ import anyio
 
 from pipeline.errors import PrecheckError
 
-BATCH_MAX = 1_024
-"""Lines per transaction: enough that an fsync costs next to nothing per line, but still quick."""
+BATCH_MAX = 1_024  # lines per transaction: an fsync costs next to nothing per line, but is still quick
 LINGER_BELOW = 16
 LINGER_S = 0.001  # how long a smaller batch waits for more lines: a commit costs as much as thirty of them
 

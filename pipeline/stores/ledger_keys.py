@@ -7,11 +7,9 @@ from typing import Self
 
 from pydantic import SecretStr
 
-PAYEE_KEY_BYTE_COUNT = 8
-"""Fits an integer column of a frame; the accounts of two payees collide with a chance of 2**-64."""
+PAYEE_KEY_BYTE_COUNT = 8  # fits an integer column; two payees' accounts collide with a chance of 2**-64
 _BLOCK_BYTE_COUNT = 64  # block size of SHA-256
-_PADDED = [bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C)]
-"""Each byte with the inner pad, and with the outer one."""
+_PADDED = [bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C)]  # inner pad, outer pad
 KeyedHash = Callable[[bytes], bytes]
 
 

@@ -10,8 +10,7 @@ from pipeline.wording import Moment, Sentence
 from schemas.problem import ProblemCode
 
 Window = Literal["utc_day", "rolling_24h"]  # what counts as a day for a cap
-FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
-"""The states of a request that end its question."""
+FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})  # of a request that ends its question
 ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT, ProblemCode.CLIENT_INVALID}
 """Codes that do not indicate a failing server or network, and may recur forever. For 401 and 403 the recorded
 code is the status, so CLIENT_INVALID here came with a status that refuses only one question.
@@ -92,10 +91,8 @@ class RequestAttempt(NamedTuple):
     ended: str  # an `AnswerState` if it brought the final answer, `failed`, or `in doubt` after a kill
     code: str | None
     ended_at: str | None
-    detail: str | None = None
-    """The server's description of a problem; None if there is none, or it was purged or left unread."""
-    has_hidden_detail: bool = False
-    """True if there is an encrypted detail that cannot be read without the key."""
+    detail: str | None = None  # the server's; None if there is none, or it was purged or left unread
+    has_hidden_detail: bool = False  # true if an encrypted detail cannot be read without the key
 
 
 class RecordedRequest(NamedTuple):
@@ -181,8 +178,7 @@ class ServerAccount(NamedTuple):
 
     scope: str  # server and client, as returned by `scopes.scope_of`
     api: str
-    rate_per_s: float
-    """1 or more: whole requests per second. Less than 1: one request in `1 / rate_per_s` seconds."""
+    rate_per_s: float  # 1 or more: whole requests per second; less: one in `1 / rate_per_s` seconds
     in_flight_max: int
     window_s: float  # how long a sent request counts, with a margin for slow ones
     deadline_s: float  # how long a request may be in flight

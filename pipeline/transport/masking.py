@@ -18,8 +18,7 @@ _NUMBER = re.compile(r"(\bAADSTS[0-9]{3,7}\b)|[0-9](?:[ ./-]?[0-9]){4,}")
 Microsoft Entra are excepted.
 """
 _CREDENTIAL = re.compile(r"\b(?:Bearer|Basic)\s+\S+", re.IGNORECASE)
-_LONG = re.compile(r"[\w.~+/=-]{20,}")
-"""A token or a correlation id, if the match contains letters and digits."""
+_LONG = re.compile(r"[\w.~+/=-]{20,}")  # a token or a correlation id, if there are letters and digits
 
 
 def masked(text: str, secrets: Iterable[str] = ()) -> str:

@@ -130,8 +130,7 @@ class _Departure:
         return bool(self.request.extensions.get(FRESH_CONNECTION))
 
 
-_leaving: ContextVar[_Departure | None] = ContextVar("_leaving", default=None)
-"""The request that the current task is sending."""
+_leaving: ContextVar[_Departure | None] = ContextVar("_leaving", default=None)  # of the current task
 
 
 class _Protocol(ResponseHandler):
@@ -141,8 +140,7 @@ class _Protocol(ResponseHandler):
         super().__init__(loop)
         self._is_answered, self._hint_count = True, 0
         self._request_id: str | None = None
-        self.is_spoilt = False
-        """True if it received a reply without a request, after another one or before all."""
+        self.is_spoilt = False  # true if a reply came without a request, after another one or before all
 
     def expect_reply(self, request: httpx.Request) -> None:
         """Record that a request is about to be sent, so that bytes from now on are its reply."""

@@ -34,8 +34,7 @@ FRESH_CONNECTION = "fresh_connection"
 """Extension of an httpx request that needs a new connection, one that stays silent until it is sent."""
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 REQUEST_ID = "request_id"  # extension with the correlation id that the reply should repeat
-REFUSALS = frozenset({400, 413, 415, 422})
-"""Statuses that reject a question, from a server or a gateway in front of it."""
+REFUSALS = frozenset({400, 413, 415, 422})  # reject a question, from a server or a gateway in front of it
 
 FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded", "held"]
 """How an exchange ended without a response.
@@ -102,8 +101,7 @@ class RetryState:
     """Where a check stands after an exchange."""
 
     number: int  # how many requests were sent for this check, including this one: 1 or more
-    renewable: bool
-    """True if the token may be renewed: not for mutual TLS, and not a second time for this check."""
+    renewable: bool  # true if the token may be renewed: not for mutual TLS, nor a second time for a check
     number_max: int = ATTEMPTS_MAX
     is_fresh: bool = False  # true if the request had a new connection
 

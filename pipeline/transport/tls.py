@@ -31,8 +31,7 @@ from pipeline.wording import Sentence
 __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate", "preflight"]
 
 HANDSHAKE_DEADLINE_S = 10.0
-REFUSAL_WAIT_S = 0.3
-"""How long a TLS 1.3 server may take to refuse the client certificate after the handshake."""
+REFUSAL_WAIT_S = 0.3  # how long a TLS 1.3 server may take to refuse our certificate after the handshake
 _KEY_BYTES_MAX = 32 * 1024  # longer than any key, and short enough for a pipe
 RACE_S = 0.25  # how long one address of a host is tried alone before the next is tried as well (RFC 8305)
 _OLD_PEM = re.compile(rb"DEK-Info: *(?!AES|DES-EDE3|CAMELLIA|ARIA)[A-Z]")

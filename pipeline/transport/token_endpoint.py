@@ -21,11 +21,9 @@ from schemas.strict import parse
 from schemas.token import TokenRefusal, TokenRequest, TokenResponse
 
 TOKEN_DEADLINE_S = 10.0
-_AGAIN_S = 0.5
-"""How long to wait before retrying a refusal by what may be one of several servers, or a gateway."""
+_AGAIN_S = 0.5  # wait before repeating a refusal by what may be one of several servers, or a gateway
 _REFUSALS = frozenset({400, 401, 403})
-_LATER = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
-"""OAuth errors that are temporary with any status."""
+_LATER = frozenset({"temporarily_unavailable", "server_error", "slow_down"})  # temporary, whatever the status
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 

@@ -21,8 +21,7 @@ clients do it at the same moment."""
 REFRESH_INTERVAL_MIN_S = 5
 FETCH_TRIES_MAX = 3
 FAILURE_KEPT_MIN_S = 1
-FAILURE_KEPT_MAX_S = 30
-"""If the endpoint requests a longer pause, this run stops trying, and a later run asks again."""
+FAILURE_KEPT_MAX_S = 30  # if the endpoint wants a longer pause, this run stops, and a later one asks again
 
 Fetch = Callable[[TokenRequest], Awaitable[TokenResponse]]
 

@@ -54,8 +54,7 @@ class Scene:
     swap: Callable[[Reply], Awaitable[Reply]]  # swaps the replies to two requests in flight
 
 
-Change = Callable[[Reply, Scene], Reply | Awaitable[Reply]]
-"""Returns the reply to send instead, perhaps later."""
+Change = Callable[[Reply, Scene], Reply | Awaitable[Reply]]  # returns the reply to send, perhaps later
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,7 @@ class ConnectionFault(Enum):
 
     HALF_CLOSE = auto()  # when the client closes its side, the server keeps the other side open
     CLOSE_IN_HANDSHAKE = auto()  # the server closes the connection instead of completing the handshake
-    LATE_CERTIFICATE = auto()
-    """The server asks for the client certificate only after the handshake, when a request has arrived."""
+    LATE_CERTIFICATE = auto()  # the client certificate is requested only when a request has arrived
 
 
 Effect = Change | Delivery | ConnectionFault

@@ -15,12 +15,9 @@ from schemas.outcomes import ApiName, Environment
 BREACHES_MAX = 20  # how many breaches of a rule are listed; all of them are counted
 
 IN_FLIGHT_S = 0.5  # grace period after an answer, for requests that were already on their way
-ATTEMPTS_MAX = 12
-"""How often a question may be sent in a row; a pause requested by the server resets the count."""
-_TOKEN_IN_FLIGHT_S = 2.0
-"""Grace period after a new token: requests with the old one may have been waiting for a connection."""
-_PAUSE_IN_FLIGHT_S = 2.0
-"""Maximum grace period after the server requests a pause: a busy client reads the answer late."""
+ATTEMPTS_MAX = 12  # how often a question may be sent in a row; a requested pause resets the count
+_TOKEN_IN_FLIGHT_S = 2.0  # after a new token: requests with the old one may be waiting for a connection
+_PAUSE_IN_FLIGHT_S = 2.0  # at most, after the server requests a pause: a busy client reads it late
 _PUNCTUAL_S = 0.05
 _SINGLE_USE_TOKENS_MAX = 4
 
@@ -30,8 +27,7 @@ CONNECTION_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Connection
 _FAILURES = (500, 502, 503, 504)
 _TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
 ELSEWHERE = "elsewhere"  # name of the port that redirects lead to
-WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-suite")
-"""Ports of scenario tls, named after their TLS fault."""
+WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-suite")  # by their TLS fault
 
 
 class RuleStatus(StrEnum):

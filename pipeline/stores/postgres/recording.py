@@ -71,8 +71,7 @@ class RefusedLines(NamedTuple):
     """Lines that were not written, for reasons that are not bugs."""
 
     lost: Collection[ChunkLease]  # leases that other processes have taken over, so their lines are refused
-    spent: Collection[tuple[bytes, int]]
-    """Question and attempt of each intent that found no unit left in the cap."""
+    spent: Collection[tuple[bytes, int]]  # question and attempt of each intent without a unit left in the cap
 
 
 class ForgottenLinesError(Exception):

@@ -60,8 +60,7 @@ UPDATE precheck.chunk SET holder = %(holder)b, fence = {_NEXT_FENCE},
 WHERE run = %(run)b AND chunk = ({_FREE} ORDER BY chunk LIMIT 1 FOR UPDATE OF chunk SKIP LOCKED)
 RETURNING chunk, fence, round, part, members
 """  # noqa: S608 (constants)
-SEEN = "UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %s"
-"""Records that a process is alive."""
+SEEN = "UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %s"  # it is alive
 _LOCK = "SELECT 1 FROM precheck.run WHERE run = %b FOR UPDATE"
 # Unfinished questions go into chunks of the next round: no line is written under these any more.
 _END = f"""

@@ -36,8 +36,7 @@ from pipeline.stores.values import Window
 from pipeline.wording import Sentence
 
 EDGE_S = 30  # a request reserved this long before a window may still arrive within it
-BUSY_MAX_S = 30
-"""How long to wait for other processes; each of them locks the file for only a few milliseconds."""
+BUSY_MAX_S = 30  # how long to wait for other processes, each of which locks the file for milliseconds
 
 _DAY_MS = 86_400_000
 _EDGE_MS = EDGE_S * 1000

@@ -38,8 +38,7 @@ SEALED: Mapping[str, Sequence[str]] = {
     ),
 }
 """Table -> the columns that a row's seal covers, besides `after_finish`."""
-_ERASABLE: Mapping[str, Sequence[str]] = {"answer": ("matched_name", "name_salt")}
-"""Table -> the columns that a purge empties."""
+_ERASABLE: Mapping[str, Sequence[str]] = {"answer": ("matched_name", "name_salt")}  # emptied by a purge
 _DIGESTED = [table for table in SEALED if table not in ("problem", "purge")]
 """Tables that only runs add lines to, and that never lose a line."""
 _FINISHES = "(SELECT count(*) FROM finish)"
