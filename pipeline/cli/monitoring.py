@@ -137,8 +137,7 @@ def _notify(watchers: MonitoringTargets, notification: Notification) -> None:
     except KeyboardInterrupt:
         failed = Sentence("jobs.stopped_by_signal").recorded()
     if failed is not None:
-        with suppress(OSError):
-            log.warning(NOTIFY_FAILED, reason=failed)
+        _warn(NOTIFY_FAILED, failed)
 
 
 def _log_end(notification: Notification) -> None:
@@ -175,8 +174,7 @@ def write_or_warn(path: Path, text: bytes, *, warn: bool = True) -> bool:
     except (OutputError, DiskError) as error:
         reason = error.__cause__.strerror if isinstance(error.__cause__, OSError) else "not a plain file"
         if warn:
-            with suppress(OSError):
-                log.warning(METRICS_FAILED, file=os.fspath(path), reason=reason)
+            _warn(METRICS_FAILED, reason, file=os.fspath(path))
         return False
     return True
 
@@ -190,8 +188,7 @@ def _ping(watchers: MonitoringTargets, word: str) -> None:
         context = client_context(ca_file=watchers.ping_ca, ca_key=PING_KEYS.authority)
         anyio.run(partial(ping, watchers.ping_url, word, context=context))
     except PrecheckError as error:
-        with suppress(OSError):
-            log.warning(PING_FAILED, ping=word, reason=error.messages[0].recorded())
+        _warn(PING_FAILED, error.messages[0].recorded(), ping=word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +285,6 @@ def _served(metrics: "LiveMetrics", address: ListenAddress) -> Iterator[None]:
         yield
 
 
-def _warn(event: str, reason: str, **facts: str | int) -> None:
+def _warn(event: str, reason: str | None, **facts: str | int) -> None:
     with suppress(OSError):
         log.warning(event, **facts, reason=reason)

@@ -422,7 +422,6 @@ def import_report(given: Given) -> None:
     `precheck fix`, `precheck split` and all other commands work on it. Nothing is sent.
     """
     from pipeline.cli.logs import log_notice, log_to_stderr
-    from pipeline.cli.run import print_result
     from pipeline.jobs.import_report import ImportJob
     from pipeline.jobs.import_report import import_report as import_
     from pipeline.reports.terminal import answers

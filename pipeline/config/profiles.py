@@ -14,8 +14,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import SecretStr
-
 from pipeline.apis.registry import SECTIONS
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.file import BUILT_IN, IMPORTED, load
@@ -135,30 +133,18 @@ def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) 
     return FormatChoice(name, file.layouts)
 
 
-def ledger_key(chosen: Chosen) -> SecretStr | None:
-    """Return the key that encrypts names in the run's ledger, or None; errors as in `Profile.ledger_key`."""
-    return None if chosen.profile is None else chosen.profile.ledger_key()
-
-
-def ledger_url(chosen: Chosen) -> str | None:
-    """Return the address of the run's shared ledger, without a password; None if it has its own."""
-    return None if chosen.profile is None else chosen.profile.ledger
-
-
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
     """Add the key that signs manifests: `key`, or else the profile's (ConfigurationError: unusable)."""
-    return chosen._replace(signer=_signer(chosen, key))
-
-
-def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
+    profile = chosen.settings
     if key is not None:
         variable = SIGN_PASSWORD if os.environ.get(SIGN_PASSWORD) else None
-        return Signer.read(key, secret_if_named(variable, None), password_from=SIGN_PASSWORD)
-    profile = chosen.settings
-    if profile.sign_with is None:
-        return None
-    where = "sign_with_password_env or sign_with_password_file"
-    return Signer.read(profile.sign_with, profile.sign_with_password(), password_from=where)
+        signer = Signer.read(key, secret_if_named(variable, None), password_from=SIGN_PASSWORD)
+    elif profile.sign_with is not None:
+        where = "sign_with_password_env or sign_with_password_file"
+        signer = Signer.read(profile.sign_with, profile.sign_with_password(), password_from=where)
+    else:
+        return chosen
+    return chosen._replace(signer=signer)
 
 
 def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:

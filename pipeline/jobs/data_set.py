@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from pipeline.config import ConfigurationFile, Profile
-from pipeline.config.profiles import Chosen, choose, ledger_url, modulus_of
+from pipeline.config.profiles import Chosen, choose, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import engine
@@ -80,7 +80,7 @@ class CheckedSet:
         """Find the parts (UsageError: an option does not apply to data sets)."""
         refuse_options_of_a_file(check)
         chosen = choose(check.profile, file)
-        if not of.asks and ledger_url(chosen) is None:
+        if not of.asks and chosen.settings.ledger is None:
             raise UsageError(Sentence("jobs.leaves_asking_workers"), advice=Sentence("jobs.name_one_profile"))
         return cls(replace(of, check=check), open_data_set(check.file, of.work))
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 
 from pipeline.config import ConfigurationFile, Profile
-from pipeline.config.profiles import Chosen, choose, ledger_url, to_plan_with
+from pipeline.config.profiles import Chosen, choose, to_plan_with
 from pipeline.connections import api_of, scope_for
 from pipeline.frames import Payments
 from pipeline.jobs.check import RunInput
@@ -77,7 +77,7 @@ def _forecast(
     found = planned.found | {
         "notes": planned.found["notes"] + [note.recorded() for note in (unused,) if note is not None],
         "refusal": None if refusal is None else refusal.recorded(),
-        "shared_ledger": ledger_url(chosen),
+        "shared_ledger": chosen.settings.ledger,
     }
     if planned.payments is not None:
         found["rejects"] = _with_cells(made.rejects, planned.payments)

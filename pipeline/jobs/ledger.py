@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from pipeline.config import ConfigurationFile
-from pipeline.config.profiles import choose, ledger_key, ledger_url
+from pipeline.config.profiles import choose
 from pipeline.errors import ConfigurationError
 from pipeline.runs.evidence import Finding
 from pipeline.sections import secret
@@ -103,7 +103,7 @@ def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
 def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
     """Open the ledger of a profile as its owner (ConfigurationError: the profile names none)."""
     chosen = choose(job.profile, job.config)
-    url, key = ledger_url(chosen), ledger_key(chosen)
+    url, key = chosen.settings.ledger, chosen.settings.ledger_key()
     if url is None or key is None:
         raise ConfigurationError(Sentence("jobs.profile_names_no", chosen=chosen.name))
     clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # the user is waiting for the result

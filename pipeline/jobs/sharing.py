@@ -14,7 +14,7 @@ from uuid import UUID
 import polars as pl
 
 from pipeline.config import Profile
-from pipeline.config.profiles import Chosen, choose, ledger_key, ledger_url, opened
+from pipeline.config.profiles import Chosen, choose, opened
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.executors.asking import Alone, AskingResult, QuestionsLeft, RunQuestions, Way, ask_all
 from pipeline.executors.kept_open import KeptOpen
@@ -67,7 +67,7 @@ def joined_run(
             or another version of this program planned the run differently. No run was started.
         IncompleteError: the database stayed unavailable until the timeout; no question was asked.
     """
-    url = ledger_url(plan.chosen)
+    url = plan.chosen.settings.ledger
     if url is None:
         if job.fresh:
             (job.out / STORE).unlink(missing_ok=True)
@@ -77,7 +77,7 @@ def joined_run(
     from pipeline.executors.shared import SharedAccess, join, open_store
     from pipeline.executors.with_others import JoinedRun
 
-    secret, questions = ledger_key(plan.chosen), plan.questions
+    secret, questions = plan.chosen.settings.ledger_key(), plan.questions
     assert secret is not None, "a profile with a shared ledger has a key"
     if job.work is not None:
         require_private(job.work)
@@ -183,7 +183,7 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
         PrecheckError: errors that end a run of this profile, such as refused credentials.
     """
     chosen = choose(job.profile, job.config)
-    if (url := ledger_url(chosen)) is None:
+    if (url := chosen.settings.ledger) is None:
         raise ConfigurationError(
             Sentence("jobs.profile_workers_help", chosen=chosen.name), advice=Sentence("jobs.name_one")
         )
@@ -191,7 +191,7 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
     from pipeline.executors.helping import HelpWanted, help_with_runs
     from pipeline.executors.shared import open_store
 
-    secret = ledger_key(chosen)
+    secret = chosen.settings.ledger_key()
     assert secret is not None, "a profile with a shared ledger has a key"
     with opened(chosen) as profile, open_store(url, secret, surface.clock) as store:
         environment = chosen.environment

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.config import ConfigurationFile, Profile
-from pipeline.config.profiles import Chosen, ledger_url, modulus_of
+from pipeline.config.profiles import Chosen, modulus_of
 from pipeline.errors import UsageError
 from pipeline.formats import pain001
 from pipeline.formats.message import Message, set_aside, stated_controls
@@ -80,7 +80,7 @@ class WholeFile:
         watch: RunObserver,  # noqa: ARG002 (quick)
     ) -> Sentence | None:
         """See `RunInput.prepare`."""
-        if self.job.work is not None and ledger_url(chosen) is None:
+        if self.job.work is not None and chosen.settings.ledger is None:
             raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
         self._prepared, self._checks = prepare(self.job, self._source, chosen, profile, time)
         return self._prepared.refusal

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 from pydantic import SecretStr
 
-from pipeline.config.profiles import choose, ledger_key
+from pipeline.config.profiles import choose
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
@@ -161,7 +161,7 @@ class EndedRun:
         if not record.is_encrypted:
             return None
         try:
-            secret = ledger_key(choose(self.manifest.profile.name, config))
+            secret = choose(self.manifest.profile.name, config).settings.ledger_key()
             return secret if secret is not None and record.opens_with(secret) else None
         except ConfigurationError:
             if config is not None:

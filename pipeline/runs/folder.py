@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from pipeline.config.profiles import Chosen, ledger_url
+from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError, OtherRunError, OutputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import require_folder, shared
@@ -203,7 +203,7 @@ def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
 
     Raises OtherRunError: only one of run and profile uses a shared ledger, so all would be asked again.
     """
-    record, is_shared_now = read_store_record(folder), ledger_url(chosen) is not None
+    record, is_shared_now = read_store_record(folder), chosen.settings.ledger is not None
     if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
         begun = Sentence("runs.begun_unshared", folder=folder)
         if record is not None:

@@ -13,7 +13,7 @@ from sys import maxsize
 
 from platformdirs import user_state_path
 
-from pipeline.config.profiles import Chosen, choose, ledger_key, signed_with
+from pipeline.config.profiles import Chosen, choose, signed_with
 from pipeline.errors import ConfigurationError, InputError, OtherRunError, PrecheckError, UsageError
 from pipeline.files import signatures
 from pipeline.files.atomic import write_atomically
@@ -170,7 +170,7 @@ def open_ledger(  # noqa: PLR0913 (what to open, and for whom)
             identity,
             now=now,
             fresh=over is not None,
-            secret=ledger_key(chosen),
+            secret=chosen.settings.ledger_key(),
             proof=proof,
         )
     except OtherRunError as refused:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.config import ConfigurationFile
-from pipeline.config.profiles import choose, format_choice_of, ledger_url, opened
+from pipeline.config.profiles import choose, format_choice_of, opened
 from pipeline.desk.checks import CHILD
 from pipeline.desk.folders import FileFolder
 from schemas.desk import DeskFile
@@ -128,5 +128,5 @@ def test_an_edit_between_two_uses_has_no_effect(desk, sandbox):
     with opened(chosen) as profile:
         [server] = profile.servers
     assert server.client_id == section["client_id"]
-    assert ledger_url(chosen) is None
+    assert chosen.settings.ledger is None
     assert chosen.fingerprint == profile.fingerprint()

@@ -1,5 +1,6 @@
 """Tasks for a ledger's owner: create and check it, grant access, show or close its runs, erase names."""
 
+import os
 from typing import Any
 from uuid import UUID
 
@@ -9,22 +10,22 @@ from psycopg.rows import namedtuple_row
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, IncompleteError, UsageError
+from pipeline.stores.ledger_keys import KEY_BYTE_COUNT
 from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, only_row
 from pipeline.stores.postgres.daily_caps import EDGE_S
-from pipeline.stores.postgres.lines import new_keys
+from pipeline.stores.postgres.lines import StoreKeys
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.postgres.store import opened_keys
+from pipeline.stores.postgres.store import TIME, opened_keys
 from pipeline.stores.protocols import AccountState, ClosedRun, Closing, StoreClocks, StoreFinding, StoreState
 from pipeline.stores.sharing import Division
 from pipeline.wording import Moment, Sentence
 
 SEEN_MAX_S = 60.0  # processes not seen for this long are not listed
-_TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
-_NOW = f"SELECT {_TIME.format('clock_timestamp()')}"
+_NOW = f"SELECT {TIME.format('clock_timestamp()')}"
 _RUNS = f"""
-SELECT run.id AS run, {_TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
+SELECT run.id AS run, {TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
  question_count,
  (SELECT count(*) FROM precheck.intent WHERE intent.run = run.run) AS attempt_count,
  (SELECT count(*) FROM precheck.intent JOIN precheck.answer USING (run, question, attempt)
@@ -41,7 +42,7 @@ LEFT JOIN precheck.chunk ON chunk.run = run.run AND chunk.round = latest.round
 WHERE finished_at IS NULL GROUP BY run.run, latest.round, latest.ended_at ORDER BY run.created_at, run.run
 """  # noqa: S608 (constants)
 _HOLDERS = f"""
-SELECT host, pid, tool_version, {_TIME.format("started_at")} AS started, {_TIME.format("seen_at")} AS seen,
+SELECT host, pid, tool_version, {TIME.format("started_at")} AS started, {TIME.format("seen_at")} AS seen,
  greatest(extract(epoch FROM clock_timestamp() - seen_at), 0)::float8 AS silent_s,
  count(held.members) AS chunk_count, coalesce(sum(cardinality(held.members)), 0)::int AS question_count,
  extract(epoch FROM min(held.lease_until) - clock_timestamp())::float8 AS oldest_lease_s
@@ -223,7 +224,7 @@ def _create(db: psycopg.Connection, secret: SecretStr) -> bool:
             return False
         db.execute("CREATE SCHEMA IF NOT EXISTS precheck")
         db.execute(schema.TABLES, prepare=False)
-        wrapped = new_keys().wrapped(secret)
+        wrapped = StoreKeys(os.urandom(KEY_BYTE_COUNT)).wrapped(secret)
         db.execute(
             "INSERT INTO precheck.store(version, salt, hidden_key) VALUES (%s, %s, %s)",
             (schema.VERSION, *wrapped),

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Self
 from uuid import UUID
 
 import psycopg
@@ -34,13 +34,6 @@ _WRAPPED_FOR = b"the key of this ledger"
 Seal = Callable[[bytes, str], bytes]  # (32-byte hash of a line's subject, the line's content) -> its seal
 
 
-class WrappedKey(NamedTuple):
-    """The key of a ledger as stored in the database."""
-
-    salt: bytes
-    hidden: bytes
-
-
 class StoreKeys:
     """All keys that are derived from the key of one ledger.
 
@@ -63,10 +56,16 @@ class StoreKeys:
 
         self.seal: Seal = seal
 
-    def wrapped(self, secret: SecretStr) -> WrappedKey:
-        """Encrypt the key under a secret, for storing it in the database."""
+    @classmethod
+    def unwrapped(cls, salt: bytes, hidden: bytes, secret: SecretStr) -> Self | None:
+        """Decrypt the key that the database holds, and derive its keys; None if the secret is wrong."""
+        key = Cipher.under(secret, salt).decrypt(hidden, _WRAPPED_FOR)
+        return None if key is None else cls(key)
+
+    def wrapped(self, secret: SecretStr) -> tuple[bytes, bytes]:
+        """Encrypt the key under a secret, for storing it in the database, and return it after its salt."""
         salt = os.urandom(KEY_BYTE_COUNT)
-        return WrappedKey(salt, Cipher.under(secret, salt).encrypt(self._key, _WRAPPED_FOR))
+        return (salt, Cipher.under(secret, salt).encrypt(self._key, _WRAPPED_FOR))
 
     def names_of(self, run: UUID) -> Cipher:
         """The encryption of texts that servers returned in one run."""
@@ -74,17 +73,6 @@ class StoreKeys:
 
     def _derived(self, purpose: bytes, of: bytes = b"") -> bytes:
         return blake2b(of, key=self._key, person=purpose, digest_size=KEY_BYTE_COUNT).digest()
-
-
-def new_keys() -> StoreKeys:
-    """Generate keys for a new ledger."""
-    return StoreKeys(os.urandom(KEY_BYTE_COUNT))
-
-
-def unwrapped(wrapped: WrappedKey, secret: SecretStr) -> StoreKeys | None:
-    """Decrypt the key of a ledger, and derive its keys; None if the secret is wrong."""
-    key = Cipher.under(secret, wrapped.salt).decrypt(wrapped.hidden, _WRAPPED_FOR)
-    return None if key is None else StoreKeys(key)
 
 
 class RunLines:

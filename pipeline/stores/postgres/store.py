@@ -19,7 +19,7 @@ from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, first_row, only_row
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
-from pipeline.stores.postgres.lines import StoreKeys, WrappedKey, damaged, recorded, unwrapped
+from pipeline.stores.postgres.lines import StoreKeys, damaged, recorded
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.shared_run import LEASE_S, SEEN, PostgresRun
 from pipeline.stores.protocols import (
@@ -37,9 +37,9 @@ from pipeline.wording import Sentence
 
 _LEFT = "UPDATE precheck.holder SET left_at = clock_timestamp() WHERE holder = %s"
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
-_TIMES = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
+TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 _RUN = f"""
-SELECT run, id, tool_version, {_TIMES.format("created_at")}, {_TIMES.format("finished_at")},
+SELECT run, id, tool_version, {TIME.format("created_at")}, {TIME.format("finished_at")},
  input_sha256, profile_sha256, environment, plan_hash, seal FROM precheck.run
 """  # noqa: S608 (constants)
 _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
@@ -218,7 +218,7 @@ def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
         raise ConfigurationError(
             Sentence("stores.ledger_s_tables", place=place, theirs=theirs, version=schema.VERSION)
         )
-    keys = unwrapped(WrappedKey(*row[1:]), secret)
+    keys = StoreKeys.unwrapped(row[1], row[2], secret)
     if keys is None:
         raise ConfigurationError(Sentence("stores.this_ledger_another", place=place))
     return keys

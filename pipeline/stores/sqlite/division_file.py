@@ -42,7 +42,7 @@ class DivisionFile:
 
     async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:
         """Change the division atomically: `rule` gets the old one, or None (DiskError, OutputError)."""
-        while not self._is_locked():  # noqa: ASYNC110 (locked by another process)
+        while not locked(self._file, fcntl.LOCK_EX):  # noqa: ASYNC110 (locked by another process)
             await anyio.sleep(RETRY_INTERVAL_S)
         try:
             division, result = rule(_read(os.pread(self._file, _BYTES_MAX, 0)))
@@ -56,12 +56,14 @@ class DivisionFile:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         return result
 
-    def _is_locked(self) -> bool:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+
+def locked(file: int, kind: int) -> bool:
+    """Lock an open file at once; False if another process has it."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def opened(path: Path) -> int:

@@ -16,7 +16,7 @@ import anyio
 
 from pipeline.files.disk_errors import writing
 from pipeline.stores.leased_shares import Waiting
-from pipeline.stores.sqlite.division_file import ELSEWHERE, opened
+from pipeline.stores.sqlite.division_file import ELSEWHERE, locked, opened
 from pipeline.stores.values import LeaseHolder
 
 MOMENT_S = 0.02  # a starting run holds the lock exclusively for less than this time
@@ -42,9 +42,9 @@ class ServerLock:
         IncompleteError: a run that was stopped while starting still holds the lock after the wait.
         """
         beginning: LeaseHolder | None = None
-        while not (is_alone := self._has(fcntl.LOCK_EX)) and not self._has(fcntl.LOCK_SH):
+        while not (is_alone := locked(self._file, fcntl.LOCK_EX)) and not locked(self._file, fcntl.LOCK_SH):
             await anyio.sleep(MOMENT_S)
-            if not self._has(fcntl.LOCK_SH):
+            if not locked(self._file, fcntl.LOCK_SH):
                 beginning = waiting.on(LeaseHolder(self._server), beginning)
                 await waiting.sleep()
         ending = os.pread(self._file, _RECORD_BYTES_MAX, 0)
@@ -53,23 +53,16 @@ class ServerLock:
 
     def share(self) -> bool:
         """Take the lock shared; False if another run has just taken it exclusively."""
-        return self._has(fcntl.LOCK_SH)
+        return locked(self._file, fcntl.LOCK_SH)
 
     def end(self) -> None:
         """Release the lock; the last run records the time. Raises OutputError, DiskError."""
         try:
-            if self._has(fcntl.LOCK_EX):
+            if locked(self._file, fcntl.LOCK_EX):
                 ending = f"{self._clock().timestamp():.3f}"
                 write_record(self._file, self._folder, ending.encode())
         finally:
             os.close(self._file)
-
-    def _has(self, kind: int) -> bool:
-        try:
-            fcntl.flock(self._file, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 def file_name(subject: str) -> str:
