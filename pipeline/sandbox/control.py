@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,13 @@ class _ClockSetting(BaseModel):
     ahead_s: float = Field(gt=-_AHEAD_MAX_S, lt=_AHEAD_MAX_S)
 
 
+@dataclass(frozen=True, slots=True)
 class SandboxControl:
     """Handlers of the control requests."""
 
-    def __init__(
-        self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
-    ) -> None:
-        self._conditions = conditions
-        self._journal = journal
-        self._verdict = verdict
+    conditions: Conditions
+    journal: Journal
+    verdict: Callable[[], ConductVerdict]  # returns the verdict so far
 
     def routes(self) -> list[web.RouteDef]:
         """The paths of the control address."""
@@ -65,13 +64,13 @@ class SandboxControl:
         ]
 
     async def _state(self, _request: web.Request) -> web.Response:
-        conditions = self._conditions
+        conditions = self.conditions
         state = {
             "faults": [written(selection) for selection in conditions.injector.selections],
             "rate_max": conditions.rate.rate_per_s_max,
             "daily_cap": conditions.daily_cap.requests_max,
             "clock_ahead_s": conditions.clock.ahead_s,
-            "calls": len(self._journal.calls),
+            "calls": len(self.journal.calls),
         }
         return web.json_response(state)
 
@@ -79,7 +78,7 @@ class SandboxControl:
         form = _FORMS.get(request.query.get("form", "text"))
         if form is None:
             return _refused(f"form: one of {', '.join(_FORMS)}")
-        return web.Response(text=form(self._verdict()))
+        return web.Response(text=form(self.verdict()))
 
     def _change(self, change: Callable[[bytes], None]) -> Callable[[web.Request], Any]:
         async def handle(request: web.Request) -> web.Response:
@@ -94,18 +93,18 @@ class SandboxControl:
         return handle
 
     def _set_faults(self, body: bytes) -> None:
-        self._conditions.injector.aim(tuple(map(parse, _FAULTS.validate_json(body))))
+        self.conditions.injector.aim(tuple(map(parse, _FAULTS.validate_json(body))))
 
     def _set_limits(self, body: bytes) -> None:
         limits = _Limits.model_validate_json(body)
         if "rate_max" in limits.model_fields_set:
-            self._conditions.rate.rate_per_s_max = limits.rate_max
-            self._journal.has_rate = self._journal.has_rate or limits.rate_max is not None
+            self.conditions.rate.rate_per_s_max = limits.rate_max
+            self.journal.has_rate = self.journal.has_rate or limits.rate_max is not None
         if "daily_cap" in limits.model_fields_set:
-            self._conditions.daily_cap.requests_max = limits.daily_cap
+            self.conditions.daily_cap.requests_max = limits.daily_cap
 
     def _set_clock(self, body: bytes) -> None:
-        self._conditions.clock.ahead_s = _ClockSetting.model_validate_json(body).ahead_s
+        self.conditions.clock.ahead_s = _ClockSetting.model_validate_json(body).ahead_s
 
 
 @asynccontextmanager

@@ -56,14 +56,13 @@ class DescriptionEndpoint(Endpoint):
         return self._describe()
 
 
+@dataclass(frozen=True)
 class TokenService(Endpoint):
     """The identity provider's token endpoint: GET with a body, as the reference documents it, or POST."""
 
+    identity: IdentityProvider
+    request_wait_s: float
     methods = ("GET", "POST")
-
-    def __init__(self, identity: IdentityProvider, request_wait_s: float) -> None:
-        self._identity = identity
-        self._request_wait_s = request_wait_s
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:  # noqa: ARG002
         """Record that a token is requested."""
@@ -76,7 +75,7 @@ class TokenService(Endpoint):
             detail = "query: not accepted; send the fields as a form in the body"
             raise format_error(detail, Refusal.QUERY)
         intake.check_body_headers(request.headers, "application/x-www-form-urlencoded")
-        role, body = self._identity.issue(await intake.read_body(request, self._request_wait_s))
+        role, body = self.identity.issue(await intake.read_body(request, self.request_wait_s))
         call.role = role.value
         call.headers["Cache-Control"] = "no-store"
         return body

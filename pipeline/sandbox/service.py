@@ -54,21 +54,14 @@ def conditions_of(settings: SandboxSettings, identity: IdentityProvider, *, else
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Service:
     """The three APIs on their servers, and the token endpoint."""
 
-    def __init__(
-        self,
-        endpoints: Mapping[str, Endpoint],
-        conditions: Conditions,
-        recorders: Sequence[CallLog | Journal],
-        request_wait_s: float,
-    ) -> None:
-        self._endpoints = endpoints
-        self._injector = conditions.injector
-        self._clock = conditions.clock
-        self._recorders = recorders
-        self._request_wait_s = request_wait_s
+    endpoints: Mapping[str, Endpoint]  # by path
+    conditions: Conditions
+    recorders: Sequence[CallLog | Journal]
+    request_wait_s: float
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer any request."""
@@ -78,7 +71,7 @@ class Service:
             reply = await self._reply(request, call)
             # Faults do not affect bad requests.
             if reply.status == 200 and call.api is not None:
-                reply, delivery = await self._injector.befall(call, reply)
+                reply, delivery = await self.conditions.injector.befall(call, reply)
             call.status = None if delivery else reply.status
             call.retry_after_s = _retry_after_s(reply, time.time())
         finally:
@@ -96,7 +89,7 @@ class Service:
             "the request is not well-formed HTTP/1.1, or its head is too long", Refusal.HTTP
         )
         if status == 408:
-            problem = too_slow("the head of the request", self._request_wait_s)
+            problem = too_slow("the head of the request", self.request_wait_s)
         if status == 500:
             detail = "a technical problem prevented execution"
             problem = ProblemError(500, ProblemCode.SERVER_ERROR, detail)
@@ -113,7 +106,7 @@ class Service:
         return Call(
             time=time.time(),
             monotonic=time.monotonic(),
-            path=request.path if request.path in self._endpoints else shown_path(request.path),
+            path=request.path if request.path in self.endpoints else shown_path(request.path),
             http_version=f"{version.major}.{version.minor}",
             method=request.method,
             connection=connection.visit.number,
@@ -131,7 +124,7 @@ class Service:
         return self._dated(Reply(200, call.headers, body))
 
     async def _answer(self, request: web.BaseRequest, call: Call) -> bytes:
-        endpoint = self._endpoints.get(request.path)
+        endpoint = self.endpoints.get(request.path)
         if endpoint is None:
             raise not_found()
         endpoint.recognise(request, call)
@@ -146,11 +139,11 @@ class Service:
         return self._dated(Reply(problem.status, headers, problem.to_json(call.path or "/")))
 
     def _dated(self, reply: Reply) -> Reply:
-        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        now = datetime.fromtimestamp(self.conditions.clock.now(), UTC)
         return reply.with_headers(Content_Type="application/json", X_Response_Timestamp=timestamp(now))
 
     def _note(self, call: Call) -> None:
-        for recorder in self._recorders:
+        for recorder in self.recorders:
             recorder.write(call)
 
 

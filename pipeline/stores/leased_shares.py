@@ -201,14 +201,12 @@ OpenDivisions = Callable[
 """Opens the store of divisions during the block, and yields a factory of holders."""
 
 
-class LeasedShares:
+class LeasedShares(NamedTuple):
     """Divides the accounts of a store among concurrent processes."""
 
-    def __init__(self, open_divisions: OpenDivisions, terms: LeaseTerms, *, every_s: float) -> None:
-        """Start without leases; each lease is renewed at least once every `every_s`."""
-        self._open_divisions = open_divisions
-        self._terms = terms
-        self._every_s = every_s
+    open_divisions: OpenDivisions
+    terms: LeaseTerms
+    every_s: float  # each lease is renewed at least once in this time
 
     @asynccontextmanager
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, LeasedShare]]:
@@ -217,14 +215,14 @@ class LeasedShares:
         OutputError, DiskError: the divisions cannot be written; IncompleteError: also if the store is
         unavailable.
         """
-        _, ticks, announce, wait_max_s = self._terms
+        _, ticks, announce, wait_max_s = self.terms
         waiting = Waiting(announce, anyio.current_time() + wait_max_s)
-        async with self._open_divisions(accounts, waiting) as renewal_of:
+        async with self.open_divisions(accounts, waiting) as renewal_of:
 
             def new_share(account: ServerAccount) -> LeasedShare:
                 return LeasedShare(account, partial(renewal_of, account), ticks=ticks)
 
-            leasing = leased_shares(accounts, new_share, every_s=self._every_s, waiting=waiting)
+            leasing = leased_shares(accounts, new_share, every_s=self.every_s, waiting=waiting)
             async with leasing as leased:
                 yield leased
 

@@ -68,7 +68,6 @@ class PostgresCare(Closing):
         self.user = address.user
 
     def close(self) -> None:
-        """See `Closing.close`."""
         self._database.close()
 
     def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
@@ -86,30 +85,22 @@ class PostgresCare(Closing):
         return is_new
 
     def rekey(self, secret: SecretStr, new_secret: SecretStr) -> None:
-        """Replace the user's key of this ledger."""
         wrapped = opened_keys(self._database, secret).wrapped(new_secret)
         self._database.run(lambda db: db.execute(_REKEY, wrapped))
 
     def close_run(self, run_id: UUID) -> ClosedRun:
-        """See `StoreCare.close_run`."""
         return self._database.run(lambda db: _closed(db, run_id, self.place))
 
     def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
-        """Check the ledger and its server."""
         opened_keys(self._database, secret)
         address = self._database.address
         return self._database.run(lambda db: _findings(db, address, is_restored=is_restored))
 
     def state(self) -> StoreState:
-        """Return the current activity in the ledger."""
         return self._database.run(_state)
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
-        """See `StoreCare.purge_names`.
-
-        Erased names disappear from the tables at once, and from the database's files at the next vacuum.
-        Backups and archived logs still contain them.
-        """
+        """Erased names leave the tables at once, the files at the next vacuum, and backups never."""
         query, values = "SELECT precheck.erase_names(%s, %s)", (run_id, answers_before)
         [count] = self._database.run(lambda db: only_row(db, query, values))
         return int(count)

@@ -75,7 +75,6 @@ class PostgresCap:
         return await self._database.run_in_thread(self._resets_at)
 
     async def is_spent(self) -> bool:
-        """True if no unit is left; any process may have taken the last one."""
         count = await self._database.run_in_thread(self._count)
         return count.now < count.closed_until or count.used >= self._cap.cap
 

@@ -134,11 +134,9 @@ class PostgresRun(Closing):
         self._beating: threading.Thread | None = None
 
     def copy_to(self, copy: RequestCopy) -> None:
-        """Copy every request of this process once its result is recorded, or once it is left in doubt."""
         self._copy = copy
 
     def close(self) -> None:
-        """Close the connection. Chunks that were not released become free when their leases end."""
         self._ended.set()
         self._database.close()
         if self._beating is not None:
@@ -148,7 +146,6 @@ class PostgresRun(Closing):
 
     @property
     def counts(self) -> LedgerCounts:
-        """The number of requests and answers in the run, by all processes."""
         query, values = STATEMENTS["shared_run.counts"], {"run": self.run.number}
         return LedgerCounts(*self._database.run(lambda db: only_row(db, query, values)))
 
@@ -157,7 +154,6 @@ class PostgresRun(Closing):
         return self._keys.question(json.dumps(check[1:]).encode())
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
-        """See `Ledger.known`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         return await self._known(questions)
 
@@ -168,7 +164,6 @@ class PostgresRun(Closing):
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Accept writes during the block; the last of them is durable when it has ended."""
         async with self._commits.writing():
             try:
                 yield
@@ -179,28 +174,25 @@ class PostgresRun(Closing):
                 self._taken_over.clear()
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """See `Ledger.intend`; after its chunk is released, a question no longer belongs to this process."""
+        """After its chunk is released, a question no longer belongs to this process."""
         chunk = self.chunk_of(question)
         line = self._lines.intent(chunk.hold, question, attempt, request_id, time, chunk.api)
         await self._commits.write(line)
         self._in_flight[question, attempt] = chunk, line
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """See `Ledger.fail`."""
         chunk = self._chunk_of_attempt(question, attempt)
         line = self._lines.failure(chunk.hold, question, attempt, chunk.round, code, time, detail)
         await self._commits.write(line)
         await self._pass_on(question, attempt, failed_with=code, failed_at=time, detail=detail)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """See `Ledger.settle`."""
         assert answer.state in FINAL, f"{answer.state} is not a final answer"
         chunk = self._chunk_of_attempt(question, answer.attempts)
         await self._commits.write(self._lines.answer(chunk.hold, question, answer, detail))
         await self._pass_on(question, answer.attempts, answer=answer, detail=detail)
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record answers of earlier runs, keeping what other processes have recorded."""
         rows = [(self.run.number, *answer, self._lines.reused(answer)) for answer in answers]
 
         def add(db: psycopg.Connection) -> None:
@@ -210,7 +202,6 @@ class PostgresRun(Closing):
         self._database.run(add)
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Yield every final answer, those recorded by `reuse` last. Call outside `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         every = recorded(self._database, self._keys, self.run)
         return (request.answer for request in every if request.answer is not None)
@@ -218,13 +209,12 @@ class PostgresRun(Closing):
     def earlier_answers(
         self, questions: Sequence[bytes], not_before: str
     ) -> Mapping[str, Sequence[FinalAnswer]]:
-        """See `SharedRun.earlier_answers`."""
         return self._database.run(lambda db: earlier_answers(db, self._keys, self.run, questions, not_before))
 
     # --- the source
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """See `QuestionSource.claim`. Only chunks of the open round are claimed."""
+        """Only chunks of the open round are claimed."""
         self._keep_leases()
         values = self._free_for(api)
         until = self._lease_end()
@@ -262,20 +252,17 @@ class PostgresRun(Closing):
         return QuestionChunk(hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
 
     async def has_free(self, api: ApiName) -> bool:
-        """See `QuestionSource.has_free`. Only chunks of the open round count."""
         values = self._free_for(api)
         row = await self._database.run_in_thread(lambda db: first_row(db, f"SELECT EXISTS ({_FREE})", values))
         return row is not None and row[0]
 
     async def done(self, hold: ChunkLease) -> None:
-        """Record that every question of the chunk is done in this round."""
         if hold in self._held:
             values = self.run.number, hold.chunk, hold.fence
             await self._database.run_in_thread(lambda db: db.execute(STATEMENTS["shared_run.done"], values))
             self._release(hold)
 
     def holds(self, hold: ChunkLease) -> bool:
-        """True if this process still holds the chunk, as far as it knows; only a write makes sure."""
         return hold in self._held
 
     def may_send(self, hold: ChunkLease) -> bool:
@@ -284,10 +271,9 @@ class PostgresRun(Closing):
         return chunk is not None and self._database.clocks.monotonic() < chunk.until
 
     async def give_back(self, api: ApiName | None = None) -> None:
-        """Release every unfinished chunk, for one API or all; the next holder reads their history.
+        """Release chunks and cancelled claims; without the database, they become free when their leases end.
 
-        Cancelled claims are released too. If the database is unavailable, the chunks become free when their
-        leases end. Chunks of the API that other processes took over may then be claimed again.
+        Chunks of the API that other processes took over may then be claimed again.
         """
         for chunk in [chunk for chunk, of in list(self._taken_over.items()) if of == api]:
             self._taken_over.pop(chunk, None)
@@ -306,12 +292,10 @@ class PostgresRun(Closing):
     # --- the rounds
 
     async def latest_round(self) -> RoundState:
-        """Return the state of the latest round, and record that this process is alive."""
         self._keep_leases()
         return await self._database.run_in_thread(self._latest_round)
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
-        """Open the next round with these chunks; False if another process was faster."""
         run = self.run.number
 
         def open_next(db: psycopg.Connection) -> bool:
@@ -333,7 +317,6 @@ class PostgresRun(Closing):
         return await self._database.run_in_thread(open_next)
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
-        """End a round if its chunks are done or, with `is_over`, if no live process holds an undone one."""
         values = {"run": self.run.number, "round": number, "all": not is_over}
 
         def end(db: psycopg.Connection) -> bool:

@@ -73,21 +73,17 @@ class PostgresStore(Closing):
         return cls(database, keys, process)
 
     def close(self) -> None:
-        """Record that this process leaves, and close the connection. Safe to call twice."""
         if self.database.is_connected:
             self.database.try_once(lambda db: db.execute(_LEFT, (self.process.id,)))
         self.database.close()
 
     def be_seen(self) -> None:
-        """Record that this process is alive although it holds no chunk."""
         self.database.try_once(lambda db: db.execute(SEEN, (self.process.id,)))
 
     def wait_at_most(self, wait_max_s: float) -> None:
-        """Limit how long to wait for an unavailable server."""
         self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """Return the plan that all hosts of a shared run must agree on."""
         hashes, question_count = [], 0
         for part in parts:
             assert part.schema == CHECKS
@@ -100,11 +96,9 @@ class PostgresStore(Closing):
     def join(
         self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
     ) -> StoredRun:
-        """Return the run that this process works on; begin it if it does not exist."""
         return self.database.run(lambda db: self._join(db, identity, plan, new_id, run_id))
 
     def find(self, run_id: UUID) -> StoredRun | None:
-        """Return a run by its id; None if it is not in this ledger."""
         found = self.database.run(lambda db: first_row(db, _RUN + "WHERE id = %s", (run_id,)))
         return None if found is None else StoredRun(*found[:5])
 
@@ -116,14 +110,12 @@ class PostgresStore(Closing):
         caps: Mapping[str, AccountCap] | None = None,
         lease_s: float = LEASE_S,
     ) -> PostgresRun:
-        """Return a run's ledger and source of questions, for this process; the caller closes it."""
         counted = DailyCaps(caps) if caps else None
         return PostgresRun(
             self.database, self.keys, run, self.process.id, questions, caps=counted, lease_s=lease_s
         )
 
     def cap(self, cap: AccountCap) -> PostgresCap:
-        """Return the count of a daily cap."""
         return PostgresCap(self.database, cap)
 
     def shares(self, terms: LeaseTerms) -> LeasedShares:
@@ -152,7 +144,6 @@ class PostgresStore(Closing):
         return LeasedShares(opened, terms, every_s=RENEWAL_INTERVAL_S)
 
     def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
-        """Refuse to begin a run while another process has different limits."""
         for account in accounts:
             values = account.scope, account.api
             row = self.database.run(partial(first_row, query=STATEMENTS["store.look"], values=values))
@@ -171,7 +162,6 @@ class PostgresStore(Closing):
         return recorded(self.database, self.keys, run)
 
     def mark_finished(self, run: StoredRun) -> bool:
-        """Record that every question has its final answer; False if another process has already done so."""
         return self.database.run(lambda db: db.execute(_FINISH, (run.number,)).rowcount == 1)
 
     def _join(

@@ -37,7 +37,6 @@ class DivisionFile:
         self._file = opened(path)
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._file)
 
     async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:

@@ -129,17 +129,14 @@ class SqliteLedger(OpenLedger, Closing):
         self._resources.close()
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Yield every final answer in the order of requests, reused ones last. Call outside `writing()`."""
         self._require_no_writing()
         return self._final_answers(self._names.read)
 
     async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
-        """See `Ledger.known`."""
         self._require_no_writing()
         return self._known(questions, self._names.read)
 
     async def fruitless(self) -> dict[bytes, FruitlessQuestion]:
-        """See `Ledger.fruitless`."""
         self._require_no_writing()
         found: dict[bytes, FruitlessQuestion] = {}
         for question, code, attempt, _ in self._db.execute(_FRUITLESS):
@@ -149,11 +146,9 @@ class SqliteLedger(OpenLedger, Closing):
         return found
 
     def writing(self) -> AbstractAsyncContextManager[None]:
-        """See `Ledger.writing`."""
         return self._commits.writing()
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """See `Ledger.intend`."""
         earlier = self._unsettled.get(question)
         assert attempt == (earlier.attempt if earlier else 0) + 1, f"{self.path}: an attempt was skipped"
         self._last_id += 1
@@ -161,12 +156,11 @@ class SqliteLedger(OpenLedger, Closing):
         await self._commits.write((_INTEND, (self._last_id, question, attempt, request_id, time)))
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """See `Ledger.fail`."""
         intent = self._latest_intent(question, attempt)
         await self._commits.write((_FAIL, (intent.id, code, time)), *self._problem(intent, detail))
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """See `Ledger.settle`; repeating it is a bug of the caller, even with the same answer."""
+        """Repeating it is a bug of the caller, even with the same answer."""
         _, state, code, matched_name, request_id, time, attempts = answer
         assert state in FINAL, f"{self.path}: {state} is not a final answer"
         intent = self._latest_intent(question, attempts)
@@ -177,14 +171,12 @@ class SqliteLedger(OpenLedger, Closing):
 
     @property
     def finished_at(self) -> str | None:
-        """When the run was finished, or None while any question lacks its final answer."""
         last = self.last_finish
         return last.time if last is not None and last.unanswered_count == 0 else None
 
     def finish(
         self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
     ) -> FinishRecord:
-        """See `RunLedger.finish`."""
         [answer_count, distinct_count] = self._db.execute(
             "SELECT count(*), count(DISTINCT question) FROM"
             " (SELECT question FROM answer JOIN intent ON intent.id = answer.intent"
@@ -198,7 +190,6 @@ class SqliteLedger(OpenLedger, Closing):
         return record
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """See `RunLedger.reuse`; such answers are final in this run too."""
         with self._transaction():
             self._db.executemany(_REUSE, answers)
 
@@ -231,18 +222,15 @@ class SqliteLedger(OpenLedger, Closing):
                 self._unsettled.pop(request.question, None)
 
     def allow(self, reason: str, *, time: str) -> None:
-        """See `RunLedger.allow`."""
         with self._transaction():
             self._db.execute(insertion("allowance"), (time, reason))
 
     @property
     def language(self) -> str | None:
-        """See `RunLedger.language`."""
         found = self._db.execute("SELECT code FROM language ORDER BY id DESC LIMIT 1").fetchone()
         return None if found is None else str(found[0])
 
     def speak(self, language: str, *, time: str) -> None:
-        """See `RunLedger.speak`."""
         with self._transaction():
             self._db.execute(insertion("language"), (time, language))
 

@@ -364,17 +364,13 @@ class QuotaInThreads:
         self._quota = quota
 
     async def reserve(self) -> bool:
-        """See `SqliteQuota.reserve`."""
         return await anyio.to_thread.run_sync(self._quota.reserve)
 
     async def resets_at(self) -> datetime:
-        """See `SqliteQuota.resets_at`."""
         return await anyio.to_thread.run_sync(self._quota.resets_at)
 
     async def close_for_today(self) -> None:
-        """See `SqliteQuota.close_for_today`."""
         await anyio.to_thread.run_sync(self._quota.close_for_today)
 
     async def go_by(self, server_now: datetime) -> None:
-        """See `SqliteQuota.go_by`."""
         await anyio.to_thread.run_sync(self._quota.go_by, server_now)

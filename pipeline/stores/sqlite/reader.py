@@ -83,7 +83,6 @@ class OpenLedger:
 
     @property
     def counts(self) -> LedgerCounts:
-        """The number of requests and answers."""
         row = self._db.execute(
             "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer),"
             " (SELECT count(*) FROM reuse)"
@@ -92,7 +91,6 @@ class OpenLedger:
 
     @property
     def finish_count(self) -> int:
-        """The number of recorded outcome files."""
         [count] = self._db.execute("SELECT count(*) FROM finish").fetchone()
         return int(count)
 
@@ -102,7 +100,6 @@ class OpenLedger:
 
     @property
     def last_finish(self) -> FinishRecord | None:
-        """The latest recorded outcome file, or None."""
         row = self._db.execute(
             "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish"
             " ORDER BY id DESC LIMIT 1"
@@ -210,7 +207,6 @@ class LedgerReader(OpenLedger):
 
     @property
     def has_purged_names(self) -> bool:
-        """True if names were purged from the ledger."""
         [has_any] = self._db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
         return bool(has_any)
 
