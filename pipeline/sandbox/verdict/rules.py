@@ -64,14 +64,13 @@ class Duty:
     judge: Callable[[Journal], Judgement]
 
 
-def judged(met_count: int, breaches: Iterable[str]) -> Judgement:
+def _judged(met_count: int, breaches: Iterable[str]) -> Judgement:
     """Return the judgement on a rule."""
     found = list(breaches)
     return Judgement(met_count, len(found), tuple(found[:BREACHES_MAX]))
 
 
-def shown_call(call: Call, note: str = "") -> str:
-    """Describe a call in one line; its question appears as a hash."""
+def _shown_call(call: Call, note: str = "") -> str:
     moment = datetime.fromtimestamp(call.time, UTC).isoformat(timespec="milliseconds")[11:-6]
     words = [moment, f"connection {call.connection}", call.method, call.path]
     words.append("no whole answer" if call.status is None else str(call.status))
@@ -82,92 +81,85 @@ def shown_call(call: Call, note: str = "") -> str:
     return " ".join(filter(None, words)) + (f": {note}" if note else "")
 
 
-def shown_visit(visit: Visit, note: str) -> str:
-    """Describe a connection in one line."""
+def _shown_visit(visit: Visit, note: str) -> str:
     port = f" to the port {visit.port}" if visit.port else ""
     return f"connection {visit.number}{port}: {note}"
 
 
-def never_refused(*refusals: Refusal, of: Callable[[Journal], list[Call]]) -> Callable[[Journal], Judgement]:
+def _never_refused(
+    *refusals: Refusal, of: Callable[[Journal], list[Call]] = lambda journal: journal.checks
+) -> Callable[[Journal], Judgement]:
     """The rule that no call is refused for any of these reasons."""
 
     def judge(journal: Journal) -> Judgement:
         calls = of(journal)
-        return judged(len(calls), (shown_call(call) for call in calls if call.refused in refusals))
+        return _judged(len(calls), (_shown_call(call) for call in calls if call.refused in refusals))
 
     return judge
 
 
-def carries_its_token(journal: Journal) -> Judgement:
-    """Every gateway check carries a token that this issuer made for this server."""
+def _carries_its_token(journal: Journal) -> Judgement:
     calls = [call for call in journal.checks if call.asked is not ApiName.VOP_STANDARD]
     is_forged = any(_TOKEN_FAULTS & set(call.faults) for call in journal.calls)
     wrong = {Refusal.TOKEN_MISSING, Refusal.TOKEN_OF_ANOTHER_SERVER}
     wrong |= set() if is_forged else {Refusal.TOKEN_UNKNOWN}
-    return judged(len(calls), (shown_call(call) for call in calls if call.refused in wrong))
+    return _judged(len(calls), (_shown_call(call) for call in calls if call.refused in wrong))
 
 
-def uses_a_correlation_id_once(journal: Journal) -> Judgement:
-    """No correlation id is sent twice."""
+def _uses_a_correlation_id_once(journal: Journal) -> Judgement:
     calls = [(call.request_id.lower(), call) for call in journal.checks if call.request_id is not None]
     first = dict(reversed(calls))
     again = [call for request_id, call in calls if first[request_id] is not call]
-    return judged(len(calls), map(shown_call, again))
+    return _judged(len(calls), map(_shown_call, again))
 
 
-def speaks_tls(journal: Journal) -> Judgement:
-    """Every connection begins with TLS."""
+def _speaks_tls(journal: Journal) -> Judgement:
     plain = [visit for visit in journal.visits if visit.is_plain_http]
-    return judged(len(journal.visits), (shown_visit(visit, "plain HTTP") for visit in plain))
+    return _judged(len(journal.visits), (_shown_visit(visit, "plain HTTP") for visit in plain))
 
 
-def offers_tls_1_2(journal: Journal) -> Judgement:
-    """Every ClientHello offers TLS 1.2 or 1.3."""
+def _offers_tls_1_2(journal: Journal) -> Judgement:
     greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
     old = [(visit, hello) for visit, hello in greeted if not hello.is_modern]
     notes = (
-        shown_visit(visit, f"offers {', '.join(hello.versions) or 'nothing known'}") for visit, hello in old
+        _shown_visit(visit, f"offers {', '.join(hello.versions) or 'nothing known'}") for visit, hello in old
     )
-    return judged(len(greeted), notes)
+    return _judged(len(greeted), notes)
 
 
-def offers_a_listed_suite(journal: Journal) -> Judgement:
-    """Every ClientHello offers a suite of the reference."""
+def _offers_a_listed_suite(journal: Journal) -> Judgement:
     greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
     without = [
         (visit, hello) for visit, hello in greeted if not set(REFERENCE_SUITES.values()) & set(hello.suites)
     ]
-    notes = (shown_visit(visit, f"offers {', '.join(hello.suites)}") for visit, hello in without)
-    return judged(len(greeted), notes)
+    notes = (_shown_visit(visit, f"offers {', '.join(hello.suites)}") for visit, hello in without)
+    return _judged(len(greeted), notes)
 
 
-def sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
-    """The rule that no request is sent to a port whose TLS is faulty."""
-
+def _sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
     def judge(journal: Journal) -> Judgement:
         numbers = {visit.number for visit in journal.visits if visit.port == port}
         sent = [call for call in journal.calls if call.connection in numbers]
-        return judged(len(numbers), map(shown_call, sent))
+        return _judged(len(numbers), map(_shown_call, sent))
 
     return judge
 
 
-def does_not_pipeline(journal: Journal) -> Judgement:
-    """No request is sent on a connection before the previous one is answered."""
+def _does_not_pipeline(journal: Journal) -> Judgement:
     calls = [call for call in journal.calls if call.method]
     hurried = [call for call in calls if call.waiting_count]
-    return judged(len(calls), (shown_call(call, f"{call.waiting_count} sent behind it") for call in hurried))
+    return _judged(
+        len(calls), (_shown_call(call, f"{call.waiting_count} sent behind it") for call in hurried)
+    )
 
 
-def follows_no_redirect(journal: Journal) -> Judgement:
-    """No request follows a redirect."""
+def _follows_no_redirect(journal: Journal) -> Judgement:
     met = [call for call in journal.calls if any(fault.startswith("redirect-") for fault in call.faults)]
     numbers = {visit.number for visit in journal.visits if visit.port == ELSEWHERE}
-    return judged(len(met), (shown_call(call) for call in journal.calls if call.connection in numbers))
+    return _judged(len(met), (_shown_call(call) for call in journal.calls if call.connection in numbers))
 
 
-def never_repeats_after_400(journal: Journal) -> Judgement:
-    """A question refused with 400 is not sent again."""
+def _never_repeats_after_400(journal: Journal) -> Judgement:
     refused: dict[str, Call] = {}
     again = []
     for call in journal.checks:
@@ -179,11 +171,10 @@ def never_repeats_after_400(journal: Journal) -> Judgement:
             and (call.refused == Refusal.DOCUMENT or "400" in call.faults)
         ):
             refused.setdefault(call.question, call)
-    return judged(len(refused), map(shown_call, again))
+    return _judged(len(refused), map(_shown_call, again))
 
 
-def gets_a_new_token_after_401(journal: Journal) -> Judgement:
-    """A refused token is not used again; the client requests a new one."""
+def _gets_a_new_token_after_401(journal: Journal) -> Judgement:
     refused: dict[str, Call] = {}
     for call in journal.checks:
         if call.token and call.status == 401 and call.refused != Refusal.TOKEN_OF_ANOTHER_SERVER:
@@ -194,18 +185,17 @@ def gets_a_new_token_after_401(journal: Journal) -> Judgement:
         renewed_s = next((moment for moment in issued_s if moment > _end(call)), _end(call))
         over_s[token] = renewed_s + _TOKEN_IN_FLIGHT_S
     breaches = [
-        shown_call(call, "with the token that was refused")
+        _shown_call(call, "with the token that was refused")
         for call in journal.checks
         if call.token in over_s and call.monotonic > over_s[call.token]
     ]
     first = min(refused.values(), key=_end, default=None)
     if first is not None and not any(moment > _end(first) for moment in issued_s):
-        breaches.append(shown_call(first, "no token was asked for afterwards"))
-    return judged(len(refused), breaches)
+        breaches.append(_shown_call(first, "no token was asked for afterwards"))
+    return _judged(len(refused), breaches)
 
 
-def waits_as_asked(journal: Journal) -> Judgement:
-    """After 429 or 503 with Retry-After, no request goes to that API for the stated time."""
+def _waits_as_asked(journal: Journal) -> Judgement:
     met, early = 0, []
     pauses: dict[tuple[str | None, str | None], list[Call]] = defaultdict(list)
     for call in journal.checks:
@@ -216,7 +206,7 @@ def waits_as_asked(journal: Journal) -> Judgement:
             is_again = call.question is not None and call.question == earlier.question
             spared_s = 0.0 if is_again else min(max(IN_FLIGHT_S, asked_s / 2), _PAUSE_IN_FLIGHT_S)
             if spared_s < waited_s < asked_s - _PUNCTUAL_S:
-                early.append(shown_call(call, f"after {waited_s:.1f} s of {asked_s:.1f} s"))
+                early.append(_shown_call(call, f"after {waited_s:.1f} s of {asked_s:.1f} s"))
                 break
         if call.retry_after_s is not None:
             met += 1
@@ -227,10 +217,10 @@ def waits_as_asked(journal: Journal) -> Judgement:
                 for each in pauses[call.role, call.api]
                 if call.monotonic < _end(each) + (each.retry_after_s or 0.0)
             ]
-    return judged(met, early)
+    return _judged(met, early)
 
 
-def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
+def _asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
     """The rule that the client repeats a question after a reply with one of these faults, or stops."""
 
     def judge(journal: Journal) -> Judgement:
@@ -240,8 +230,7 @@ def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
     return judge
 
 
-def asks_again_after_a_failure(journal: Journal) -> Judgement:
-    """After a technical failure, the client repeats the question or stops."""
+def _asks_again_after_a_failure(journal: Journal) -> Judgement:
     failed = [
         call
         for call in journal.checks
@@ -251,19 +240,17 @@ def asks_again_after_a_failure(journal: Journal) -> Judgement:
     return _asked_again(journal, failed)
 
 
-def gives_up_in_the_end(journal: Journal) -> Judgement:
-    """The client does not repeat a question endlessly."""
+def _gives_up_in_the_end(journal: Journal) -> Judgement:
     attempts: dict[str, list[Call]] = defaultdict(list)
     for call in journal.checks:
         if call.question and call.retry_after_s is None and call.status != 200:
             attempts[call.question].append(call)
     repeated = [calls for calls in attempts.values() if len(calls) > 1]
     endless = [calls for calls in repeated if len(calls) > ATTEMPTS_MAX]
-    return judged(len(repeated), (shown_call(calls[-1], f"attempt {len(calls)}") for calls in endless))
+    return _judged(len(repeated), (_shown_call(calls[-1], f"attempt {len(calls)}") for calls in endless))
 
 
-def waits_for_the_responder(journal: Journal) -> Judgement:
-    """The client keeps the connection open while the gateway waits for the responder."""
+def _waits_for_the_responder(journal: Journal) -> Judgement:
     ends = {visit.number: visit.lasted_until for visit in journal.visits}
     slow, hasty = [], []
     for call in journal.checks:
@@ -273,18 +260,16 @@ def waits_for_the_responder(journal: Journal) -> Judgement:
         slow.append(call)
         gone = ends.get(call.connection)
         if call.is_abandoned and gone is not None and gone - call.monotonic < wait_s - _PUNCTUAL_S:
-            hasty.append(shown_call(call, f"hung up after {gone - call.monotonic:.1f} s of {wait_s:g} s"))
-    return judged(len(slow), hasty)
+            hasty.append(_shown_call(call, f"hung up after {gone - call.monotonic:.1f} s of {wait_s:g} s"))
+    return _judged(len(slow), hasty)
 
 
-def keeps_no_cookie(journal: Journal) -> Judgement:
-    """The client does not return the server's cookies."""
+def _keeps_no_cookie(journal: Journal) -> Judgement:
     met = [call for call in journal.calls if "set-cookie" in call.faults]
-    return judged(len(met), (shown_call(call) for call in journal.calls if call.has_cookie))
+    return _judged(len(met), (_shown_call(call) for call in journal.calls if call.has_cookie))
 
 
-def uses_a_token_again(journal: Journal) -> Judgement:
-    """Each token serves many questions, not just one."""
+def _uses_a_token_again(journal: Journal) -> Judgement:
     uses: dict[str, list[Call]] = defaultdict(list)
     for call in journal.checks:
         if call.token and call.status == 200:
@@ -292,7 +277,7 @@ def uses_a_token_again(journal: Journal) -> Judgement:
     single = [calls[0] for calls in uses.values() if len(calls) == 1]
     is_habit = len(single) > _SINGLE_USE_TOKENS_MAX
     met = sum(len(calls) > 1 for calls in uses.values()) + len(single) * is_habit
-    return judged(met, map(shown_call, single if is_habit else ()))
+    return _judged(met, map(_shown_call, single if is_habit else ()))
 
 
 def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
@@ -305,7 +290,7 @@ def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
         for question, call in first.items()
         if latest[question] is call and last_s > _end(call) + IN_FLIGHT_S
     ]
-    return judged(len(first), (shown_call(call, "not asked again") for call in given_up))
+    return _judged(len(first), (_shown_call(call, "not asked again") for call in given_up))
 
 
 def _end(call: Call) -> float:
@@ -334,125 +319,119 @@ _MANNERS = "manners"
 _R = Refusal
 
 
-def _checks(journal: Journal) -> list[Call]:
-    return journal.checks
-
-
 def _standard_checks(journal: Journal) -> list[Call]:
     return [call for call in journal.checks if call.asked is ApiName.VOP_STANDARD]
 
 
 RULES: tuple[Duty, ...] = (
-    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", speaks_tls),
-    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, offers_tls_1_2),
-    Duty("tls-suites", "offers a suite that the reference lists", _TRANSPORT, offers_a_listed_suite),
+    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", _speaks_tls),
+    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, _offers_tls_1_2),
+    Duty("tls-suites", "offers a suite that the reference lists", _TRANSPORT, _offers_a_listed_suite),
     *(
         Duty(
             f"tls-{port}",
             f"sends nothing to a server whose TLS is wrong: {port}",
             f"{_TRANSPORT}; RFC 9110, section 4.3.4",
-            sends_nothing_to(port),
+            _sends_nothing_to(port),
         )
         for port in WRONG_PORTS
     ),
     Duty(
         "http", "sends well-formed HTTP/1.1, and in time", "RFC 9112",
-        never_refused(_R.HTTP, _R.SLOW, _R.EXPECTATION, of=lambda journal: journal.calls),
+        _never_refused(_R.HTTP, _R.SLOW, _R.EXPECTATION, of=lambda journal: journal.calls),
     ),
     Duty(
         "pipelining", "sends no request on a connection before the last one is answered",
-        "RFC 9112, section 9.3.2", does_not_pipeline,
+        "RFC 9112, section 9.3.2", _does_not_pipeline,
     ),
     Duty(
         "endpoint", "calls the paths and methods that there are", "reference, Endpoints",
-        never_refused(_R.PATH, _R.METHOD, of=lambda journal: journal.calls),
+        _never_refused(_R.PATH, _R.METHOD, of=lambda journal: journal.calls),
     ),
     Duty(
         "token-request", "asks for a token with a whole form in the body, and with a client that is known",
         _TOKENS,
-        never_refused(
+        _never_refused(
             _R.FORM, _R.QUERY, _R.CLIENT, _R.CONTENT_TYPE,
             of=lambda journal: [call for call in journal.calls if call.api == TOKEN],
         ),
     ),
-    Duty("token", "sends a token of this server with every check", _TOKENS, carries_its_token),
-    Duty("token-reuse", "uses a token for more than one question", _MANNERS, uses_a_token_again),
+    Duty("token", "sends a token of this server with every check", _TOKENS, _carries_its_token),
+    Duty("token-reuse", "uses a token for more than one question", _MANNERS, _uses_a_token_again),
     Duty(
         "token-renewal", "gets a new token after a 401, and uses the old one no more",
-        "reference, Errors (CLIENT_INVALID); RFC 6750, section 3.1", gets_a_new_token_after_401,
+        "reference, Errors (CLIENT_INVALID); RFC 6750, section 3.1", _gets_a_new_token_after_401,
     ),
     Duty(
         "client-certificate", "presents a qualified certificate of a participant to VoP Standard",
         "reference, VoP Standard: mutual TLS",
-        never_refused(_R.CERTIFICATE_MISSING, _R.CERTIFICATE, of=_standard_checks),
+        _never_refused(_R.CERTIFICATE_MISSING, _R.CERTIFICATE, of=_standard_checks),
     ),
     Duty(
         "requesting-bank", "names a BIC of the participant of its certificate",
         "reference, VoP Standard: mutual TLS",
-        never_refused(_R.REQUESTING_BANK, of=_standard_checks),
+        _never_refused(_R.REQUESTING_BANK, of=_standard_checks),
     ),
     Duty(
         "correlation-id", "sends a UUID in the header of the API, once", _HEADERS,
-        never_refused(_R.CORRELATION_ID, of=_checks),
+        _never_refused(_R.CORRELATION_ID),
     ),
-    Duty(
-        "correlation-id-once", "sends no correlation id twice", _HEADERS, uses_a_correlation_id_once
-    ),
+    Duty("correlation-id-once", "sends no correlation id twice", _HEADERS, _uses_a_correlation_id_once),
     Duty(
         "timestamp", "sends X-Request-Timestamp in the form of the reference, by a clock that is right",
-        _HEADERS, never_refused(_R.TIMESTAMP, of=_checks),
+        _HEADERS, _never_refused(_R.TIMESTAMP),
     ),
     Duty(
         "content-type", "sends JSON in UTF-8 as application/json, not compressed", "reference, Conventions",
-        never_refused(_R.CONTENT_TYPE, _R.CONTENT_ENCODING, of=_checks),
+        _never_refused(_R.CONTENT_TYPE, _R.CONTENT_ENCODING),
     ),
     Duty(
         "document", "sends documents that keep the rules of every field",
-        "reference, Resources and their fields", never_refused(_R.DOCUMENT, of=_checks),
+        "reference, Resources and their fields", _never_refused(_R.DOCUMENT),
     ),
     Duty(
         "no-repeat-after-400", "never sends a question again that was refused with 400",
-        "reference, Errors (FORMAT_ERROR); RFC 9110, section 15.5.1", never_repeats_after_400,
+        "reference, Errors (FORMAT_ERROR); RFC 9110, section 15.5.1", _never_repeats_after_400,
     ),
     Duty(
         "retry-after", "sends nothing for as long as Retry-After says", "RFC 9110, section 10.2.3",
-        waits_as_asked,
+        _waits_as_asked,
     ),
     Duty(
         "rate", "keeps to the rate of the server", "reference, Limits",
-        never_refused(_R.RATE, of=lambda journal: journal.checks if journal.has_rate else []),
+        _never_refused(_R.RATE, of=lambda journal: journal.checks if journal.has_rate else []),
     ),
     Duty(
         "daily-cap", "keeps to the daily limit of the test server", "reference, Limits",
-        never_refused(
+        _never_refused(
             _R.DAILY_CAP,
             of=lambda journal: [call for call in journal.checks if call.role == Environment.TEST],
         ),
     ),
     Duty(
         "echo", "takes no reply with another correlation id, or none, for an answer: it asks again",
-        "reference, Response headers", asks_again_after(ECHO_FAULTS),
+        "reference, Response headers", _asks_again_after(ECHO_FAULTS),
     ),
     Duty(
         "content", "takes no reply that breaks the reference for an answer: it asks again",
-        "reference, CoP Gateway outcomes and VoP outcomes", asks_again_after(CONTENT_FAULTS),
+        "reference, CoP Gateway outcomes and VoP outcomes", _asks_again_after(CONTENT_FAULTS),
     ),
     Duty(
         "retry", "asks again after a technical failure", "reference, Errors (500, 502, 504)",
-        asks_again_after_a_failure,
+        _asks_again_after_a_failure,
     ),
     Duty(
         "retry-limit", f"sends a question at most {ATTEMPTS_MAX} times in vain", _MANNERS,
-        gives_up_in_the_end,
+        _gives_up_in_the_end,
     ),
     Duty(
         "responder-wait", "waits for as long as the gateway waits for a responder",
-        "reference, Limits (responder wait)", waits_for_the_responder,
+        "reference, Limits (responder wait)", _waits_for_the_responder,
     ),
-    Duty("cookie", "keeps no cookie", _MANNERS, keeps_no_cookie),
+    Duty("cookie", "keeps no cookie", _MANNERS, _keeps_no_cookie),
     Duty(
         "redirect", "follows no redirect with a payee and a token", "RFC 9110, section 15.4",
-        follows_no_redirect,
+        _follows_no_redirect,
     ),
 )  # fmt: skip
 """Every rule, in the order of the verdict."""
