@@ -113,11 +113,7 @@ def tokens_of(server: Oauth) -> Tokens:
 
 
 def proxy_to(server: Server, url: str) -> Proxy | None:
-    """Return the proxy for an address of a server, if the profile names one.
-
-    ConfigurationError: credentials cannot be read, or the environment's proxy is unusable; TlsError: no
-    authorities.
-    """
+    """Return the proxy for an address of a server, if any (ConfigurationError, TlsError: it is unusable)."""
     from pipeline.transport.proxy import OF_PROXY, Proxy
 
     if (address := server.proxy_address(url)) is None:

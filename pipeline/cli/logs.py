@@ -47,10 +47,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 def log_to_stderr(form: Form, *, quiet: bool) -> None:
-    """Set up the log: text shows only what a user must know, JSON also the course of the run.
-
-    With `quiet`, only the result, errors, failures of monitoring and vital events are logged.
-    """
+    """Set up the log; with `quiet`, only results, errors, failed monitoring and vital events are logged."""
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
     in_json: list[Processor] = [
         structlog.contextvars.merge_contextvars,

@@ -243,10 +243,7 @@ class ConfigurationFile:
             ) from None
 
     def profile(self, name: str) -> Profile:
-        """Return a profile (ConfigurationError: the file is unreadable, has a mistake, or lacks the profile).
-
-        The message names the key and the remedy, and quotes no value that could be a secret.
-        """
+        """Return a profile (ConfigurationError: names key and remedy, quotes no possible secret)."""
         profiles = self.whole.profiles
         if name not in profiles:
             raise ConfigurationError(

@@ -174,10 +174,7 @@ class Profile(_WithSections):
         return self.servers[0].server
 
     def fingerprint(self) -> str:
-        """SHA-256 of everything that decides which questions are asked, but not limits or secrets.
-
-        Modulus tables are excluded, because newer tables must not invalidate existing answers.
-        """
+        """SHA-256 of what decides the questions, without modulus tables: newer ones invalidate no answer."""
         limits = set(Server.model_fields) - {"server", "base_url"}
         secrets = {"client_secret_env", "client_secret_file", "client_key", "client_key_env", "token_method"}
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}

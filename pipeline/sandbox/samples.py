@@ -43,10 +43,7 @@ class SampleQuestion(NamedTuple):
 
 
 def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
-    """Write a CSV of payments to accounts of the simulated network; `force` replaces an existing file.
-
-    Use the sandbox's seed; the same seed and number of rows produce the same file (OutputError, DiskError).
-    """
+    """Write a CSV of payments to the network of a seed, always the same (OutputError, DiskError)."""
     chance = random.Random(seed)  # noqa: S311 (a sample is no secret)
     remembered: list[SampleQuestion] = []
     _write(path, (_next_question(seed, chance, remembered) for _ in range(rows)), chance, force=force)

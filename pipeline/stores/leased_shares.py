@@ -112,10 +112,7 @@ class LeasedShare:
         self._hurried.set()
 
     async def rejoin(self) -> bool:
-        """See `Share.rejoin`; the new lease is queued after those made meanwhile.
-
-        This does not wait for other processes, because this one may hold other shares.
-        """
+        """See `Share.rejoin`; it does not wait, because this process may hold other shares."""
         await self._has_left.wait()
         self._renew, self._part = self._new_holder(), NOTHING
         self._is_wanted = self._is_held = True

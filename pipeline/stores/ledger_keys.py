@@ -39,11 +39,7 @@ def payee_key(run_key: bytes) -> bytes:
 
 
 def payee_hashes(payee_key: bytes, columns: Iterable[str]) -> dict[str, Callable[[str], bytes]]:
-    """Return a function for each column that hashes any text to 8 bytes: BLAKE2b under the payee key.
-
-    HMAC would take four times as long, for millions of names and accounts. Hashes of one column reveal
-    nothing about another column.
-    """
+    """Return a function for each column: BLAKE2b to 8 bytes, four times as fast as HMAC, and unlinkable."""
     return {column: _payee_hash(payee_key, column) for column in columns}
 
 

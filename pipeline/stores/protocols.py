@@ -289,10 +289,7 @@ class QuestionRounds(Protocol):
 
 
 class SharedRun(Ledger, QuestionSource, QuestionRounds, Closing, Protocol):
-    """A shared run, as one process uses it. Intents take units of the daily cap.
-
-    When it is closed, chunks that were not released become free when their leases end.
-    """
+    """A shared run, as one process uses it; when closed, its chunks become free when their leases end."""
 
     def copy_to(self, copy: RequestCopy) -> None:
         """Copy every request of this process once its result is recorded, or once it is left in doubt."""

@@ -39,10 +39,7 @@ class CertificateFacts:
 
 
 def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
-    """Read our certificate from a PEM file with its chain, in any order; list a server's possible objections.
-
-    `now` has a time zone. TlsError: the file cannot be read or holds no certificate.
-    """
+    """Read our certificate from a PEM file with its chain; list a server's possible objections (TlsError)."""
     # Slow to import, and needed only for mutual TLS.
     from cryptography.x509.oid import ObjectIdentifier
 

@@ -45,11 +45,7 @@ def limit_tls13(context: ssl.SSLContext) -> bool:
 def limit_suites(
     context: ssl.SSLContext, *, limit_tls13: Callable[[ssl.SSLContext], bool] = limit_tls13
 ) -> None:
-    """Limit a new context to TLS 1.2 and 1.3 with the suites of the reference, and verify the result.
-
-    If `limit_tls13` returns False, only TLS 1.2 is enabled. TlsError: OpenSSL cannot offer exactly these
-    suites.
-    """
+    """Limit a new context to the suites of the reference, or to its TLS 1.2, and verify that (TlsError)."""
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         context.set_ciphers(":".join(TLS12_SUITES))

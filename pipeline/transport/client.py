@@ -83,10 +83,7 @@ class Client:
         return None if self._tokens is None else await self._tokens.current()
 
     async def renew(self, rejected: Token) -> Token:
-        """Return the token to use after a 401 for `rejected`; any number of callers cause one fetch.
-
-        Same errors as `Tokens.refresh`.
-        """
+        """Return the token to use after a 401 for `rejected`, fetched once; errors as in `Tokens.refresh`."""
         assert self._tokens is not None
         return await self._tokens.refresh(rejected)
 

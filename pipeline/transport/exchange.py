@@ -128,11 +128,7 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> Netw
 
 
 def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:
-    """Return the address without a final slash, if a secret may be sent to it.
-
-    ConfigurationError: it is not https, or has a user, a fragment, or a query without `has_query`; `what`
-    names it.
-    """
+    """Return an https address without a final slash (ConfigurationError: not https, a user, fragment or query)."""
     try:
         parts = httpx.URL(url)
     except httpx.InvalidURL:

@@ -49,10 +49,7 @@ class Pace:
         self._is_over = False
 
     def resize(self, rate_per_s: float, *, until: float = inf) -> None:
-        """Change the rate from now on, until a time of this pace's clock (ConfigurationError: out of range).
-
-        The rate is 0.1 to 5000, or 0: nothing is sent until the next change.
-        """
+        """Set the rate, 0.1 to 5000 or 0 to stop, until a time of the clock (ConfigurationError)."""
         if rate_per_s == 0:
             self.rate_per_s = rate_per_s
         elif rate_per_s != self.rate_per_s:

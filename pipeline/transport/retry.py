@@ -109,10 +109,7 @@ class RetryState:
 def decide(
     reply: httpx.Response | NetworkFailure, attempt: RetryState, *, chance: float, now: datetime
 ) -> Decision:
-    """Decide the next step after an exchange.
-
-    `chance` in [0, 1) spreads the retries of many checks over time; `now` is for a Retry-After with a date.
-    """
+    """Decide the next step; `chance` in [0, 1) spreads retries, `now` is for a Retry-After with a date."""
     if isinstance(reply, NetworkFailure):
         return _after_failure(reply.kind, attempt, chance)
     match reply.status_code:

@@ -43,10 +43,7 @@ class TokenEndpoint:
         method: Literal["GET", "POST"] = "GET",
         proxy: Proxy | None = None,
     ) -> None:
-        """Check the address: https, no query, as secrets are sent only in the body (ConfigurationError).
-
-        The context is from `tls.client_context`, without a client certificate.
-        """
+        """Check the address: https, no query, as secrets are sent only in the body (ConfigurationError)."""
         self._url = plainly_https(url, "token_url")
         self._context = context
         self._method = method

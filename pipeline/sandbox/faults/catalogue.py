@@ -499,10 +499,7 @@ _WIDTH = 80
 
 
 def lines(translate: Callable[[str], str]) -> Iterator[str]:
-    """List the faults by section: each name, what the server does, and how a correct client reacts.
-
-    `translate` translates a text. Only names start at the beginning of a line.
-    """
+    """List the faults by section, translated; only names start at the beginning of a line."""
     width = max(map(len, FAULTS))
     server, client = translate("server: "), translate("client: ")
     yield from _beside("--fault ", rendered(FORM, SurfaceKind.COMMAND))

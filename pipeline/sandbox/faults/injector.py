@@ -19,10 +19,7 @@ class Injector:
     def __init__(
         self, settings: SandboxSettings, *, elsewhere: str, revoke_tokens: Callable[[], None]
     ) -> None:
-        """Activate the faults of the settings; redirects lead to the base URL `elsewhere`.
-
-        Each fault counts requests separately, and several can affect one request.
-        """
+        """Activate the faults of the settings, each with its own count; redirects lead to `elsewhere`."""
         self.aim(settings.faults)
         self._settings = settings
         self._elsewhere = elsewhere

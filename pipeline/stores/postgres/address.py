@@ -38,10 +38,7 @@ class LedgerAddress(NamedTuple):
 
 
 def parsed(url: str) -> LedgerAddress:
-    """Parse an address (WrongValueError: invalid, with a password, or it would trust an unverified server).
-
-    The sentence says what to do, and quotes no part of the address.
-    """
+    """Parse an address (WrongValueError: invalid, or unsafe; the sentence quotes no part of it)."""
     try:
         parts = urlsplit(url)
         port = PORT if parts.port is None else parts.port

@@ -223,10 +223,7 @@ class _FencedBatch(Batch[Line]):
 
 
 class FencedCommit(GroupCommit[Line, _FencedBatch]):
-    """Commits one process's lines for one run. A cancelled task stops waiting for the database.
-
-    `write` raises IncompleteError and ConfigurationError like `Database.run`, and then accepts nothing more.
-    """
+    """Commits one process's lines for one run; after an error of `Database.run`, it accepts nothing more."""
 
     def __init__(self, database: Database, writer: LineWriter, lost: Callable[[ChunkLease], None]) -> None:
         """Accept no lines yet; `lost` is called with each lease that another process has taken over."""

@@ -215,10 +215,7 @@ def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
 
 
 def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me: HeldShare) -> ShareRenewal:
-    """Renew a lease; idempotent, because the reply may be lost.
-
-    The lease must be durable before it counts: a database that lost it in a crash would grant it again.
-    """
+    """Renew a lease, idempotently and durably: a database that lost it in a crash would grant it again."""
     key = account.scope, account.api
     with db.transaction():
         if (row := first_row(db, _READ, key)) is None:

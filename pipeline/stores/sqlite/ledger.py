@@ -202,11 +202,7 @@ class SqliteLedger(OpenLedger, Closing):
         return {}
 
     def copy(self, requests: Sequence[RecordedRequest]) -> None:
-        """Add missing requests of this run that were recorded elsewhere by other processes.
-
-        Either all or none of them are written. Requests for one question are in the order of sending, if
-        known; questions are given by their keys in this ledger.
-        """
+        """Add missing requests of other processes, all or none; those of a question in their order."""
         with self._transaction():
             if not self._has_copied:
                 self._db.execute(_MADE)
