@@ -1,8 +1,7 @@
 """The OpenAPI document of the sandbox, generated from the models in `schemas`.
 
-It describes this server, not the provider's; choices that the reference leaves open are ours. Schemas cannot
-express some rules (an IBAN's check digits, the scheme directory), so even requests that fit the schema may
-get 400 or 401.
+It describes this server, not the provider's. Schemas cannot express some rules (check digits, the scheme
+directory), so even requests that fit the schema may get 400 or 401.
 """
 
 import json

@@ -1,10 +1,8 @@
 """Problem details: the form of every error response.
 
-Source: API reference, "Problem details" and "Errors". The reference has five codes. Others cover cases that
-it does not describe: an unknown path, a wrong method, an exceeded limit, a wrong clock.
-
-Clients under development put data in the wrong place: a payee's name as a member's name, a token in a path.
-So problem details and the call log repeat only texts that look harmless.
+Source: API reference, "Problem details" and "Errors"; codes for cases that it does not describe are ours.
+Clients under development put names and tokens in the wrong place, so only texts that look harmless are
+repeated here and in the call log.
 """
 
 import re

@@ -1,11 +1,8 @@
-"""The server's TLS: exactly the versions and suites of the API reference.
+"""The server's TLS: exactly the versions and suites of the API reference, section "Transport security".
 
-Source: API reference, "Transport security". Python before 3.15 cannot choose the suites of TLS 1.3, and no
-Python can accept an untrusted client certificate. Both are set in the TLS library that Python itself has
-loaded, and the suites are read back.
-
-After a failed handshake, event loops close the connection before the alert is sent, and hide the client's
-offer. So TLS runs in memory here, between the loop's connection and the protocol above it.
+Python before 3.15 cannot choose the suites of TLS 1.3, and no Python can accept an untrusted client
+certificate: both are set in the TLS library that Python has loaded. After a failed handshake, event loops
+close the connection before the alert is sent, and hide the client's offer. So TLS runs in memory here.
 """
 
 import _ssl

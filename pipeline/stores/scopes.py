@@ -1,8 +1,7 @@
 """The scope of limits: a client at a server, in any spelling of the server's address.
 
-A host has many spellings: capital letters, a dot at the end, port 443 given or not, longer and shorter forms
-of an IP address. They lead to the same server, which counts our requests together, so we do too. Only
-spelling is normalised: a name and its IP address, or two names of one machine, are two servers.
+A host has many spellings: capital letters, a dot at the end, port 443 given or not, forms of an IP address.
+The server counts them together, so we do too. A name and its IP address, or two names, are two servers.
 """
 
 from hashlib import sha256

@@ -128,7 +128,7 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> Netw
 
 
 def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:
-    """Return an https address without a final slash (ConfigurationError: not https, a user, fragment or query)."""
+    """Return an https address, no final slash (ConfigurationError: not https, a user, fragment or query)."""
     try:
         parts = httpx.URL(url)
     except httpx.InvalidURL:

@@ -1,8 +1,7 @@
 """Report the start and the end of a run to a monitoring service, or post a notification.
 
-Nothing about payees is sent. The addresses are secrets, so messages name only their host. Pings follow the
-protocol of Healthchecks and similar services: GET URL/start, and GET URL/STATUS with the exit status, 0 for
-success. The service raises the alarm when a ping is missing, so a failed ping is only reported.
+Addresses are secrets, so messages name only their host. Pings are those of Healthchecks and similar services:
+GET URL/start, then GET URL/STATUS. The service raises the alarm, so a failed ping is only reported.
 """
 
 import ssl

@@ -1,9 +1,7 @@
 """Limit the rate of requests: never more than agreed in any second, right from the start.
 
-Two rules are combined. The strict one looks back: a request is sent only if the window that ends with it
-contains no more than agreed. That is exact even if timers are late, and makes up for a late timer within the
-window. On its own, it would send the requests of a whole second at once, so aiolimiter's leaky bucket spreads
-them.
+The strict rule looks back: a request is sent only if the window that ends with it contains no more than
+agreed, which is exact even if timers are late. aiolimiter's leaky bucket spreads the requests of a second.
 """
 
 import asyncio

@@ -1,10 +1,7 @@
 """Daily caps of accounts, counted for all hosts in the transaction that records a request's intent.
 
-A unit is one request, including repeats. Each intent takes exactly one unit, even if processes are killed.
-Units are counted as in `sqlite.quota`, by the clock of the database: units of the last `EDGE_S` seconds
-before a window count in it too, and time moves back only if a clock ran ahead and a server's replies agree on
-an earlier time. Units are counted by the second, rounded up, also in the server's day if that differs.
-Functions in `schema.sql` that belong to the ledger's owner count them, so no run's role can reduce a count.
+Units are counted as in `sqlite.quota`, by the clock of the database, in whole seconds, rounded up. Functions
+in `schema.sql` that belong to the ledger's owner count them, so no run's role can reduce a count.
 """
 
 from collections import Counter

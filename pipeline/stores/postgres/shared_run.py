@@ -1,9 +1,8 @@
 """A shared run, as one process uses it: the ledger of its questions, and their source.
 
-Chunks of questions are leased to one process at a time, by the clock of the database. When a lease ends,
-another process may take the chunk over. Fencing protects it: each claim raises the fence, and no line is
-written under an old one. The fence is the time of the claim, in microseconds, so even if the database loses a
-claim, as in a failover to a lagging standby, no other process gets the same number.
+Chunks of questions are leased to one process at a time, by the clock of the database; later, another may take
+them over. Each claim raises the fence, and no line is written under an old one. The fence is the time of the
+claim, in microseconds: even if the database loses a claim, as in a failover, no process gets the same number.
 """
 
 import json

@@ -1,17 +1,13 @@
 """The daily cap of a server, counted for all processes of this user together.
 
-A unit is one request, including repeats. It is taken before the request is sent and never returned: a crash,
-or a pause at the last moment, can waste a unit, but no unit is used twice. The count survives kills and power
-loss, and processes never exceed the cap, no matter how many.
+A unit is one request, including repeats. It is taken before the request is sent and never returned: a crash
+can waste a unit, but no unit is used twice. The count survives kills and power loss.
 
-The server's day is not known exactly: its clock differs from ours, and it may count a request just after
-midnight that was reserved just before. So units of the last `EDGE_S` seconds before a window count in that
-window too.
-
-Time never goes back here. Each scope stores the latest time that it has seen and counts by it, so setting a
-clock back opens no new day. If a clock ran ahead, the scope counts by that time until it is reached, or until
-the server's replies agree on an earlier one. A unit counts in the day when it was taken, and in the server's
-day if that differs: while the clocks are known to differ, units taken since the start of either day count.
+The server's clock differs from ours, and it may count a request just after midnight that was reserved just
+before. So units of the last `EDGE_S` seconds before a window count in that window too. Each scope stores the
+latest time that it has seen, so setting a clock back opens no new day. If a clock ran ahead, the scope counts
+by that time until it is reached, or until the server's replies agree on an earlier one. While the clocks are
+known to differ, units taken since the start of either day count.
 
 The file is a SQLite database with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
 corrupt when several processes share it. It must be on a local disk, and counts only one machine: two machines
