@@ -8,7 +8,7 @@ from schemas.columns import ColumnsRead, KnownFormats
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.desk import AuditEntry, CheckProgress, DeskFile, RowsDecided
 from schemas.forecast import Forecast
-from schemas.manifest import Manifest
+from schemas.manifest import Manifest, Verification
 from schemas.notification import Notification
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
@@ -18,7 +18,6 @@ from schemas.shared import LedgerStatus, SharedRunRecord, WorkRecord
 from schemas.story import Story
 from schemas.summary import Summary
 from schemas.token import TokenRequest, TokenResponse
-from schemas.verification import Verification
 from schemas.vop import GatewayRequest, StandardRequest, VerificationOfPayeeResponse
 
 _DOCUMENTS: dict[str, type[BaseModel]] = {

@@ -130,3 +130,18 @@ class Manifest(OwnDocument):
     purges: list[Purge] = []
     splits: list[SplitMade] = []  # oldest first; the last made the current files, the others were replaced
     replaced_splits: list[SplitMade] = []  # by answers that a later run replaced; their files no longer exist
+
+
+class VerifiedItem(OwnDocument):
+    """One check of `precheck verify`."""
+
+    what: str  # the name of a file or comparison
+    well: bool
+    detail: str  # the result, or the difference and what to do
+
+
+class Verification(OwnDocument):
+    """All checks of a folder, in order."""
+
+    well: bool  # true if all checks passed
+    findings: list[VerifiedItem]

@@ -78,6 +78,14 @@ def parse(model: type[AnyDocument], body: bytes, *, emptied: Collection[str] = (
     return document
 
 
+def parsed_or_empty(model: type[AnyDocument], body: bytes) -> AnyDocument:
+    """Read a JSON body like `parse`; a document without members if it is none of this model."""
+    try:
+        return parse(model, body)
+    except ValueError:
+        return model()
+
+
 def timestamp(moment: datetime) -> str:
     """Write a time like the APIs: UTC, milliseconds, Z (API reference, "Request headers").
 

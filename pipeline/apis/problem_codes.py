@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.apis.registry import APIS
 from pipeline.frames import TURNED_AWAY_CODES, OwnCode
 from schemas.problem import Problem
-from schemas.strict import parse
+from schemas.strict import parsed_or_empty
 
 if TYPE_CHECKING:
     import httpx
@@ -21,10 +21,7 @@ _TAKEN = frozenset(
 
 def problem_code(response: httpx.Response) -> str:
     """Return a response's error code; `HTTP_` and the status if it has none, or one with another meaning."""
-    try:
-        code = parse(Problem, response.content).code
-    except ValueError:
-        code = None
+    code = parsed_or_empty(Problem, response.content).code
     if code is not None and _CODE.fullmatch(code) and code not in _TAKEN:
         return code
     return f"HTTP_{response.status_code}"

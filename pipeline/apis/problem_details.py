@@ -15,7 +15,7 @@ from pipeline.apis import Echo, echo_of
 from pipeline.frames import Check
 from pipeline.transport.masking import masked
 from schemas.problem import Problem
-from schemas.strict import parse
+from schemas.strict import parsed_or_empty
 
 if TYPE_CHECKING:
     import httpx
@@ -26,10 +26,7 @@ _WORD_CHARS_MIN = 2  # words of a name at least this long are removed one by one
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
     """Return a problem document's detail, or else its title, or else ""; for any status and any body."""
-    try:
-        problem = parse(Problem, response.content)
-    except ValueError:
-        return ""
+    problem = parsed_or_empty(Problem, response.content)
     text = problem.detail or problem.title
     if not text:
         return ""  # the search below builds patterns for each question, so skip it for an empty text
@@ -52,10 +49,7 @@ def own_problem(response: httpx.Response) -> Problem | None:
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in _MEDIA_TYPES:
         return None
-    try:
-        problem = parse(Problem, response.content)
-    except ValueError:
-        return None
+    problem = parsed_or_empty(Problem, response.content)
     return problem if problem.status == response.status_code else None
 
 

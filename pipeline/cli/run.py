@@ -146,10 +146,9 @@ def run(given: Given) -> None:
 
     require_open_files()
     stop = stoppable()
-    log_form = given.log_form
-    log_to_stderr(log_form, quiet=given.quiet)
+    log_to_stderr(given.log_form, quiet=given.quiet)
     ctx = click.get_current_context()
-    ctx.find_root().obj = log_form
+    ctx.find_root().obj = given.log_form
     asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
 
     def job_of(file: Path, folder: Path) -> CheckJob:
@@ -166,7 +165,7 @@ def run(given: Given) -> None:
     @contextmanager
     def surfaces(job: CheckJob) -> Iterator[Surface]:
         log_file(names[job.file])
-        seen = _watch(names[job.file], terminal, log_form)
+        seen = _watch(names[job.file], terminal, given.log_form)
         with reporting_a_lost_signature(job.out), seen as watch:
             yield Surface(watch, now, stop, log_notice, observer)
 
@@ -190,12 +189,14 @@ def run(given: Given) -> None:
                     ends[job.file] = FileEnd(name, status, result.summary)
                     if given.as_json:
                         print_document(result.summary)
-                    if log_form == "json":
+                    if given.log_form == "json":
                         log_summary(
                             result.summary, job.out, status=status, already_finished=result.already_finished
                         )
+                    elif answers is None:
+                        _say_in_quiet(name, result)
                     else:
-                        _report(name, result, job.out, answers)
+                        print_result(result, job.out, answers)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (an error that affects every file is raised again)
                 error = about_one_file(failure, name)
@@ -338,14 +339,6 @@ def _watch(
     from pipeline.cli.progress import progress
 
     return progress(terminal, name)
-
-
-def _report(name: str, result: "RunResult", folder: Path, answers: "Console | None") -> None:
-    """Report one file's result to the user; without a console, only what is essential."""
-    if answers is None:
-        _say_in_quiet(name, result)
-    else:
-        print_result(result, folder, answers)
 
 
 def print_result(result: "RunResult", folder: Path, console: "Console") -> None:

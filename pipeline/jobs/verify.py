@@ -52,11 +52,10 @@ from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence, SurfaceKind, words
 from schemas.folder import APPROVALS, HOLD, MANIFEST, RELEASE, SIGNATURE
-from schemas.manifest import Manifest, PaymentsEvidence, SplitMade
+from schemas.manifest import Manifest, PaymentsEvidence, SplitMade, Verification, VerifiedItem
 from schemas.outcomes import Environment, WarningCode
 from schemas.review import PaymentFile, Shaped, Verdict
 from schemas.strict import timestamp
-from schemas.verification import Verification, VerifiedItem
 
 _VERSION = version("payee-precheck")
 

@@ -88,9 +88,8 @@ async def serve(
             Port(word, stack.enter_context(_listen(settings.host, number)), context)
             for word, number, context in _tls_of_ports(settings, files, scenario)
         ]
-        url, *others = (_url(port.listener) for port in ports)
-        urls = {port.word: other for port, other in zip(ports[1:], others, strict=True)}
-        elsewhere = urls.pop(ELSEWHERE)
+        urls = {port.word: _url(port.listener) for port in ports}
+        url, elsewhere = urls.pop(""), urls.pop(ELSEWHERE)
         write_configuration(files, settings, url, urls)
         conditions = conditions_of(settings, identity, elsewhere=elsewhere)
         authority = load_client_issuer(files).certificate

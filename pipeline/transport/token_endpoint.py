@@ -17,7 +17,7 @@ from pipeline.transport.retry import NetworkFailure, pause_s
 from pipeline.transport.tls import Keys
 from pipeline.transport.tokens import TokenUnavailable
 from pipeline.wording import Sentence
-from schemas.strict import parse
+from schemas.strict import parse, parsed_or_empty
 from schemas.token import TokenRefusal, TokenRequest, TokenResponse
 
 TOKEN_DEADLINE_S = 10.0
@@ -58,7 +58,7 @@ class TokenEndpoint:
         """
         response = await self._ask(request)
         if response.status_code == 401 or (
-            response.status_code in _REFUSALS and not _refusal(response).error
+            response.status_code in _REFUSALS and not parsed_or_empty(TokenRefusal, response.content).error
         ):
             await asyncio.sleep(_AGAIN_S)
             response = await self._ask(request)
@@ -89,7 +89,7 @@ class TokenEndpoint:
 
     def _read(self, response: httpx.Response, request: TokenRequest) -> TokenResponse:
         if (status := response.status_code) != 200:
-            refusal = _refusal(response)
+            refusal = parsed_or_empty(TokenRefusal, response.content)
             parts = (refusal.error or refusal.code, refusal.error_description or refusal.detail)
             detail = masked(
                 ": ".join(filter(None, parts)).partition("Trace ID:")[0].strip(),
@@ -119,10 +119,3 @@ class TokenEndpoint:
         if not (value.isascii() and value.isprintable() and " " not in value):
             raise ProtocolError(Sentence("transport.token_not_for_header", where=self._where))
         return answer
-
-
-def _refusal(response: httpx.Response) -> TokenRefusal:
-    try:
-        return parse(TokenRefusal, response.content)
-    except ValueError:
-        return TokenRefusal()
