@@ -33,14 +33,9 @@ from pipeline.stores.sqlite.quota import QuotaInThreads, SqliteQuota
 from pipeline.stores.sqlite.shares import local_shares
 from pipeline.stores.values import ServerAccount, ShareLimits
 from pipeline.transport.breaker import RESPONDER, SERVER
+from pipeline.transport.certificates import inspect_certificate
 from pipeline.transport.rate_limiter import Pace, window_of
-from pipeline.transport.tls import (
-    ClosedAtOnceError,
-    EnvironmentKey,
-    client_context,
-    inspect_certificate,
-    preflight,
-)
+from pipeline.transport.tls import ClosedAtOnceError, EnvironmentKey, client_context, preflight
 from pipeline.transport.tokens import Tokens
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName

@@ -30,7 +30,7 @@ from pipeline.cli.logs import (
     Form,
     log,
 )
-from pipeline.cli.options import ListenAddress, now
+from pipeline.cli.options import now
 from pipeline.errors import (
     ConfigurationError,
     DiskError,
@@ -198,7 +198,7 @@ class ObservingTargets:
     profile: str | None
     file: Path | None = None  # for a textfile collector; rewritten at intervals
     file_interval_s: float = 10.0
-    metrics_listen: ListenAddress | None = None
+    metrics_listen: tuple[str, int] | None = None  # address and port
     traces: bool = False
 
 
@@ -236,7 +236,7 @@ def _metrics(targets: ObservingTargets, labels: dict[str, str]) -> "Iterator[Liv
         if targets.file is not None:
             stack.enter_context(_written(metrics, targets.file.absolute(), targets.file_interval_s))
         if targets.metrics_listen is not None:
-            stack.enter_context(_served(metrics, targets.metrics_listen))
+            stack.enter_context(_served(metrics, *targets.metrics_listen))
         yield metrics
 
 
@@ -274,14 +274,14 @@ def _written(metrics: "LiveMetrics", path: Path, interval_s: float) -> Iterator[
 
 
 @contextmanager
-def _served(metrics: "LiveMetrics", address: ListenAddress) -> Iterator[None]:
+def _served(metrics: "LiveMetrics", host: str, port: int) -> Iterator[None]:
     """Serve the metrics on a port during the block."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(metrics.served(address.host, address.port))
+            stack.enter_context(metrics.served(host, port))
         except OSError as error:
             reason = error.strerror or "the address cannot be used"
-            _warn(METRICS_NOT_SERVED, reason, port=address.port)
+            _warn(METRICS_NOT_SERVED, reason, port=port)
         yield
 
 

@@ -9,7 +9,7 @@ from functools import wraps
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -95,19 +95,12 @@ def days(text: str) -> timedelta:
     return duration(text, "d", "cli.no_days")
 
 
-class ListenAddress(NamedTuple):
-    """An address and a port to listen on."""
-
-    host: str
-    port: int
-
-
-def listen_address(text: str) -> ListenAddress:
+def listen_address(text: str) -> tuple[str, int]:
     """Parse an address and a port, written as 127.0.0.1:9464 or [::1]:9464."""
     parts = re.fullmatch(r"(\[[0-9a-f:.]+\]|[0-9.]+):([0-9]{1,5})", text, re.IGNORECASE)
     if parts is None or not 0 < int(parts[2]) < 2**16:
         raise click.BadParameter(in_words(Sentence("cli.no_address", value=repr(text))))
-    return ListenAddress(parts[1].strip("[]"), int(parts[2]))
+    return parts[1].strip("[]"), int(parts[2])
 
 
 def _profiles() -> list[str]:

@@ -16,7 +16,7 @@ from pipeline.jobs.ledger import LedgerJob, inspect_ledger
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
 from pipeline.sections import MutualTls, Oauth, Server
-from pipeline.transport.tls import inspect_certificate
+from pipeline.transport.certificates import inspect_certificate
 from pipeline.wording import Sentence
 
 

@@ -7,7 +7,6 @@ import hmac
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
@@ -20,19 +19,13 @@ from schemas.token import TokenRequest
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    role: Environment
-    expires: float
-
-
 class IdentityProvider:
     """Issues tokens, and identifies clients by them."""
 
     def __init__(self, client_secrets: Mapping[Environment, str], token_life_s: int) -> None:
         self._secrets = client_secrets
         self._token_life_s = token_life_s
-        self._tokens: dict[str, _Token] = {}
+        self._tokens: dict[str, tuple[Environment, float]] = {}  # token -> role, and when it expires
 
     def issue(self, form: bytes) -> tuple[Environment, bytes]:
         """Answer a form-encoded token request; return the token's role, and JSON (RFC 6749, section 5.1).
@@ -52,7 +45,7 @@ class IdentityProvider:
             raise client_invalid("the client has no permission for this scope", Refusal.CLIENT)
         self._forget_expired()
         token = secrets.token_urlsafe(32)
-        self._tokens[token] = _Token(role, time.monotonic() + self._token_life_s)
+        self._tokens[token] = role, time.monotonic() + self._token_life_s
         body = f'{{"token_type":"Bearer","expires_in":{self._token_life_s},"access_token":"{token}"}}'
         return role, body.encode()
 
@@ -68,9 +61,10 @@ class IdentityProvider:
                 Refusal.TOKEN_UNKNOWN,
                 _CHALLENGE,
             )
-        if time.monotonic() >= token.expires:
+        of_role, expires = token
+        if time.monotonic() >= expires:
             raise client_invalid("the access token has expired", Refusal.TOKEN_EXPIRED, _CHALLENGE)
-        if token.role is not role:
+        if of_role is not role:
             raise client_invalid(
                 "the access token is for another server", Refusal.TOKEN_OF_ANOTHER_SERVER, _CHALLENGE
             )
@@ -83,7 +77,7 @@ class IdentityProvider:
     def _forget_expired(self) -> None:
         # Remember it for another lifetime, so that it is reported as expired, not as unknown.
         oldest = time.monotonic() - self._token_life_s
-        for value in [value for value, token in self._tokens.items() if token.expires < oldest]:
+        for value in [value for value, (_, expires) in self._tokens.items() if expires < oldest]:
             del self._tokens[value]
 
 

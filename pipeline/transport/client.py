@@ -11,10 +11,8 @@ import httpx
 
 from pipeline.transport.exchange import HEADERS, OpenTransport, exchange, plainly_https, transport_of
 from pipeline.transport.rate_limiter import Pace
-from pipeline.transport.retry import FailureKind, NetworkFailure
+from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import Token, Tokens
-
-__all__ = ["Client", "FailureKind", "NetworkFailure"]
 
 
 @dataclass(slots=True)

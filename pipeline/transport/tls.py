@@ -24,11 +24,9 @@ from pydantic import SecretStr
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
 from pipeline.files.disk_errors import TOO_FEW_FILES
 from pipeline.files.private import is_private
-from pipeline.transport.certificates import CertificateFacts, chain_in, inspect_certificate
+from pipeline.transport.certificates import chain_in
 from pipeline.transport.cipher_suites import SUITES, limit_suites
 from pipeline.wording import Sentence
-
-__all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate", "preflight"]
 
 HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3  # how long a TLS 1.3 server may take to refuse our certificate after the handshake
@@ -67,6 +65,7 @@ class EnvironmentKey(str):
     pem: SecretStr
 
     def __new__(cls, variable: str, pem: SecretStr) -> Self:
+        """Store the name and the key."""
         key = super().__new__(cls, variable)
         key.pem = pem
         return key

@@ -31,8 +31,9 @@ from pipeline.errors import ConfigurationError, CredentialsError, IncompleteErro
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.scopes import scope_of
 from pipeline.stores.values import ServerAccount
+from pipeline.transport.certificates import inspect_certificate
 from pipeline.transport.rate_limiter import window_of
-from pipeline.transport.tls import client_context, inspect_certificate
+from pipeline.transport.tls import client_context
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 

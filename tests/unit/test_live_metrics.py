@@ -11,7 +11,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from pipeline.cli.monitoring import ObservingTargets, observed
-from pipeline.cli.options import ListenAddress
 from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.frames import Answer, AnswerState
 from pipeline.stages.ask.values import AskingTally, End, Intend, Receive, Record, Send, Wait
@@ -152,7 +151,7 @@ def test_a_file_that_cannot_be_written_is_one_warning(tmp_path, wait_until):
 def test_metrics_are_served_while_the_process_works_and_no_longer():
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        listen = ListenAddress("127.0.0.1", port)
+        listen = ("127.0.0.1", port)
         with (
             capture_logs() as logs,
             observed(ObservingTargets("production", metrics_listen=listen)) as metrics,

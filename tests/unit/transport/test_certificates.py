@@ -4,7 +4,7 @@ import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from pipeline.errors import TlsError
-from pipeline.transport.tls import inspect_certificate
+from pipeline.transport.certificates import inspect_certificate
 
 NUMBER = "PSDFR-ACPR-99999"
 

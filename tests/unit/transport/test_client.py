@@ -19,10 +19,11 @@ from aiohttp import web
 
 from pipeline.apis import post
 from pipeline.errors import ConfigurationError, CredentialsError, IncompleteError, TlsError
-from pipeline.transport.client import Client, NetworkFailure
+from pipeline.transport.client import Client
 from pipeline.transport.exchange import exchange as exchange_by
 from pipeline.transport.exchange import transport_of
 from pipeline.transport.rate_limiter import Pace
+from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tls import client_context
 from pipeline.transport.tokens import Tokens
 from schemas.token import TokenRequest, TokenResponse

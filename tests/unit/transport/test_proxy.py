@@ -13,9 +13,10 @@ from pydantic import SecretStr
 
 from pipeline.apis import post
 from pipeline.errors import CredentialsError, IncompleteError, TlsError
-from pipeline.transport.client import Client, NetworkFailure
+from pipeline.transport.client import Client
 from pipeline.transport.exchange import transport_of
 from pipeline.transport.proxy import Proxy
+from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tls import client_context, preflight
 from pipeline.transport.token_endpoint import TokenEndpoint
 from schemas.token import TokenRequest

@@ -17,8 +17,9 @@ from pydantic import SecretStr
 
 from pipeline.apis import post
 from pipeline.errors import CredentialsError, IncompleteError, TlsError
+from pipeline.transport.certificates import inspect_certificate
 from pipeline.transport.client import Client
-from pipeline.transport.tls import EnvironmentKey, client_context, inspect_certificate, preflight, raced
+from pipeline.transport.tls import EnvironmentKey, client_context, preflight, raced
 
 NUMBER = "PSDFR-ACPR-99999"
 

@@ -7,8 +7,8 @@ import pytest
 from tables import for_each
 
 from pipeline.apis import post
-from pipeline.transport.client import Client, NetworkFailure
-from pipeline.transport.retry import FRESH_CONNECTION, REQUEST_ID
+from pipeline.transport.client import Client
+from pipeline.transport.retry import FRESH_CONNECTION, REQUEST_ID, NetworkFailure
 from pipeline.transport.tls import client_context
 
 ASK = post("/check", {"Content-Type": "application/json"}, b"{}")
