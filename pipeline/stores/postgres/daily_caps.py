@@ -37,31 +37,26 @@ class _Count(NamedTuple):
     opens: float  # the start of the next window that overlaps neither with this one nor with the server's
 
 
-class DailyCaps:
-    """The caps of one process's accounts; the transaction that writes its intents takes their units."""
-
-    def __init__(self, caps: Mapping[str, AccountCap]) -> None:
-        """Take caps by API; accounts without a cap are left out."""
-        self._caps = caps
-
-    def take(self, db: psycopg.Connection, wanted: Sequence[str]) -> Sequence[bool]:
-        """Take a unit for each intent whose account has a cap, within the transaction that writes intents."""
-        wishes = Counter(api for api in wanted if api in self._caps)
-        # All processes take caps in the same order, so that no two wait for each other.
-        left = {
-            api: only_row(db, _TAKE, (*self._caps[api], wishes[api]))[0]
-            for api in sorted(wishes, key=lambda api: self._caps[api].scope)
-        }
-        granted = []
-        for api in wanted:
-            granted.append(left.get(api, 1) > 0)
-            if api in left:
-                left[api] -= 1
-        return granted
+def take_units(
+    caps: Mapping[str, AccountCap], db: psycopg.Connection, wanted: Sequence[str]
+) -> Sequence[bool]:
+    """Take a unit for each intent, given by its API, whose account has a cap; in the intents' transaction."""
+    wishes = Counter(api for api in wanted if api in caps)
+    # All processes take caps in the same order, so that no two wait for each other.
+    left = {
+        api: only_row(db, _TAKE, (*caps[api], wishes[api]))[0]
+        for api in sorted(wishes, key=lambda api: caps[api].scope)
+    }
+    granted = []
+    for api in wanted:
+        granted.append(left.get(api, 1) > 0)
+        if api in left:
+            left[api] -= 1
+    return granted
 
 
 class PostgresCap:
-    """The cap of one account, for the gate; `DailyCaps` takes its units when intents are written."""
+    """The cap of one account, for the gate; `take_units` counts when intents are written."""
 
     def __init__(self, database: Database, cap: AccountCap) -> None:
         self._database = database

@@ -12,8 +12,9 @@ import psycopg
 from pipeline.errors import CapSpentError, LeaseLostError
 from pipeline.stores.group_commit import Batch, GroupCommit
 from pipeline.stores.postgres.connection import Database, only_row
-from pipeline.stores.postgres.daily_caps import DailyCaps
+from pipeline.stores.postgres.daily_caps import take_units
 from pipeline.stores.postgres.schema import STATEMENTS
+from pipeline.stores.protocols import AccountCap
 from pipeline.stores.values import ChunkLease
 
 
@@ -81,7 +82,7 @@ class ForgottenLinesError(Exception):
 class LineWriter:
     """Writes the lines of one run."""
 
-    def __init__(self, run: int, caps: DailyCaps | None) -> None:
+    def __init__(self, run: int, caps: Mapping[str, AccountCap]) -> None:
         self._run = run
         self._caps = caps
 
@@ -92,9 +93,9 @@ class LineWriter:
         unknown.
         """
         intents, failures, answers = lines
-        if self._caps is not None and intents:
+        if self._caps and intents:
             with db.transaction():
-                return self._write_and_spend(db, self._caps, lines)
+                return self._write_and_spend(db, lines)
         if failures and (intents or answers):
             with db.transaction():
                 lost = self._record(db, intents, answers) | self._fail(db, failures)
@@ -125,13 +126,13 @@ class LineWriter:
             [line for place, line in enumerate(answers) if (2, place) not in there],
         )
 
-    def _write_and_spend(self, db: psycopg.Connection, caps: DailyCaps, lines: WrittenLines) -> RefusedLines:
+    def _write_and_spend(self, db: psycopg.Connection, lines: WrittenLines) -> RefusedLines:
         """Like `write`, but take a unit for each intent."""
         leases = _numbered(lines.intents)
         held = db.cursor(binary=True).execute(STATEMENTS["recording.held"], [*_chunks(leases), self._run])
         lost = _lost(leases, [leases[ChunkLease(*row)] for row in held])
         mine = [line for line in lines.intents if line.lease not in lost]
-        granted = caps.take(db, [line.api for line in mine])
+        granted = take_units(self._caps, db, [line.api for line in mine])
         may = [line for line, is_granted in zip(mine, granted, strict=True) if is_granted]
         if may or lines.answers:
             lost |= self._record(db, may, lines.answers)
@@ -148,8 +149,8 @@ class LineWriter:
         self, db: psycopg.Connection, intents: Sequence[IntentLine], answers: Sequence[AnswerLine]
     ) -> set[ChunkLease]:
         leases, run = _numbered([*intents, *answers]), self._run
-        values = [*_chunks(leases), run, run, *_columns(leases, intents, 1, 6), run, run]
-        values += [*_columns(leases, answers, 1, 9), run]
+        values = [*_chunks(leases), run, run, *_columns(leases, intents, 6), run, run]
+        values += [*_columns(leases, answers, 9), run]
         held, *counts = only_row(db, STATEMENTS["recording.record"], values)
         lost = _lost(leases, held)
         _require_counts(lost, counts, intents, answers)
@@ -157,7 +158,7 @@ class LineWriter:
 
     def _fail(self, db: psycopg.Connection, failures: Sequence[FailureLine]) -> set[ChunkLease]:
         leases, run = _numbered(failures), self._run
-        values = [*_chunks(leases), run, *_columns(leases, failures, 1, 8), run, run]
+        values = [*_chunks(leases), run, *_columns(leases, failures, 8), run, run]
         held, count = only_row(db, STATEMENTS["recording.failures"], values)
         lost = _lost(leases, held)
         _require_counts(lost, [count], failures)
@@ -172,16 +173,14 @@ def _chunks(leases: Iterable[ChunkLease]) -> tuple[list[int], list[int]]:
     return [lease.chunk for lease in leases], [lease.fence for lease in leases]
 
 
-def _columns(
-    leases: Mapping[ChunkLease, int], lines: Sequence[Line], start: int, end: int
-) -> Iterator[Sequence[Any]]:
-    """Yield the lease number of each line, then some of its fields, as columns."""
+def _columns(leases: Mapping[ChunkLease, int], lines: Sequence[Line], end: int) -> Iterator[Sequence[Any]]:
+    """Yield the lease number of each line, then its fields before `end`, as columns."""
     if lines:
         lease_of, *columns = zip(*lines, strict=True)
         yield [leases[lease] for lease in lease_of]
-        yield from map(list, columns[start - 1 : end - 1])
+        yield from map(list, columns[: end - 1])
     else:
-        yield from ([] for _ in range(end - start + 1))
+        yield from ([] for _ in range(end))
 
 
 def _lost(leases: Mapping[ChunkLease, int], held: Sequence[int]) -> set[ChunkLease]:

@@ -21,7 +21,6 @@ import psycopg
 from pipeline.errors import LeaseLostError
 from pipeline.frames import CHECKS, Answer, Check
 from pipeline.stores.postgres.connection import Database, first_row, only_row
-from pipeline.stores.postgres.daily_caps import DailyCaps
 from pipeline.stores.postgres.lines import (
     RunLines,
     StoreKeys,
@@ -33,7 +32,7 @@ from pipeline.stores.postgres.lines import (
 )
 from pipeline.stores.postgres.recording import FencedCommit, IntentLine, LineWriter
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.protocols import Closing, QuestionParts, RequestCopy, StoredRun
+from pipeline.stores.protocols import AccountCap, Closing, QuestionParts, RequestCopy, StoredRun
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
     FINAL,
@@ -111,7 +110,7 @@ class PostgresRun(Closing):
         holder: UUID,
         questions: QuestionParts,
         *,
-        caps: DailyCaps | None = None,
+        caps: Mapping[str, AccountCap] | None = None,
         lease_s: float = LEASE_S,
     ) -> None:
         """Open a connection, but claim no chunk yet; a silent process keeps its chunks for one lease."""
@@ -122,7 +121,7 @@ class PostgresRun(Closing):
         self._holder = holder
         self._questions = questions
         self._lease_s = lease_s
-        self._commits = FencedCommit(self._database, LineWriter(run.number, caps), self._forget)
+        self._commits = FencedCommit(self._database, LineWriter(run.number, caps or {}), self._forget)
         self._held: dict[ChunkLease, HeldChunk] = {}
         self._claims: dict[object, ApiName] = {}  # in progress, or cancelled
         self._by_question: dict[bytes, HeldChunk] = {}

@@ -18,7 +18,7 @@ from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiti
 from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database, first_row, only_row
-from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
+from pipeline.stores.postgres.daily_caps import PostgresCap
 from pipeline.stores.postgres.lines import StoreKeys, damaged, recorded
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.shared_run import LEASE_S, SEEN, PostgresRun
@@ -110,9 +110,8 @@ class PostgresStore(Closing):
         caps: Mapping[str, AccountCap] | None = None,
         lease_s: float = LEASE_S,
     ) -> PostgresRun:
-        counted = DailyCaps(caps) if caps else None
         return PostgresRun(
-            self.database, self.keys, run, self.process.id, questions, caps=counted, lease_s=lease_s
+            self.database, self.keys, run, self.process.id, questions, caps=caps, lease_s=lease_s
         )
 
     def cap(self, cap: AccountCap) -> PostgresCap:

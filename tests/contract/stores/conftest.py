@@ -21,7 +21,7 @@ from pipeline.stages.ask.values import AskingTally
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.postgres.address import parsed
-from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
+from pipeline.stores.postgres.daily_caps import PostgresCap, take_units
 from pipeline.stores.postgres.shared_run import HeldChunk, PostgresRun
 from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.protocols import AccountCap, AskingProcess, QuestionPlan
@@ -142,11 +142,11 @@ class IntentsQuota(PostgresCap):
     """A cap whose units are taken as the transaction of an intent takes them."""
 
     async def reserve(self):
-        caps = DailyCaps({"cop": self._cap})
+        caps = {"cop": self._cap}
 
         def take(db):
             with db.transaction():
-                return caps.take(db, ["cop"])
+                return take_units(caps, db, ["cop"])
 
         [granted] = await self._database.run_in_thread(take)
         return granted

@@ -9,7 +9,7 @@ from tables import for_each
 
 from pipeline.errors import DiskError, IncompleteError
 from pipeline.stores.postgres import cared_for
-from pipeline.stores.postgres.daily_caps import DailyCaps
+from pipeline.stores.postgres.daily_caps import take_units
 from pipeline.stores.protocols import AccountCap
 from schemas.outcomes import ApiName
 
@@ -43,8 +43,7 @@ def worker(ledger_desk):
 
 def left(ledger_desk, cap=CAP):
     """How many units an honest process still gets."""
-    caps = DailyCaps({"cop": cap})
-    return ledger_desk.store().database.run(lambda db: sum(caps.take(db, ["cop"] * 50)))
+    return ledger_desk.store().database.run(lambda db: sum(take_units({"cop": cap}, db, ["cop"] * 50)))
 
 
 STATEMENTS = [
@@ -176,7 +175,7 @@ def test_who_waits_for_a_lock_that_a_worker_keeps_ends_and_says_so(worker, ledge
     def take(db):
         assert db.execute("SHOW lock_timeout").fetchone() == ("10s",)
         db.execute("SET lock_timeout = 50")
-        return DailyCaps({"cop": CAP}).take(db, ["cop"])
+        return take_units({"cop": CAP}, db, ["cop"])
 
     with honest, worker.transaction():
         worker.execute(f"SELECT precheck.cap_now('{SCOPE}', 10, 'utc_day')")

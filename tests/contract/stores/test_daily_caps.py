@@ -10,7 +10,7 @@ import pytest
 import spenders
 from postgres import database_of
 
-from pipeline.stores.postgres.daily_caps import EDGE_S, DailyCaps, PostgresCap
+from pipeline.stores.postgres.daily_caps import EDGE_S, PostgresCap, take_units
 from pipeline.stores.protocols import AccountCap
 
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
@@ -37,9 +37,9 @@ class Account:
 
     def take(self, count=1, *, cap=5, window="utc_day"):
         """Take units as one transaction of intents does: how many were given."""
-        caps = DailyCaps({"cop": AccountCap(SCOPE, cap, window)})
+        caps = {"cop": AccountCap(SCOPE, cap, window)}
 
-        granted = self.database.run(lambda db: caps.take(db, ["cop", "vop_gateway"] * count))
+        granted = self.database.run(lambda db: take_units(caps, db, ["cop", "vop_gateway"] * count))
         assert all(granted[1::2]), "an API without a cap"
         return sum(granted[::2])
 
