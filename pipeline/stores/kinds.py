@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from pipeline.stores import postgres
 from pipeline.stores.protocols import StoreKind
 
-STORES: Mapping[str, StoreKind] = {"postgresql": postgres, "postgres": postgres}
+STORES: Mapping[str, StoreKind] = {
+    "postgresql": postgres,
+    "postgres": postgres,
+}
 
 
 def kind_of(url: str) -> StoreKind:
