@@ -55,7 +55,8 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     theirs = _without_bare(theirs, cells)
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
     # If no column has accounts, an empty one is read: each row then reports what is missing.
-    kept = _marked_first(filled, cells) if {"iban", "account_number"} & _whats(filled) else theirs
+    has_accounts = bool({"iban", "account_number"} & _whats(filled))
+    kept = _marked_first(filled, cells) if has_accounts else {} if _unread_ibans(cells) else theirs
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
     why_not = dict.fromkeys(bare, rule_of("no stated owner, so taken for your own next to the payee's"))
     choices = []
@@ -199,15 +200,21 @@ def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells)
     chosen = next((choice for choice in choices if choice.field in ("iban", "account_number")), None)
     if chosen is None:
         return
-    for header in cells.headers:
-        is_unread = (
-            meaning(header).what is None
-            and not is_column_of(Cue.INTERMEDIARY, header)
-            and cells.are(header, IBAN, without=PUNCTUATION)
-        )
-        first = chosen.sources[0]
-        if is_unread and not cells.is_constant([header]) and cells.differ(first, [header]):
+    first = chosen.sources[0]
+    for header in _unread_ibans(cells):
+        if cells.differ(first, [header]):
             raise either("iban", [first, (header,)], cells, what=THE_PAYEES_ACCOUNT)
+
+
+def _unread_ibans(cells: ColumnCells) -> list[str]:
+    return [
+        header
+        for header in cells.headers
+        if meaning(header).what is None
+        and not is_column_of(Cue.INTERMEDIARY, header)
+        and cells.are(header, IBAN, without=PUNCTUATION)
+        and not cells.is_constant([header])
+    ]
 
 
 def _whats(candidates: Mapping[str, HeaderMeaning]) -> set[str | None]:

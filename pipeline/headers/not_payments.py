@@ -14,14 +14,17 @@ from pipeline.headers.choice import quoted
 from pipeline.headers.meaning import CANONICAL, Rank, Side, What, meaning
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_of
 from pipeline.headers.words import (
+    CREDIT,
     DEBIT_CELLS,
     DEBIT_HEADERS,
     DEBIT_TITLES,
     DUES,
     NO_DEBIT_TITLES,
     NOT_BEFORE_DEBITS,
+    STATUS,
     WAYS_IN,
     WAYS_OUT,
+    WAYS_RECEIVED,
     Cue,
 )
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
@@ -63,7 +66,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     balances = [
         header
         for header in cells.headers
-        if filled.get(header) == What.BALANCE or _says_both_ways(header, cells)
+        if filled.get(header) == What.BALANCE or _says_money_came_in(header, cells)
     ]
     booked = [header for header, what in filled.items() if what == What.BOOKED]
     # `Valuta` above other cells than dates means a currency.
@@ -85,7 +88,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
         return Sentence("headers.statement_of_both_signs", column=quoted(signed))
     if (sides := _columns_of_two_ways(cells)) is not None:
         return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
-    return None if _named(cells, "amount") else _why_list_of_accounts(cells)
+    return _why_list_of_accounts(cells)
 
 
 def names_debits(header: str) -> bool:
@@ -161,8 +164,20 @@ def _dues(cells: ColumnCells) -> list[str]:
     ]
 
 
+def _has_phrase(header: str, phrases: Sequence[str]) -> bool:
+    text = f" {' '.join(tokens_of(header))} "
+    return any(f" {' '.join(tokens_of(phrase))} " in text for phrase in phrases)
+
+
 def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
-    """Return why a file without amounts lists accounts that are not paid."""
+    """Return why a file of purchases on credit, or one without amounts, lists accounts that are not paid."""
+    filled = [header for header in cells.headers if cells.is_filled(header)]
+    # A borrower who is paid gives no deposit.
+    credit = [next((header for header in filled if _has_phrase(header, words)), None) for words in CREDIT]
+    if all(credit):
+        return Sentence("headers.credit", columns=[quoted(header) for header in credit if header])
+    if _named(cells, "amount"):
+        return None
     if dues := _dues(cells):
         return Sentence("headers.payers", columns=list(map(quoted, dues[:2])))
     for header in cells.headers:
@@ -314,12 +329,22 @@ _WAY = (
 """Matches a cell that states whether money came in or went out."""
 
 
-def _says_both_ways(header: str, cells: ColumnCells) -> bool:
-    """True if a column has words for both ways, such as `Income` and `Expense`."""
+def _says_money_came_in(header: str, cells: ColumnCells) -> bool:
+    """True for words for both ways, as `Income` and `Expense`, or texts such as `Payment received`.
+
+    Half of the texts say it, or one beside amounts of both signs. A status may be that of an invoice.
+    """
     said = {fold(word) for word in cells.first_values(header)}
-    return said <= _INTO | _OUT and not said.isdisjoint(_INTO) and not said.isdisjoint(_OUT)
+    if said <= _INTO | _OUT and not said.isdisjoint(_INTO) and not said.isdisjoint(_OUT):
+        return True
+    if meaning(header).what not in (None, "reference") or _has_phrase(header, STATUS):
+        return False
+    texts = cells.sample(header).head(_TEXTS_MAX).to_list()
+    count = sum(fold(text).startswith(_RECEIVED) for text in texts)
+    return count > 0 and (2 * count >= len(texts) or _of_both_signs(cells) is not None)
 
 
+_RECEIVED, _TEXTS_MAX = tuple(map(fold, WAYS_RECEIVED)), 20
 _INTO, _OUT = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT))
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.frames import Original, Payments
 from pipeline.headers.meaning import meaning
-from pipeline.headers.spelling import cue_of, fold, is_known, tokens_of, words_with
+from pipeline.headers.spelling import cue_of, fold, is_known, tokens_of, words_of, words_with
 from pipeline.headers.words import KEY_OWNERS, KEY_WORDS, KEYS, THINGS, Cue
 
 _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
@@ -45,9 +45,22 @@ def names_unknown_party(header: str) -> bool:
     >>> [names_unknown_party(header) for header in ("Zorblex name", "Zorblex", "Project name")]
     [True, False, False]
     """
-    return is_of_unknown(header) and any(
-        token in words_with(Cue.NAME) or _ends_in_name(token) for token in tokens_of(header)
+    return names_payment(header) or (
+        is_of_unknown(header)
+        and any(token in words_with(Cue.NAME) or _ends_in_name(token) for token in tokens_of(header))
     )
+
+
+def names_payment(header: str) -> bool:
+    """True if a header has just a name and a word for payments, as `payout_name` does; its cells decide."""
+    return beside_payment(header) in ({Cue.NAME}, {Cue.COMPANY}, {Cue.COMPANY, Cue.NAME})
+
+
+def beside_payment(header: str) -> frozenset[Cue]:
+    """Return the cues of a header next to a word for payments; none without such a word."""
+    words = words_of(header)
+    is_known = words is not None and Cue.PAYMENT in words.cues
+    return words.cues - {Cue.PAYMENT, Cue.FULL, Cue.FILLER} if words and is_known else frozenset()
 
 
 def names_unknown_payee(header: str) -> bool:

@@ -62,6 +62,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     seen = found(cells)
     party = _party_of(accounts)
     names = [_of_bank_account(name, seen, cells) for name in seen.whole]
+    names = unread_names.with_payment_names(names, accounts, cells)
     why_not = dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
         (partial(_or_parents, seen=seen, party=party), rule_of("of a party other than the account holder")),
@@ -144,10 +145,16 @@ def _of_bank_account(name: Candidate, seen: NameColumns, cells: ColumnCells) -> 
         return name
     [header] = name.headers
     whats = {one: meaning(one).what for one in cells.headers}
-    block = [one for one, what in whats.items() if one == header or what not in _BESIDE_ACCOUNTS]
+    block = [
+        one
+        for one, what in whats.items()
+        if one == header or (what not in _BESIDE_ACCOUNTS and cells.is_filled(one))
+    ]
     place = block.index(header)
     before, after = ({whats[one] for one in block[max(0, at) : at + 2]} for at in (place - 2, place + 1))
-    is_of_bank = after == _UK_ACCOUNT and are_parties(header, cells)
+    around = [whats[one] for one in block[max(0, place - 1) : place + 2]]
+    is_inside = around[0] == "sort_code" and around[-1] == "account_number"
+    is_of_bank = (is_inside or after == _UK_ACCOUNT) and are_parties(header, cells)
     others = seen.whole if before == _UK_ACCOUNT and is_column_of(Cue.ACCOUNT, header) else []
     is_of_bank |= any(
         other is not name and cells.share_words(name.headers, other.headers, share=0.5) for other in others
@@ -428,13 +435,9 @@ def _with_company(
     """Add a company column for rows that have a company instead of a name."""
     if found.has_person or (is_stated and not _is_empty_in_a_row(chosen, cells)):
         return chosen
-    companies = _of_the_first_rank(found.companies, cells)
-    if not companies:
-        return chosen
-    if not chosen:
-        return companies
-    if all(any(_is_the_payers(company, name, cells) for name in chosen) for company in companies):
-        return chosen
+    vary = any(cells.varies(name.headers) for name in (*chosen, *found.companies))
+    others = [name for name in found.companies if not (vary and cells.is_constant(name.headers))]
+    companies = _of_the_first_rank(others, cells)
     if not is_stated:
         for company in companies:
             for name in chosen:

@@ -5,14 +5,18 @@ file is refused.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+
+import polars as pl
 
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.guesses import are_amounts
 from pipeline.headers.meaning import IN_HUNDREDTHS, Side, What, meaning
 from pipeline.headers.spelling import fold, known_and_unknown, tokens_of
-from pipeline.headers.words import CURRENCIES, TAXES
+from pipeline.headers.words import CURRENCIES, TAXES, VAT
 from pipeline.rules.account_types import account_type_in, tells_no_holder
+from pipeline.rules.amounts import read_amounts
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
@@ -52,10 +56,34 @@ def _candidates(field: str, cells: ColumnCells) -> list[str]:
     if field not in ("payment_id", "reference"):
         there = [header for header in there if meaning(header).side is not Side.OURS]
     filled = [header for header in there if cells.is_filled(header)]
-    return sorted(
+    found = sorted(
         filled or there[:1],
         key=lambda header: (-(meaning(header).side is Side.PAYEE), -meaning(header).explicit),
     )
+    is_stated = field != "amount" or not filled or meaning(found[0]).explicit == 2  # as `Payment amount`
+    return found if is_stated else [*_with_vat(found[0], cells), *found]
+
+
+def _with_vat(net: str, cells: ColumnCells) -> list[str]:
+    """Return the column that adds the VAT, in another column as an amount or a rate, in every row."""
+    vats = [header for header in cells.headers if not VAT.isdisjoint((fold(header), *tokens_of(header)))]
+    money = partial(_money, cells=cells)
+    for header in cells.headers if vats else ():
+        is_other = header != net and are_amounts(cells.sample(header).to_list())
+        added = money(header) - money(net) if is_other else pl.Series([0.0])
+        for tax in map(money, vats if (added > 0).any() else ()):
+            is_tax = ((added - tax).abs() < _CENT) | ((added - money(net) * tax / 100).abs() < _CENT)
+            if is_tax.fill_null(value=False).all():
+                return [header]
+    return []
+
+
+_CENT = 0.0101
+
+
+def _money(header: str, cells: ColumnCells) -> pl.Series:
+    """Return the numbers of a column, to compare columns: as floats, and 0 for empty cells."""
+    return read_amounts(cells.text(header).str.strip_chars(" %").fill_null("0")).money.cast(pl.Float64)
 
 
 def _fits(field: str, header: str, cells: ColumnCells) -> bool:

@@ -12,10 +12,17 @@ import polars as pl
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import PART_OF_THE_NAME, ColumnChoice, either, pair, refuse_differing
-from pipeline.headers.meaning import Rank, Side, What, meaning
+from pipeline.headers.meaning import HeaderMeaning, Rank, Side, What, meaning
 from pipeline.headers.names import Candidate, NameColumns, may_be_codes
-from pipeline.headers.parties import is_of_unknown, names_unknown_party, names_unknown_payee, without_name
-from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown
+from pipeline.headers.parties import (
+    beside_payment,
+    is_of_unknown,
+    names_payment,
+    names_unknown_party,
+    names_unknown_payee,
+    without_name,
+)
+from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown, tokens_of
 from pipeline.headers.words import Cue
 
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
@@ -98,9 +105,11 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
         or any(cells.are(header, IBAN, without=PUNCTUATION) for header in unread)
     ):
         return []
+    is_holder = meaning(_rest_and_owner(name[0])[0]).rank is Rank.HOLDER
     for header in () if has_name else cells.headers:
-        is_name = meaning(header).what == "name" and meaning(header).side is not Side.OURS
-        if is_name:
+        meant = meaning(header)
+        is_less = is_holder and meant.rank not in (Rank.HOLDER, Rank.PAYEE)
+        if meant.what == "name" and meant.side is not Side.OURS and not is_less:
             refuse_differing("name", name, [(header,)], cells)
     found = {field: (header,) for header, field in fields.items()} | ({} if has_name else {"name": name})
     return [
@@ -124,6 +133,36 @@ def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
     return [ColumnChoice("name", (tuple(headers),), "the payee's role")] if is_one else []
 
 
+def with_payment_names(
+    names: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells
+) -> list[Candidate]:
+    """Add the names whose headers share a payment word with all accounts: `payout_name` and `payout_iban`.
+
+    Raises ColumnsRefused: such names have no word in common with any other.
+    """
+    bound = [
+        header
+        for header in cells.headers
+        if accounts and all(_payment_words(header) <= _payment_words(account) for account in accounts)
+    ]
+    parts = [[one for one in bound if beside_payment(one) == {cue}] for cue in (Cue.GIVEN, Cue.FAMILY)]
+    whole = [(one,) for one in bound if names_payment(one) and are_parties(one, cells)]
+    whole += zip(*parts, strict=False)
+    found = [Candidate(one, Rank.PAYEE, _OF_PAYMENT) for one in whole if cells.varies(one)]
+    others = [name for name in names if name.rank not in (Rank.HOLDER, Rank.PAYEE)]
+    for name in found:
+        if others and not any(cells.share_words(name.headers, one.headers, share=0.5) for one in others):
+            raise either("name", [name.headers, others[0].headers], cells)
+    return [*names, *found]
+
+
+_OF_PAYMENT = HeaderMeaning("name", "the payee's role", rank=Rank.PAYEE, says_name=True)
+
+
+def _payment_words(header: str) -> set[str]:
+    return {token for token in tokens_of(header) if cue_of(token) is Cue.PAYMENT}
+
+
 def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
     """Return a header without the words for its owner (unknown, or a company), and those words."""
     known, words = known_and_unknown(header)
@@ -134,7 +173,7 @@ def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
 
 def _may_name(known: str, header: str, cells: ColumnCells) -> bool:
     """True if a column may hold the names of the party in its header, or parts of them."""
-    is_whole = meaning(known).rank in (Rank.PLAIN, None) and are_parties(header, cells)
+    is_whole = meaning(known).rank in (Rank.HOLDER, Rank.PLAIN, None) and are_parties(header, cells)
     is_party = meaning(header).what == What.COMPANY or is_of_unknown(header)
     return (is_party and is_whole) or _is_part(known, header)
 

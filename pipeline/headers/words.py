@@ -90,8 +90,10 @@ DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS, DU
     listed(_FILE["direct_debits"][name])
     for name in ("headers", "cells", "titles", "no_titles", "not_before", "dues")
 )
-TAXES = frozenset(listed(_FILE["taxes"]["words"]))
-WAYS_IN, WAYS_OUT = (listed(_FILE["ways"][name]) for name in ("in", "out"))
+TAXES, VAT = (frozenset(listed(_FILE["taxes"][name])) for name in ("words", "vat"))
+WAYS_IN, WAYS_OUT, WAYS_RECEIVED = (listed(_FILE["ways"][name]) for name in ("in", "out", "received"))
+STATUS = listed(_FILE["ways"]["status"])
+CREDIT = tuple(listed(_FILE["credit"][name]) for name in ("deposits", "costs"))
 KEY_OWNERS, KEY_WORDS, KEYS = (listed(_FILE["keys"][name]) for name in ("owners", "words", "whole"))
 BANK_CODES: Sequence[tuple[str, str, str]] = _FILE["bank_codes"]["codes"]
 COUNTRIES: Mapping[str, str] = _FILE["iban_lengths"]
