@@ -27,7 +27,6 @@ from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
 
 CODE_OF_BANK = "a bank's code, read as the sort code of UK accounts"
-"""Rule for a column of bank codes that is read as sort codes."""
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
 """Pattern of a UK account number, even a damaged one, alone or with its sort code."""
 _SORT_CODE = r"^[0-9]{5,6}$"
@@ -121,8 +120,6 @@ def _sort_code_of_bank(
 
     Rows with an IBAN need no code; another column may name the kind of each code, as `sort_code` or `aba`.
     In a file of several countries, one row with such a code and a sign for the UK is enough.
-
-    Raises ColumnsRefused: two such columns differ in a row.
     """
     numbers = sources.get("account_number") or sources.get("iban")
     if numbers is None:
@@ -159,10 +156,7 @@ def _are_british(ibans: pl.Series) -> bool:
 
 
 def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells) -> None:
-    """Refuse an IBAN and a UK account if one is constant and the other varies: the constant one may be ours.
-
-    Raises ColumnsRefused: either could be the payee's.
-    """
+    """Refuse an IBAN and a UK account if one is constant and the other varies: the first may be ours."""
     if not {"iban", "account_number"} <= sources.keys():
         return
     iban, number = (sources[field][0] for field in ("iban", "account_number"))

@@ -27,14 +27,9 @@ def by_cell(payments: pl.DataFrame, *, of_any_country: bool = False) -> pl.DataF
     account. Next to an IBAN, an account number without a sort code, or the sort code and account number of
     the IBAN itself, is not a second account. Two different accounts stay, and are rejected later.
 
-    Args:
-        payments: With `sort_code`, `account_number` and `iban` as text.
-        of_any_country: The sort codes come from a column of any country's bank codes: longer ones, and those
-        next to an IBAN of another country, are dropped.
-
-    Returns:
-        The same rows in the same order; cells unchanged, except that a sort code and account number in one
-        cell are separated.
+    With `of_any_country`, the sort codes come from a column of any country's bank codes: longer ones, and
+    those next to an IBAN of another country, are dropped. Rows and their order stay; cells too, except that a
+    sort code and account number in one cell are separated.
     """
     payments = _with_ibans_in_place(payments)
     if of_any_country:

@@ -49,12 +49,8 @@ def account_signs(
 ) -> AccountSigns:
     """Find the signs of each account's country in a table.
 
-    Args:
-        cells: The columns of the file.
-        payments: The fields that were read from them, of the same height.
-        sources: Field -> where it was read from.
-        mapping: The user's mapping: a column mapped as `sort_code` holds sort codes.
-        country: The user's country for all accounts other than IBANs.
+    `payments` holds the fields that were read from `cells`, and `sources` their columns. A column mapped by
+    the user as `sort_code` holds sort codes; `country` is the user's, for all accounts other than IBANs.
     """
     has_code = payments["sort_code"].is_not_null()
     nothing = pl.Series([False], dtype=pl.Boolean).new_from_index(0, payments.height)
@@ -158,9 +154,8 @@ _KINDS_MAX = 20
 
 
 def _country_of_kind(kind: str) -> str | None:
-    if is_column_of(Cue.SORT_CODE, kind):
-        return "GB"
-    return next((code.country for code in _BANK_CODES if _has(kind, code)), None)
+    of_code = next((code.country for code in _BANK_CODES if _has(kind, code)), None)
+    return "GB" if is_column_of(Cue.SORT_CODE, kind) else of_code
 
 
 def _has(header: str, code: _BankCode) -> bool:
@@ -208,14 +203,7 @@ def _countries(names: pl.Series) -> pl.Series:
 def _country_names() -> dict[str, str]:
     import pycountry
 
-    names = {
-        "uk": "GB",
-        "england": "GB",
-        "scotland": "GB",
-        "wales": "GB",
-        "northern ireland": "GB",
-        "usa": "US",
-    }
+    names = {**dict.fromkeys(("uk", "england", "scotland", "wales", "northern ireland"), "GB"), "usa": "US"}
     for country in pycountry.countries:
         for name in (country.alpha_2, country.alpha_3, country.name, getattr(country, "common_name", "")):
             names.setdefault(name.lower(), country.alpha_2)

@@ -17,6 +17,7 @@ class ColumnCells:
 
     def __init__(self, frame: pl.DataFrame, headers: Sequence[str] | None = None) -> None:
         self._frame = frame
+        self.row_count = frame.height
         self.headers = tuple(frame.columns if headers is None else headers)
         self._texts: dict[str, pl.Series] = {}
         self._samples: dict[str, pl.Series] = {}
@@ -30,11 +31,6 @@ class ColumnCells:
     def where(self, rows: pl.Series) -> "ColumnCells":
         """Return the columns with only these rows."""
         return ColumnCells(self._frame.filter(rows), self.headers)
-
-    @cached_property
-    def row_count(self) -> int:
-        """The number of rows."""
-        return self._frame.height
 
     def text(self, header: str) -> pl.Series:
         """Return a column as text without surrounding blanks; null if it is blank."""

@@ -20,14 +20,10 @@ class ColumnChoice(NamedTuple):
     sources: tuple[tuple[str, ...], ...]
     """Each is a header, or the headers of a name in parts; the first filled one in a row is read."""
     rule: str
-    others: tuple[str, ...] = ()
-    """Headers of other candidates that were not chosen."""
-    notes: tuple[Sentence, ...] = ()
-    """Notes on the choice for people."""
-    rules: Mapping[str, str] = {}
-    """Header -> its rule, if the sources have different rules."""
-    why_not: Mapping[str, Sentence] = {}
-    """Header -> why this column is never read as this field."""
+    others: tuple[str, ...] = ()  # headers of other candidates that were not chosen
+    notes: tuple[Sentence, ...] = ()  # on the choice, for people
+    rules: Mapping[str, str] = {}  # header -> its rule, if the sources have different rules
+    why_not: Mapping[str, Sentence] = {}  # header -> why this column is never read as this field
 
     def how_of(self, header: str) -> str:
         """Return the rule for this header."""
@@ -35,14 +31,7 @@ class ColumnChoice(NamedTuple):
 
 
 class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
-    """The columns of a file cannot be read; the sentence does not name the file.
-
-    Attributes:
-        reason: why the file is refused.
-        advice: one or more remedies.
-        field: the undecided field; empty if there is none.
-        candidates: columns that could be this field.
-    """
+    """The columns of a file cannot be read; `candidates` could be the undecided `field`, if there is one."""
 
     def __init__(
         self, reason: Sentence, *advice: Sentence, field: str = "", candidates: Sequence[str] = ()
@@ -64,14 +53,8 @@ def either(
 ) -> ColumnsRefused:
     """Return the error for differing candidates, with sample values and the remedy.
 
-    Values are shortened: the sentence may be logged. `precheck columns` shows them in full.
-
-    Args:
-        field: The field that they could be.
-        candidates: Headers; the parts of one name are grouped.
-        cells: The cells of the file.
-        what: The field in words.
-        pairs: The choices, if they are not the candidates.
+    Values are shortened: the sentence may be logged. `precheck columns` shows them in full. `pairs` are the
+    choices, if they are not the candidates; `what` is the field in words.
     """
     shown = [_with_values(headers, cells) for headers in candidates]
     choices = pairs or [pair(field, headers) for headers in candidates]

@@ -27,20 +27,13 @@ from pipeline.rules.identifiers import HYPHENS
 from pipeline.wording import ANY_COLUMN, PLACE, ColumnPair, Sentence, Value
 from schemas.payments import FIELDS, IGNORE, ConfiguredHeader
 
-ACCOUNT_FIELDS = ("iban", "account_number")
-"""A file needs one of these..."""
-PAYEE_FIELDS = ("name", "lei", "organisation_bic", "organisation_id")
-"""...and one of these."""
-
+ACCOUNT_FIELDS = ("iban", "account_number")  # a file needs one of these...
+PAYEE_FIELDS = ("name", "lei", "organisation_bic", "organisation_id")  # ...and one of these
 HEADERS_QUOTED_MAX = 20
 
 
 class ColumnsError(InputError):
-    """The headers of a file do not show which column is which field.
-
-    Attributes:
-        readings: how each header would be read, if known; may be empty.
-    """
+    """The headers of a file do not show which column is which field; `readings` show what is known."""
 
     def __init__(
         self, reason: Sentence, readings: tuple[ColumnReading, ...] = (), *, advice: Sequence[Sentence] = ()
@@ -52,18 +45,14 @@ class ColumnsError(InputError):
 class Columns(NamedTuple):
     """The interpretation of a file's columns."""
 
-    readings: tuple[ColumnReading, ...]
-    """One per header, in file order."""
+    readings: tuple[ColumnReading, ...]  # one per header, in file order
     sources: Mapping[str, tuple[tuple[str, ...], ...]]
     """Field -> its sources; in each row, the first that is filled is read. A source is a header, or the
     headers of a name in parts, to be joined with blanks in this order.
     """
-    currency: str | None
-    """Currency in the header of the amounts, for rows without a currency."""
-    notes: tuple[Sentence, ...]
-    """Notes for people on how columns were chosen."""
-    is_in_hundredths: bool = False
-    """True if the header of the amount says pence, cents or the like."""
+    currency: str | None  # in the header of the amounts, for rows without a currency
+    notes: tuple[Sentence, ...]  # for people, on how columns were chosen
+    is_in_hundredths: bool = False  # true if the header of the amount says pence, cents or the like
 
     @property
     def decision(self) -> dict[str, str]:
@@ -82,19 +71,12 @@ def read_columns(
 ) -> Columns:
     """Assign the canonical fields to the columns of a file.
 
-    Args:
-        cells: The columns of the file and all of its rows.
-        mapping: From `--map FIELD=HEADER`. A mapped field is read only from its header. A
-        header may be given by its position (`#3`), a name in two columns as `Forename+Surname`, and
-        alternatives as `Holder|Supplier`: the first filled one counts. `ignore` lists columns not to read,
-        in the same notation.
-        where: The file, for messages.
-        decided: `decision` of an earlier reading of these columns, to repeat.
+    A field of `mapping` is read only from its header, which may be given by its position (`#3`), a name in
+    two columns as `Forename+Surname`, and alternatives as `Holder|Supplier`: the first filled one counts.
+    `ignore` lists columns not to read. `decided` is the `decision` of an earlier reading, to repeat.
 
-    Raises:
-        ColumnsError: two columns that could be the payee or the account differ, the
-        mapping names an unknown field or header, the account or payee has no column, or the file holds no
-        payments to others.
+    Raises ColumnsError: two columns that could be the payee or the account differ, the mapping names an
+    unknown field or header, the account or payee has no column, or the file holds no payments to others.
     """
     headers = cells.columns
     seen = ColumnCells(cells)
@@ -165,8 +147,7 @@ def _choices(
     cells: ColumnCells, mapped: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
 ) -> list[ColumnChoice]:
     """Choose columns for the fields that `--map` leaves open; `insisted` reads any file."""
-    taken = {header for sources in mapped.values() for parts in sources for header in parts}
-    left = cells.without(taken)
+    left = cells.without(_headers(source for sources in mapped.values() for source in sources))
     if not insisted and (why := why_not_payments(cells)) is not None:
         raise ColumnsRefused(why, insist(cells.headers))
     choices = side_fields.choose(left, mapped)
@@ -190,17 +171,13 @@ def _choices(
 
 _EIGHT = r"^[0-9]{8}$"
 _SIX = rf"^[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}$"
-_PUNCTUATED = r"[^0-9]"
 _KEYS = frozenset("lifnr kunnr pernr partner gpart belnr ebeln zuonr xblnr".split())  # noqa: SIM905
 """SAP's names for suppliers, customers and documents, whose numbers may have six digits."""
 _OF_KEYS = (Cue.SUPPLIER, Cue.CUSTOMER, Cue.PERSON, Cue.ID, Cue.DATE, Cue.REFERENCE)
 
 
 def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]) -> None:
-    """Refuse account numbers without sort codes or IBANs if an unread column looks like sort codes.
-
-    Raises ColumnsRefused: a column does; the advice names it.
-    """
+    """Refuse account numbers without sort codes or IBANs if an unread column looks like sort codes."""
     found = {choice.field: choice.sources for choice in choices if choice.sources}
     numbers = found.get("account_number")
     if numbers is None or "sort_code" in found:
@@ -237,7 +214,7 @@ def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
 
 def _is_written(codes: pl.Series) -> bool:
     """True if each code has hyphens or blanks, like a sort code."""
-    return bool(codes.str.contains(_PUNCTUATED).all())
+    return bool(codes.str.contains("[^0-9]").all())
 
 
 def _is_key(header: str) -> bool:

@@ -92,8 +92,6 @@ class _Row(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """The sums of the payments."""
-
     money: pl.DataFrame  # amount as `frames.MONEY`, and currency: one row per payment
 
     def by_currency(self) -> dict[str | None, Decimal]:
@@ -127,12 +125,8 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPos
     """Find the rows at the end of a table that are not payments.
 
     These are rows without account and payee whose amount is the sum of at least two rows above, rows with a
-    cell that is a label, and single texts below such rows.
-
-    Args:
-        payments: `frames.PAYMENTS` of every row.
-        original: the columns of the file.
-        positions: the positions of its rows.
+    cell that is a label, and single texts below such rows. `payments` is `frames.PAYMENTS` of every row, and
+    `original` the columns of the file.
     """
     last = max(0, payments.height - FOOTERS_MAX)
     found: list[_Row] = []
@@ -146,7 +140,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPos
         return Footers(payments.height, [])
     above = payments["defect"].head(found[0].row_index).ne_missing(ROW_BLANK).arg_true()
     count = 0 if above.is_empty() else int(above[-1]) + 1
-    sums = _sums(payments.head(count))
+    sums = _Sums(with_money(payments.head(count).select(MONEY_FIELDS)))
     return Footers(count, [_not_payment(row, sums, positions) for row in found])
 
 
@@ -180,13 +174,9 @@ def _is_footer(row: _Row, payments: pl.DataFrame, *, after_footer: bool) -> bool
     amount, currency = _figure(row)
     if amount is None:
         return after_footer and len(row.cells) == 1
-    sums = _sums(payments.head(row.row_index))
+    sums = _Sums(with_money(payments.head(row.row_index).select(MONEY_FIELDS)))
     several = sums.money["amount"].count() > 1
     return several and (sums.are(amount, currency) or sums.end_in(amount, count_min=2))
-
-
-def _sums(payments: pl.DataFrame) -> _Sums:
-    return _Sums(with_money(payments.select(MONEY_FIELDS)))
 
 
 def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
@@ -210,11 +200,14 @@ def _count(row: _Row) -> int | None:
 
 def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotPayment:
     kind = LabelKind.TOTAL if row.label is None else row.label.kind
-    where = _place(row, positions)
+    number = row.row_index + 1
+    where = Sentence("footer.row", number=number)
+    if positions is not None:
+        where = place_of(positions.unit, positions.of(number))
     label = "" if row.label is None else Sentence("footer.label", label=row.label.words)
     footer = NotPayment(
-        place=None if positions is None else positions.of(row.row_index + 1),
-        row=row.row_index + 1,
+        place=None if positions is None else positions.of(number),
+        row=number,
         kind=kind.value,
         label=None if row.label is None else row.label.words,
         sentence=Sentence("footer.is_no_payment", place=where, label=label).recorded(),
@@ -250,21 +243,14 @@ def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotP
     return with_reason(why, amount=amount, currency=currency, agrees=agrees)
 
 
-def _place(row: _Row, positions: RowPositions | None) -> Sentence:
-    if positions is None:
-        return Sentence("footer.row", number=row.row_index + 1)
-    return place_of(positions.unit, positions.of(row.row_index + 1))
-
-
 def place_of(unit: str, number: int) -> Sentence:
     """Return the position of a line or sheet row, to begin a sentence."""
     return Sentence("footer.line" if unit == "line" else "footer.sheet_row", number=number)
 
 
 def _money(amount: Decimal, currency: str | None) -> Sentence:
-    if currency is None:
-        return Sentence("footer.amount", amount=amount)
-    return Sentence("footer.money", amount=amount, currency=currency)
+    bare = Sentence("footer.amount", amount=amount)
+    return bare if currency is None else Sentence("footer.money", amount=amount, currency=currency)
 
 
 # Labels: the whole cell must be one, alone or with a figure; a payee such as Total Energies starts like one.

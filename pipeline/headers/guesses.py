@@ -34,12 +34,9 @@ _DATE = re.compile(
 class Guess(NamedTuple):
     """A guess about a column from its cells."""
 
-    field: str | None
-    """The likely field, or None."""
-    words: Sentence
-    """The guess in words: "its cells look like IBANs"."""
-    others: tuple[str, ...] = ()
-    """Other columns that could be this field; the user chooses."""
+    field: str | None  # the likely field
+    words: Sentence  # such as "its cells look like IBANs"
+    others: tuple[str, ...] = ()  # other columns that could be this field; the user chooses
 
 
 def guesses_of(cells: ColumnCells) -> dict[str, Guess]:

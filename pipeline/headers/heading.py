@@ -61,10 +61,8 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str] | None
     first with several cells. If that looks like a payment and `--map` gives positions, the file has no
     headers.
 
-    Args:
-        lines: cells of one to `LINES_LOOKED_AT` lines.
-        mapping: from `--map FIELD=HEADER`: these headers count as known. None for a file that this program
-        wrote: its header line is the first.
+    Of one to `LINES_LOOKED_AT` lines. Headers in `mapping` count as known; it is None for a file that this
+    program wrote, whose header line is the first.
     """
     if mapping is None:
         return Heading(0, tuple(lines[0]), 1, ())
@@ -108,14 +106,8 @@ def column_names(  # noqa: PLR0913
 ) -> tuple[str, ...]:
     """Name the columns by their headers, or by their positions if these are blank or repeated.
 
-    Args:
-        heading: from `heading_of`.
-        lines: the cells of the first lines, to check those above and to guess columns without headers.
-        numbers: their line numbers, for people.
-        mapping: from `--map`; None for a file that this program wrote.
-        where: the file, for messages.
-        unit: what users call these lines.
-        title: the name of a sheet.
+    The first lines show accounts above the headers, and columns without headers. For people, they have
+    `numbers` and are called `unit`; `where` is the file and `title` the name of a sheet.
 
     Raises:
         InputError: an account above the header line, a title of direct debits, or no or too many headers.
@@ -141,7 +133,7 @@ def column_names(  # noqa: PLR0913
         for number, header in enumerate(named, start=1)
     )
     is_clear = len(set(headers)) == len(headers)
-    return headers if is_clear else tuple(f"column_{number}" for number in range(1, len(headers) + 1))
+    return headers if is_clear else tuple(f"column_{number + 1}" for number in range(len(headers)))
 
 
 def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsError:

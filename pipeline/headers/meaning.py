@@ -70,37 +70,22 @@ class What(StrEnum):
 class HeaderMeaning(NamedTuple):
     """The meaning of a header whose words are known."""
 
-    what: str | None
-    """A canonical field, or a `What`; None if the words leave it open."""
-    rule: str
-    """The rule that recognised the header, in words."""
+    what: str | None  # a canonical field, or a `What`; None if the words leave it open
+    rule: str  # the rule that recognised the header, in words
     side: Side = Side.UNSAID
-    rank: Rank | None = None
-    """Rank of a name."""
-    subject: Cue | None = None
-    """The party that the list is about, if the header shows it: a person, supplier, customer or other."""
-    plain: bool = False
-    """True for an account name that may be a ledger account, and an account whose header names no owner."""
-    explicit: int = 1
-    """Among columns of a side field, the one with the largest value is read."""
-    currency: str | None = None
-    """The currency in the header of an amount."""
-    says_name: bool = False
-    """True if the header says that it is a name; `Supplier` may be a number."""
+    rank: Rank | None = None  # of a name
+    subject: Cue | None = None  # the party that the list is about, if the header shows it
+    plain: bool = False  # true for an account without an owner, and an account name that may be a ledger's
+    explicit: int = 1  # among columns of a side field, the one with the largest value is read
+    currency: str | None = None  # in the header of an amount
+    says_name: bool = False  # true if the header says that it is a name; `Supplier` may be a number
 
 
+# Rules for headers such as `Konto`, `User` or `School`, `Amount (pence)`, and the name of a field.
 BARE_ACCOUNT = "an account without an owner in its header"
-"""Rule for a header such as `Konto`."""
-
 USERS = "a user or place, read if no other column names a payee"
-"""Rule for a header such as `User` or `School`."""
-
 IN_HUNDREDTHS = "the header says amount in hundredths of the currency"
-"""Rule for a header such as `Amount (pence)`."""
-
 CANONICAL = "the field's name"
-"""Rule for a header that is the name of a field."""
-
 UNKNOWN = HeaderMeaning(None, "unknown")
 
 _ALIASES: Mapping[str, HeaderMeaning] = {
@@ -118,11 +103,7 @@ _ALIASES: Mapping[str, HeaderMeaning] = {
 """Folded headers of single products, whose words have no meaning elsewhere."""
 
 
-_KEPT_MAX = 4_000
-"""Size of the cache; small: the cells of a file's first lines are tried as headers and may name payees."""
-
-
-@lru_cache(maxsize=_KEPT_MAX)
+@lru_cache(maxsize=4_000)  # small: the cells of a file's first lines are tried as headers and may name payees
 def meaning(header: str) -> HeaderMeaning:
     """Return the meaning of a header.
 
@@ -193,8 +174,6 @@ _NOTHING = frozenset({Cue.FILLER, Cue.AND})
 
 
 class _GrammarLine(NamedTuple):
-    """A line of the grammar."""
-
     what: str | None
     rule: str
     needs: tuple[frozenset[Cue], ...]  # at least one cue from each set
@@ -284,13 +263,11 @@ def _meaning(words: Words) -> HeaderMeaning:
         return UNKNOWN
     plain, side = line.plain(words), _side(words.cues)
     if side is Side.UNSAID and Cue.HOLDER in words.cues and line.what != "name":
-        # Something of the account holder's, other than a whole name, is the payee's.
-        side = Side.PAYEE
+        side = Side.PAYEE  # of the account holder's, anything but a whole name is the payee's
     return HeaderMeaning(
         line.what,
         line.rule,
-        # The header of a supplier's ledger account does not show its owner.
-        Side.UNSAID if plain and side is Side.PAYEE else side,
+        Side.UNSAID if plain and side is Side.PAYEE else side,  # a supplier's ledger account is anybody's
         line.rank,
         next((cue for cue in _SUBJECTS_IN_ORDER if cue in words.cues), None),
         plain,

@@ -14,17 +14,12 @@ from pipeline.headers.words import KEY_OWNERS, KEY_WORDS, KEYS, THINGS, Cue
 
 _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
 """Endings that mark a compound word as a name, such as `Vereinsname`."""
-
-
 _STEM_LENGTH = 8
 """Number of first letters that the forms of a word share, such as `ιδιοκτήτης` and `ιδιοκτήτη`."""
 
 
 def party_of(header: str) -> str | None:
-    """Return the party that a header names; None if it names none.
-
-    Employees and staff are one party, as are suppliers and vendors; tenants, landlords and pupils are
-    separate parties.
+    """Return the party that a header names, if any: vendors are suppliers, tenants are no landlords.
 
     >>> party_of("Landlord's IBAN"), party_of("Name of tenant"), party_of("IBAN")
     ('landlord', 'tenant', None)
@@ -117,8 +112,7 @@ _RANKS = {
 def payee_id_header(headers: Sequence[str]) -> str | None:
     """Return the header of the column that distinguishes payees, or None.
 
-    If there are several, the first in the order of `KEY_OWNERS` is chosen, then the first in the file. The
-    choice only affects the comparison with an earlier file, never the checks.
+    Of several, the first by `KEY_OWNERS` and then in the file; only for the comparison with an earlier file.
 
     >>> payee_id_header(["Name", "Employee No.", "Sort code"]), payee_id_header(["Name", "Payment id"])
     ('Employee No.', None)

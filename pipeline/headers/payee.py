@@ -7,6 +7,7 @@ are never the payee.
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 
 from pipeline.headers import unread_names
 from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
@@ -51,11 +52,7 @@ _OURS = rule_of("the same in every row where the payee differs, so taken for you
 
 
 def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
-    """Choose the columns of the payee's name; none if no column names one.
-
-    Args:
-        cells: The columns that `--map` does not name.
-        accounts: The headers of the account, such as `Landlord IBAN`, which shows who is paid.
+    """Choose the columns of the payee's name, if any; `Landlord IBAN` among `accounts` shows who is paid.
 
     Raises ColumnsRefused: two columns could be the payee and differ in a row.
     """
@@ -102,8 +99,10 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     is_stated = is_explicit or _is_of(chosen[0], party) or unread_names.is_named_twice(chosen[0], cells)
     is_bound = is_stated and not may_be_codes(chosen[0], cells)
     unread_names.refuse(chosen, accounts, cells, seen, is_bound=is_bound)
-    if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
-        _refuse_second_line(chosen, seen.seconds, cells)
+    if seen.seconds and any(candidate.rank is not Rank.HOLDER for candidate in chosen):
+        first, second = chosen[0].headers, seen.seconds[0]
+        pairs = [pair("name", first), pair("name", (*first, second))]
+        raise either("name", [first, (second,)], cells, what=PART_OF_THE_NAME, pairs=pairs)
     candidates = tuple(
         header for candidate in (*seen.whole, *seen.companies, *seen.parents) for header in candidate.headers
     )
@@ -304,10 +303,10 @@ def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
 
 def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
     """Refuse a whole name and one in parts with no common word: they are two people."""
-    for plain in (name for name in names if name.rank is Rank.PLAIN):
-        for parts in (name for name in names if name.rank is Rank.PART):
-            if not cells.share_words(plain.headers, parts.headers):
-                raise either("name", [plain.headers, parts.headers], cells)
+    plain, parts = ([name.headers for name in names if name.rank is rank] for rank in (Rank.PLAIN, Rank.PART))
+    for one, other in product(plain, parts):
+        if not cells.share_words(one, other):
+            raise either("name", [one, other], cells)
 
 
 def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
@@ -408,13 +407,6 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
             field="name",
             candidates=first.headers,
         )
-
-
-def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: ColumnCells) -> None:
-    for second in seconds:
-        first = chosen[0].headers
-        pairs = [pair("name", first), pair("name", (*first, second))]
-        raise either("name", [first, (second,)], cells, what=PART_OF_THE_NAME, pairs=pairs)
 
 
 def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:

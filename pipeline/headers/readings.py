@@ -16,16 +16,11 @@ class ColumnReading(NamedTuple):
 
     header: str
     field: str | None
-    how: Sentence
-    """The rule that chose the field, or why the column is not read."""
-    others: tuple[str, ...] = ()
-    """The headers of other columns that could have been this field."""
-    values: tuple[str, ...] = ()
-    """The first three values of the column."""
-    is_disputed: bool = False
-    """True if several columns compete for a field and none is read."""
-    map: str | None = None
-    """The `--map` that would read the column, if its cells alone suggest the field."""
+    how: Sentence  # the rule that chose the field, or why the column is not read
+    others: tuple[str, ...] = ()  # headers of other columns that could have been this field
+    values: tuple[str, ...] = ()  # the first three of the column
+    is_disputed: bool = False  # true if several columns compete for a field and none is read
+    map: str | None = None  # the `--map` that would read the column, if its cells alone suggest the field
 
 
 def readings_of(

@@ -21,14 +21,8 @@ from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 _SIDE_FIELDS = ("payment_id", "account_type", "bic", "amount", "currency", "reference")
-_PARTS_OF_QUESTIONS = (
-    "secondary_reference",
-    "lei",
-    "organisation_bic",
-    "organisation_id",
-    "organisation_id_scheme",
-    "organisation_id_issuer",
-)
+_OTHERS = (*_SIDE_FIELDS, "name", "iban", "sort_code", "account_number")
+_PARTS_OF_QUESTIONS = tuple(field for field in FIELDS if field not in _OTHERS)
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
 _WHOLE_NUMBER = r"^-?[0-9]+(?:[.,]00?)?$"
 _OF_PAYMENTS = ("paymentcurrency", "payoutcurrency", "settlementcurrency", "targetcurrency")
@@ -36,7 +30,6 @@ _OF_PAYMENTS = ("paymentcurrency", "payoutcurrency", "settlementcurrency", "targ
 
 def choose(cells: ColumnCells, mapped: Mapping[str, object]) -> list[ColumnChoice]:
     """Choose the columns of all fields but name and account; a choice without a source is only a note."""
-    assert {*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS} <= set(FIELDS)
     fields = (field for field in (*_SIDE_FIELDS, *_PARTS_OF_QUESTIONS) if field not in mapped)
     found = ((field, _candidates(field, cells)) for field in fields)
     return [_one(field, candidates, cells) for field, candidates in found if candidates]

@@ -48,16 +48,9 @@ def refuse(
     *,
     is_bound: bool,
 ) -> None:
-    """Refuse names if another column may have the payees.
+    """Refuse names (`ColumnsRefused`) if another column may have the payees, and differs in a row.
 
-    Args:
-        chosen: The names that would be checked.
-        accounts: The headers of the accounts.
-        cells: The columns that `--map` does not name.
-        seen: The columns that hold names.
-        is_bound: True if a header shows that these names are the payees'.
-
-    Raises ColumnsRefused: another column may hold the payees, and differs in a row.
+    `is_bound` is true if a header shows that the chosen names are the payees'.
     """
     _refuse_same_name(chosen, cells)
     _refuse_owner(chosen, accounts, cells, seen)
@@ -72,11 +65,7 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
     """Choose the columns of accounts, and of a name, whose headers share an unknown word.
 
     Choose none if several such words could be the payee's, or if another column may hold the accounts.
-
-    Args:
-        cells: The columns that `--map` does not name.
-        taken: The fields that are assigned already.
-        has_name: True if `--map` names the name.
+    `taken` are the fields that are assigned already; `has_name` is true if `--map` names the name.
 
     Raises ColumnsRefused: another column is headed as names, and differs in a row.
     """
