@@ -332,6 +332,11 @@ def cast_to(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     return frame.select(pl.col(column).cast(kind) for column, kind in schema.items())
 
 
+def is_row_in(rows: pl.Series) -> pl.Expr:
+    """True for each of these rows."""
+    return pl.col("row").is_in(rows.implode())
+
+
 def recurring(numbers: pl.Series) -> pl.Series:
     """True for each number that repeats. Sorting is faster than `is_duplicated` and takes less memory."""
     ordered = numbers.sort()

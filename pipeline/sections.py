@@ -1,7 +1,4 @@
-"""Building blocks for sections of the configuration: kinds of values, secrets, a server and its limits.
-
-The file only names secrets; they are stored elsewhere.
-"""
+"""Building blocks for sections of the configuration: values, where secrets are, a server's limits."""
 
 import glob
 import os

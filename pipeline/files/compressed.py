@@ -1,8 +1,4 @@
-"""Read and write compressed files: gzip, or a ZIP with one payment file or some bank reports.
-
-Files are unpacked piece by piece, so that a zip bomb is refused before it is in memory, and packed with
-reproducible bytes.
-"""
+"""Read compressed files piece by piece, so that no zip bomb gets into memory, and write reproducible ones."""
 
 import io
 import zipfile

@@ -24,10 +24,7 @@ _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.dividing import main
 
 
 def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
-    """Write the rows of a Parquet file, in order, to `part-00000.parquet` and so on in an existing folder.
-
-    Raises InputError: the file cannot be read; DiskError: the parts cannot be written.
-    """
+    """Write a Parquet file's rows, in order, to `part-00000.parquet` and so on (InputError, DiskError)."""
     limit_bytes = min(memory_max_bytes(), _MEMORY_BYTES)
     arguments = json.dumps({"folder": str(folder), "rows_max": rows_max, "memory_max_bytes": limit_bytes})
     with path.open("rb") as file:

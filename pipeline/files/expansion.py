@@ -1,7 +1,4 @@
-"""Limit how far a compressed file may expand: a value that all rows share takes little room in a file.
-
-The child that parses the file counts its cells before it sends any; the declared size is not trusted.
-"""
+"""Limit how far a compressed file may expand: its child process counts its cells before it sends any."""
 
 import resource
 from collections.abc import Iterator

@@ -20,11 +20,8 @@ _CONTENT_BYTES_MAX = 4096
 def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Iterator[None]:
     """Lock the folder for this process alone, at most until it ends; create it if missing.
 
-    The lock file stays: if it were unlinked, two processes could each lock a different file.
-
-    Raises:
-        LockedError: another process works in the folder; `otherwise` are alternatives to waiting.
-        OutputError: as in `require_ours`.
+    The lock file stays: if it were unlinked, two processes could each lock a different file. Raises
+    OutputError as `require_ours`, and LockedError: in use; `otherwise` are alternatives to waiting.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_ours(folder)

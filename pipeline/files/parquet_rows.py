@@ -16,13 +16,11 @@ _ROWS_COUNTED_AT_ONCE = 1024  # 64 MiB if all rows have the longest permitted le
 
 
 def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataFrame]:
-    """Parse a Parquet file in the child process, one row group after the other.
+    """Parse a Parquet file in the child process, one row group after the other (InputError; any error).
 
     A file names its columns twice, once for all and again in every row group, without checksums, so two
     libraries must agree on the number of rows in each row group. The cells may take `bytes_max` bytes, from
     `expansion.table_bytes_max`. With more than `columns_max` columns the caller refuses the file.
-
-    Raises InputError, before anything is yielded, or any error from the libraries.
     """
     names, row_counts = _counted(data, bytes_max, columns_max)
     # Bytes, not a path: polars would treat * and [ in a path as a pattern.

@@ -1,7 +1,4 @@
-"""Measure the bytes of each row's cells in an Arrow batch.
-
-Text and bytes count by their length, nested values by their content.
-"""
+"""Measure the bytes of each row's cells in an Arrow batch: texts by length, nested values by content."""
 
 import pyarrow as pa
 from pyarrow import compute

@@ -71,10 +71,7 @@ class Signer:
 
     @classmethod
     def read(cls, path: Path, password: SecretStr | None, *, password_from: str) -> Self:
-        """Read a private key from a PEM file; `password_from` names the source of its password in messages.
-
-        Raises ConfigurationError: it has no Ed25519 key, a wrong password, or other users can read it.
-        """
+        """Read a private key from a PEM file (ConfigurationError); its password is from `password_from`."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key

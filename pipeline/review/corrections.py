@@ -1,7 +1,6 @@
 """Correct a file: Outcomes -> Corrections, and accepted corrections -> the file's own columns.
 
-Corrections come only from well-formed answers: the name on the account, or the other account type. All other
-rows are listed for people; no correction is guessed.
+Corrections come only from answers: the name on the account, or the other account type. None is guessed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from pipeline.frames import (
     Outcomes,
     Payments,
     cast_to,
+    is_row_in,
 )
 from pipeline.rules.account_types import account_type_in
 from pipeline.rules.rules import NAME_RULES
@@ -111,7 +111,7 @@ def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) 
 
 def unknown_corrections(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
     """Return impossible `Corrections` for rows that a person wants corrected but that have none."""
-    due = outcomes.filter(pl.col("row").is_in(rows.implode()))
+    due = outcomes.filter(is_row_in(rows))
     return _corrections(due, field=None, obstacle=_NOTHING_KNOWN)
 
 

@@ -1,12 +1,12 @@
 """Write the files of a review: payments, in the input's format and compression, and lists for people."""
 
 import io
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from fnmatch import fnmatch
 from hashlib import file_digest
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO, NamedTuple
 
 import polars as pl
@@ -23,7 +23,7 @@ from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.sheets import visible_texts
 from pipeline.review.corrections import correct
 from pipeline.rules.totals import added, control_totals, totals, with_money
-from pipeline.runs.ended import FinishedRun, MessageFile, RunPart, read_again
+from pipeline.runs.ended import FinishedRun, MessageFile, read_again
 from pipeline.runs.manifest import identity_of_parts, refresh_manifest
 from pipeline.stages.read import ReadingArguments, read_written
 from pipeline.stages.read.messages import read_message
@@ -196,12 +196,10 @@ Write = Callable[[IO[bytes], str], Payments]  # writes to a file of this name, a
 def write_payments(
     run: FinishedRun, stem: str, write_of: Callable[[FinishedRun], Write | None], files: ExitStack
 ) -> PaymentFile | None:
-    """Write a payment file in the format of the input, and read it back.
+    """Write a payment file in the format of the input, and read it back (InputError, OutputError, DiskError).
 
     For a data set, it is a folder with a file for each part that has payments. It gets its final name when
     `files` closes. Without payments, returns None and deletes an earlier file of that name.
-
-    Raises InputError: no changed copy of the input can be made; OutputError, DiskError: cannot be written.
     """
     path = payment_path(run, stem)
     if not run.is_data_set:
@@ -237,8 +235,10 @@ def payments_in(
     file: io.BytesIO | io.BufferedRandom, run: FinishedRun, path: Path, write: Write
 ) -> PaymentFile:
     """Like `write_payments`, but into an open file; the path only provides the name."""
-    with packed_like(run.part, file, name=path.name) as unpacked:
-        payments = write(unpacked, path.name)
+    unpacked, compression = io.BytesIO(), run.part.compression
+    payments = write(file if compression is None else unpacked, path.name)
+    if compression is not None:
+        pack(unpacked.getvalue(), Compression(compression), file, member=path.stem)
     file.seek(0)
     return PaymentFile(
         path=str(path),
@@ -297,10 +297,7 @@ def take_into_evidence(  # noqa: PLR0913 (everything that is new)
     decided: Sequence[Approval] | None,
     split: SplitMade | None = None,
 ) -> Manifest:
-    """Add the files just written to the manifest, and remove a review's missing files from it.
-
-    Same errors as `refresh_manifest`, and InputError if a payment file has changed since it was written.
-    """
+    """Add files just written to the manifest, and remove a review's missing ones; see `refresh_manifest`."""
     run.require_unchanged()
     folder = run.folder
     of_review = (file.name for file in run.manifest.files if any(fnmatch(file.name, one) for one in patterns))
@@ -314,17 +311,6 @@ def take_into_evidence(  # noqa: PLR0913 (everything that is new)
         if hashes[Path(file.path).name] != file.sha256:
             raise InputError(Sentence("runs.changed_meanwhile", path=file.path))
     return made
-
-
-@contextmanager
-def packed_like(source: RunPart, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
-    """Yield a buffer for a payment file, compressed like the input and written at the end of the block."""
-    if source.compression is None:
-        yield file
-        return
-    unpacked = io.BytesIO()
-    yield unpacked
-    pack(unpacked.getvalue(), Compression(source.compression), file, member=PurePath(name).stem)
 
 
 def row_counts(files: Iterable[PaymentFile]) -> dict[str, int]:

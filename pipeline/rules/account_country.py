@@ -67,11 +67,7 @@ _OPEN = "?"  # stands for an unknown country
 
 
 def located(payments: pl.DataFrame, signs: AccountSigns) -> Located:
-    """Find the accounts that are, or may be, in another country; rows stay in their order.
-
-    `payments` has the canonical fields as text, each account in the field that it looks like; `signs` has
-    further signs of the country, of the same height.
-    """
+    """Find the accounts, each in the field that it looks like, that are or may be in another country."""
     nothing = pl.repeat(None, payments.height, dtype=pl.String, eager=True).alias("defect")
     # With their own sort code, paid in pounds, and without any sign against the UK.
     no_bank = payments["bic"].is_null() & signs.bank_country.is_null() & (signs.country is None)

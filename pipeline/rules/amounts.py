@@ -1,7 +1,4 @@
-"""Read amounts and currencies as people write them, without guessing.
-
-Source of currencies and their decimals: ISO 4217; the list is pycountry's, which lacks the decimals.
-"""
+"""Read amounts, and the currency next to them, as people write them, without guessing."""
 
 from typing import NamedTuple
 

@@ -59,11 +59,7 @@ def clean_currencies(written: pl.Series) -> pl.Series:
 
 
 def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series:
-    """Return the currency of every amount: given, else by the mark next to it, else by the UK account.
-
-    `given` is cleaned; `marks` are as in `Amounts`. Null if unknown: the currency of a payment to an IBAN is
-    never guessed.
-    """
+    """Return each amount's currency: given (cleaned), else its mark's, else the UK account's; else null."""
     if not given.null_count():
         return given
     # A sign that currencies share, such as $, shows only that it is not the pound.
@@ -109,10 +105,7 @@ def of_hundredths(amounts: pl.Series, codes: pl.Series | None) -> pl.Series:
 
 
 def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency: pl.Series) -> pl.Series:
-    """Return the fault of amounts in their currency, from `completed`: `OTHER`, `DECIMALS`, or null.
-
-    `money` and `marks` are as in `Amounts`, and `given` is the cleaned currency in the file.
-    """
+    """Return the fault of amounts in their currency, from `completed`: `OTHER`, `DECIMALS`, or null."""
     rows = pl.DataFrame({"money": money, "mark": marks, "given": given, "currency": currency})
     is_usual = _are_usual(pl.col("currency")).fill_null(value=True)
     is_exact = pl.col("money").round(2).eq_missing(pl.col("money"))

@@ -16,6 +16,7 @@ from pipeline.frames import (
     AnswerState,
     Assignments,
     Warnings,
+    is_row_in,
 )
 from pipeline.rules.findings import coded_warnings
 from pipeline.wording import Sentence
@@ -70,7 +71,7 @@ def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
     rows = warnings.filter(pl.col("code") == WarningCode.MANY_NAMES)["row"]
     if rows.is_empty():
         return ManyNames([], 0, 0)
-    suspects = accepted.filter(pl.col("row").is_in(rows.implode()))
+    suspects = accepted.filter(is_row_in(rows))
     return ManyNames(rows.head(ROWS_NAMED_MAX).to_list(), rows.len(), suspects.select(_ACCOUNT).n_unique())
 
 
@@ -88,10 +89,7 @@ def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None 
 
 
 def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: Answers) -> Warnings:
-    """Warn about every payment to unknown UK accounts with consecutive numbers, unless these are few.
-
-    `asked` has `check` and `account` of the questions about UK accounts.
-    """
+    """Warn about payments to unknown UK accounts in sequence, if many; `asked` has `check` and `account`."""
     assert (assignments.schema, answers.schema) == (ASSIGNMENTS, ANSWERS)
     unknown = unknown_accounts(asked, answers)
     suspects = in_sequence(unknown["account"], asked["account"].n_unique())

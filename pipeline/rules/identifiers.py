@@ -205,10 +205,7 @@ _HEAD_OFFICE = 8  # characters of a BIC without its branch
 
 
 def bic_column_is_none(written: pl.Series) -> bool:
-    """True if no value of the column has the form of a BIC, or only an unknown word that is not alone.
-
-    BUSINESS has the form of a bank in Niger.
-    """
+    """True if no value looks like a BIC, or one word that others surround: BUSINESS looks like Niger's."""
     codes = bic11(compact(written.drop_nulls()))
     possible = codes.filter(bic_faults(codes).is_null()).unique()
     if codes.is_empty() or possible.len() > 1:

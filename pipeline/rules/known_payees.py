@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import KEPT_PAYEES, PAYEE_KEYS
+from pipeline.frames import KEPT_PAYEES, PAYEE_KEYS, is_row_in
 from pipeline.rules.payees import KEYED
 from schemas.outcomes import Outcome, WarningCode
 
@@ -38,15 +38,12 @@ class DecidedRows(NamedTuple):
 
 
 def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
-    """Return the `PayeeStatus` of payments, as column `known`.
-
-    `outcomes` has `row` and `check_outcome`; `changes` is None if there was nothing to compare with.
-    """
-    is_match = _is_in(outcomes.filter(check_outcome=Outcome.MATCH)["row"])
+    """Return the `PayeeStatus` of payments, as `known`; `changes` is None if nothing could be compared."""
+    is_match = is_row_in(outcomes.filter(check_outcome=Outcome.MATCH)["row"])
     known = pl.when(is_match).then(_literal(PayeeStatus.MATCH)).otherwise(_literal(PayeeStatus.UNMATCHED))
     if changes is not None:
-        is_changed = _is_in(changes.filter(code=WarningCode.ACCOUNT_CHANGED)["row"])
-        as_before = pl.when(_is_in(changes["row"])).then(known).otherwise(_literal(PayeeStatus.BEFORE))
+        is_changed = is_row_in(changes.filter(code=WarningCode.ACCOUNT_CHANGED)["row"])
+        as_before = pl.when(is_row_in(changes["row"])).then(known).otherwise(_literal(PayeeStatus.BEFORE))
         known = pl.when(is_changed).then(_literal(PayeeStatus.CHANGED)).otherwise(as_before)
     return pl.DataFrame({"row": rows}).select(known=known).to_series()
 
@@ -67,8 +64,8 @@ def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
         is_good_to_go = known == PayeeStatus.MATCH
     else:
         is_new = known.is_in([PayeeStatus.MATCH, PayeeStatus.UNMATCHED])
-        is_good_to_go = is_new & ~_is_in(_rows(decided.held))
-    is_released = _is_in(_rows(decided.released))
+        is_good_to_go = is_new & ~is_row_in(_rows(decided.held))
+    is_released = is_row_in(_rows(decided.released))
     own, carried = kept.filter(~IS_CARRIED), kept.filter(IS_CARRIED)
     is_known = (known == PayeeStatus.BEFORE) | is_good_to_go | is_released
     sure = own.filter(is_known)
@@ -97,7 +94,3 @@ def _literal(status: PayeeStatus) -> pl.Expr:
 
 def _rows(rows: Collection[int]) -> pl.Series:
     return pl.Series(list(rows), dtype=pl.UInt32)
-
-
-def _is_in(rows: pl.Series) -> pl.Expr:
-    return pl.col("row").is_in(rows.implode())

@@ -118,7 +118,7 @@ def _kinds(codes: pl.Series, tables: ModulusTables) -> pl.Series:
 
 
 def _judged(rows: pl.DataFrame, checks: tuple[WeightedSum, ...], tables: ModulusTables) -> pl.Series:
-    """Return the states of accounts with the same checks."""
+
     if _exceptions_of(checks) == (5, 5) and tables.substitutions:
         rows = rows.with_columns(pl.col("code").replace(tables.substitutions))
     digits = rows.select(*_digits("code", _SORT_CODE), *_digits("number", _ACCOUNT_NUMBER))
@@ -171,7 +171,7 @@ def _unweighted(check: WeightedSum, *, where: pl.Expr) -> pl.Expr:
 
 
 def _with_sort_code(sort_code: str, check: WeightedSum) -> pl.Expr:
-    """Apply the check with the digits of another sort code."""
+
     return _remainder(check, (*(pl.lit(int(digit), pl.Int32) for digit in sort_code), *_DIGITS[6:])) == 0
 
 

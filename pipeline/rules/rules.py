@@ -54,7 +54,6 @@ def _has(field: str) -> pl.Expr:
 
 
 def _present(field: str, condition: pl.Expr) -> pl.Expr:
-    """Return the condition for rows that have a value."""
     return _has(field) & condition
 
 

@@ -1,7 +1,4 @@
-"""Reasons not to check a payment other than rules about its fields: its whole row, or the profile.
-
-A format sets the code of each row (`defect` of `Payments`); the sentence is the same for every format.
-"""
+"""Reasons not to check a payment other than rules about its fields: its row's `defect`, or the profile."""
 
 from collections.abc import Mapping
 

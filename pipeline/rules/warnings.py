@@ -1,7 +1,4 @@
-"""Warnings about valid payments that should be reviewed before payment; they do not stop a payment.
-
-Those about the values of one payment are rows of a table, like the rules (rules.py).
-"""
+"""Warnings about valid payments that should be reviewed before payment; they do not stop a payment."""
 
 import re
 from collections.abc import Callable
@@ -93,10 +90,7 @@ def warnings_about(
     references_of: Callable[[pl.Series], pl.Series],
     positions: RowPositions | None = None,
 ) -> pl.DataFrame:
-    """Return the `Warnings` that need no check, about all payments to each account of `accepted`.
-
-    `references_of` returns the references of rows, which distinguish equal payments to one payee.
-    """
+    """Return the `Warnings` that need no check, from all payments to each account and rows' references."""
     assert accepted.schema == ACCEPTED
     # Most accounts are paid once, so their payments need no comparison.
     paid_again = accepted.filter(recurring(accepted["account"].hash()))

@@ -59,9 +59,7 @@ class DataSet(NamedTuple):
 def open_data_set(path: Path, work: Path) -> DataSet:
     """Find and hash the parts of a data set; a Parquet file is first divided into parts in the work folder.
 
-    Raises:
-        InputError: there are no parts, or there are files that cannot be parts of one table.
-        OutputError, DiskError: the parts cannot be written.
+    Raises InputError: there is no part, or another file; OutputError, DiskError: parts cannot be written.
     """
     if not path.is_dir():
         return _divided(path, work)
@@ -110,10 +108,7 @@ def _divided(path: Path, work: Path) -> DataSet:
 
 
 def known_in(folder: Path, data: DataSet) -> tuple[DataSet, str]:
-    """Return a data set and its identity in the ledger, which fixing or removing unusable parts keeps.
-
-    Fixed parts follow the others, because decisions and releases name the rows by number.
-    """
+    """Return a data set and its identity in the ledger, which fixing or removing unusable parts keeps."""
     record = read_record(folder)
     if record is None:
         return data, data.sha256
@@ -122,6 +117,7 @@ def known_in(folder: Path, data: DataSet) -> tuple[DataSet, str]:
     is_unchanged = all(now.get(part.name) == part.sha256 for part in record.parts if part.is_usable)
     if not is_unchanged or not before.keys() >= now.keys():
         return data, data.sha256
+    # Fixed parts come last, because decisions and releases name the rows by number.
     parts = sorted(data.parts, key=lambda part: before[part.name])
     return data._replace(parts=tuple(parts)), record.input_sha256
 

@@ -32,6 +32,7 @@ from pipeline.frames import (
     Schema,
     Warned,
     cast_to,
+    is_row_in,
 )
 from pipeline.reports.choices import warned_in
 from pipeline.reports.documents import Rows
@@ -169,10 +170,7 @@ class EndedRun:
             return None
 
     def source(self, part: RunPart, *, changed: bool = False) -> PaymentSource:
-        """Open an outcome file as a payment file, with the rows of the run (InputError: it cannot be read).
-
-        `changed` permits a file that was changed after the run.
-        """
+        """Open an outcome file, unchanged unless `changed`, as a payment file with its rows (InputError)."""
         if (deleted := self.forgotten(self.outcome_file.name)) is not None:
             raise InputError(Sentence("runs.run_same_command", path=part.path, deleted=deleted))
         written = self.manifest.input
@@ -186,16 +184,11 @@ class EndedRun:
         payments = Payments(source.payments.with_columns(pl.col("row") + (part.first_row - 1)))
         return source._replace(payments=payments)
 
-    @property
-    def only_part(self) -> RunPart:
-        """Return the only outcome file (UsageError: the run is of a data set)."""
-        if self.manifest.outcome_file.name == OUTCOMES_NAME:
-            raise UsageError(Sentence("runs.folder_data_set", folder=self.folder))
-        return self.parts()[0]
-
     def rows(self, part: RunPart | None = None) -> Rows:
-        """Return the payments of an outcome file, or of the only one; same errors as `source`."""
-        part = part or self.only_part
+        """Return the payments of an outcome file or the only one (UsageError: several; as `source`)."""
+        if part is None and self.manifest.outcome_file.name == OUTCOMES_NAME:
+            raise UsageError(Sentence("runs.folder_data_set", folder=self.folder))
+        part = part or self.parts()[0]
         return self._rows(self.source(part), part, self.content)
 
     def rows_of(self, source: PaymentSource, part: RunPart) -> Rows:
@@ -205,7 +198,7 @@ class EndedRun:
     def _rows(self, source: PaymentSource, part: RunPart, content: Content) -> Rows:
         changes, rows = changes_in(self.folder, content), source.payments["row"]
         if changes is not None:
-            changes = Changes(changes.filter(pl.col("row").is_in(rows.implode())))
+            changes = Changes(changes.filter(is_row_in(rows)))
         outcomes = outcomes_in(source, part.path)
         return Rows(source.payments, outcomes, source.original, changes, reasons_in(self.folder, content))
 

@@ -265,10 +265,7 @@ def answers_agree(
     parts: Iterable[tuple[tuple[pl.DataFrame, pl.DataFrame], pl.DataFrame]],
     known: LedgerAnswers,
 ) -> list[Finding]:
-    """Look up the question of each answered row in the ledger, and compare its answer with the row.
-
-    `parts` yields `Checks` and `Assignments`, planned again, and `Outcomes` of each part.
-    """
+    """Compare each answered row with the ledger; `parts` has `Checks` and `Assignments`, and `Outcomes`."""
     found = [_compared_answers(planned, outcomes, known) for planned, outcomes in parts]
     positions, row_count = manifest.input.positions, sum(part.row_count for part in found)
     strange = [row for part in found for row in part.strange]

@@ -1,7 +1,4 @@
-"""Families of files that share payments: a file, its corrections, its splits. None is paid twice.
-
-A payment is identified by the SHA-256 of its family's first file and its row in that file.
-"""
+"""Families of files that share payments, known by the first file and row, so that none is paid twice."""
 
 import errno
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,10 +50,7 @@ def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
 
 
 def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
-    """Return the run that made a payment file; None if unknown.
-
-    It is searched in the file's folder, beside its own run's, and in folders of that name beside the parent.
-    """
+    """Return the run that made a file, found beside it, its own run's or its namesakes; None if unknown."""
     lies_in, own = real_path(file).parent, real_path(out)
     of_its_name = [path.parent for path in own.parent.parent.glob(f"*/{escape(own.name)}/{MANIFEST}")]
     found = origin_in([lies_in, *_beside(own), *of_its_name], sha256)

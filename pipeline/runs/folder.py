@@ -1,7 +1,4 @@
-"""The folder of one run: its files, how to restore them, decisions, and the record of a shared ledger.
-
-To open its own ledger, see `runs.proof`. Files that people changed are never deleted.
-"""
+"""The folder of one run: its files, how to restore them, decisions, and the record of a shared ledger."""
 
 import hashlib
 import shlex
@@ -108,10 +105,7 @@ def matching_folders(pattern: str) -> list[Path]:
 
 
 def require_idle(folder: Path) -> None:
-    """Refuse a folder that does not exist (UsageError), is unreadable, or in use by a process (LockedError).
-
-    For jobs that read another file before they open the ledger, which has its own lock.
-    """
+    """Refuse a folder that does not exist (UsageError), is unreadable, or in use (LockedError)."""
     require_folder(folder)
     with sqlite_errors(ledger_of(folder)), shared(folder):
         pass
@@ -170,10 +164,7 @@ def approvals_of(folder: Path) -> list[Approval]:
 
 
 def decider(name: str | None) -> str:
-    """Return the name of the deciding user, for the record.
-
-    Raises UsageError: there is none, or it has characters that could disguise it or control a terminal.
-    """
+    """Return the name of the deciding user (UsageError: none, or it could disguise or control a terminal)."""
     if name is None or not name.strip():
         raise UsageError(Sentence("runs.this_user_no"), advice=Sentence("advice.name_decider"))
     if not name.strip().isprintable():
@@ -199,10 +190,7 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
 
 
 def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
-    """True if the folder's ledger has everything about a finished run (OutputError: unreadable record).
-
-    Raises OtherRunError: only one of run and profile uses a shared ledger, so all would be asked again.
-    """
+    """True if the ledger has all of a finished run (OtherRunError: only one of run and profile shares)."""
     record, is_shared_now = read_store_record(folder), chosen.settings.ledger is not None
     if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
         begun = Sentence("runs.begun_unshared", folder=folder)

@@ -234,9 +234,7 @@ def refresh_manifest(  # noqa: PLR0913 (everything that may change)
     Entries of the run itself stay as they are, so that later changes of its files show. Files in `written`
     are hashed again; those in `removed` are dropped. Only approvals in `decided` may be new; None allows any.
 
-    Raises:
-        InputError: the approvals cannot be read, or one is missing, or is not by this job.
-        OutputError, DiskError: the manifest cannot be written.
+    Raises InputError: an approval is missing, or not by this job; OutputError, DiskError: it is not written.
     """
     approvals, known_count = approvals_of(folder), len(manifest.approvals)
     if approvals[:known_count] != manifest.approvals or decided not in (None, approvals[known_count:]):

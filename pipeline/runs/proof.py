@@ -35,10 +35,7 @@ from schemas.strict import parse
 
 
 def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
-    """Sign the manifest that was just written to a run's folder; without a signer it stays unsigned.
-
-    The signature is for this manifest, even if the file has changed since (OutputError, DiskError).
-    """
+    """Sign this manifest, even if its file in the folder has changed since (OutputError, DiskError)."""
     if signer is None:
         return
     signatures.sign(folder, signer, as_written(manifest))
@@ -91,10 +88,7 @@ _MADE_OF_PAYMENTS = (CORRECTED, RELEASE, HOLD, OUTCOMES)
 
 
 def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | None = None) -> LedgerProof:
-    """Return the proof required of a folder's ledger, even if its run was killed; signing is optional.
-
-    Raises InputError: the manifest cannot be read, was changed after it was signed, or has another signer.
-    """
+    """Return the proof required of a ledger, even of a killed run (InputError: as `_require_own`)."""
     proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
     try:
         manifest = manifest or read_manifest(folder)

@@ -20,6 +20,7 @@ from pipeline.frames import (
     Payees,
     Warnings,
     cast_to,
+    is_row_in,
 )
 from pipeline.rules.findings import finding_columns, row_finding_columns
 from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
@@ -72,7 +73,7 @@ def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> P
     known, of_known, left = _compared_with(payees, names, [(run, run.known) for run in earlier], everything)
     unsure, of_unsure, _ = _compared_with(payees, names, [(run, run.unsure) for run in earlier], left)
     changes = pl.concat([known, unsure])
-    new = payees.filter(_is_in(left.payees) & _is_in(left.accounts) & ~_is_in(changes["row"]))
+    new = payees.filter(is_row_in(left.payees) & is_row_in(left.accounts) & ~is_row_in(changes["row"]))
     told_new = _changes(new.select("row", now=masked_account()), WarningCode.PAYEE_NEW)
     contradicted = [ContradictedKeys(*both) for both in zip(of_known, of_unsure, strict=True)]
     return PayeeDifferences(Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
@@ -90,14 +91,14 @@ def _compared_with(
 ) -> tuple[pl.DataFrame, list[pl.DataFrame], _Unmatched]:
     """Return the changes, the `PayeeKeys` of each run that are contradicted, and the rows that no run has."""
     changes, contradicted, runs = [], [], list(runs)
-    known_by_id = _known_by_id(payees.filter(_is_in(left.payees)), runs)
+    known_by_id = _known_by_id(payees.filter(is_row_in(left.payees)), runs)
     for (run, keys), by_id_elsewhere in zip(runs, known_by_id, strict=True):
         assert keys.schema == PAYEE_KEYS
-        some = payees.filter(_is_in(left.payees) | _is_in(left.accounts))
+        some = payees.filter(is_row_in(left.payees) | is_row_in(left.accounts))
         # Most payments are unchanged and skipped.
         ours = keyed(some, run.hashed).join(keys, on=KEYED, how="anti", nulls_equal=True)
-        payee = _paid_elsewhere(ours.filter(_is_in(left.payees)), run.folder, keys, by_id_elsewhere)
-        account = _held_by_others(ours.filter(_is_in(left.accounts)), run, keys, names)
+        payee = _paid_elsewhere(ours.filter(is_row_in(left.payees)), run.folder, keys, by_id_elsewhere)
+        account = _held_by_others(ours.filter(is_row_in(left.accounts)), run, keys, names)
         changes += [payee.changes, account.changes]
         both = pl.concat([payee.contradicted, account.contradicted])
         contradicted.append(both.unique(maintain_order=True))
@@ -133,7 +134,7 @@ def _paid_elsewhere(
     # A different ID means a different payee of the same name.
     by_name = pl.when(pl.col("payee_id").is_not_null()).then(_BY_NAME_ALONE).otherwise(_BY_NAME)
     payee = pl.when(is_known_by_id).then(_BY_ID).otherwise(by_name)
-    is_left = ~is_known_by_id & _is_in(by_id_elsewhere)
+    is_left = ~is_known_by_id & is_row_in(by_id_elsewhere)
     others, ours = ours.filter(is_left), ours.filter(~is_left).with_columns(payee=payee)
     changed = ours.join(known, on="payee", how="semi").join(known, on=["payee", "account"], how="anti")
     before = known.join(changed, on="payee", how="semi")
@@ -214,10 +215,6 @@ def _changes(shown: pl.DataFrame, code: WarningCode, folder: str | None = None) 
     return cast_to(shown.with_columns(absent), CHANGES)
 
 
-def _is_in(rows: pl.Series) -> pl.Expr:
-    return pl.col("row").is_in(rows.implode())
-
-
 def _has_one_of(keys: pl.Series) -> pl.Expr:
     """True if a row has one of these keys; nulls never match."""
     return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
@@ -268,7 +265,7 @@ def _with_name(outcome: str, name: str) -> pl.Expr:
 
 
 def _alike(name: str) -> pl.Expr:
-    """Normalise a name so that case and blanks do not matter."""
+
     return pl.col(name).str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
 
 

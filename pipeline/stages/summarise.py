@@ -6,7 +6,17 @@ from typing import Any
 import polars as pl
 
 from pipeline.formats.batches import batch_totals
-from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcomes, Payments, Warnings
+from pipeline.frames import (
+    ACCEPTED,
+    NOTE,
+    OUTCOMES,
+    PAYMENTS,
+    WARNINGS,
+    Outcomes,
+    Payments,
+    Warnings,
+    is_row_in,
+)
 from pipeline.rules.responder_bics import bank_identifiers
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
@@ -61,7 +71,7 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
         (pl.col("check_api") != ApiName.BANK_REPORT).sum(),
         _IS_UNDECIDED.sum(),
         _NEEDS_ATTENTION.sum().alias("attention"),
-        _IS_MATCH.and_(pl.col("row").is_in(about_payee.implode())).sum().alias("warned"),
+        _IS_MATCH.and_(is_row_in(about_payee)).sum().alias("warned"),
     ).row(0)
     return Summary(
         **of_run(header, is_left=undecided_count > 0),

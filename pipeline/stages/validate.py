@@ -66,11 +66,7 @@ class ValidationResult(NamedTuple):
 
 
 def validate(payments: Payments, routes: Routes, positions: RowPositions | None = None) -> ValidationResult:
-    """Sort payments into accepted and rejected ones, by the APIs in the profile.
-
-    `payments` and `Accepted` are in row order, `Rejects` by row and then in the order of the rules.
-    `Warnings` do not stop a payment.
-    """
+    """Sort payments into accepted and rejected ones; `Rejects` are by row, then in the order of rules."""
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
     slices = payments.iter_slices(_ROWS_AT_ONCE) if payments.height else [payments]
@@ -148,7 +144,7 @@ def _ways(routes: Routes) -> list[tuple[ApiName, RouteReason, Route]]:
 
 
 def _fits(reason: RouteReason, way: Route) -> pl.Expr:
-    """True if a payment fits a route."""
+
     is_of_kind = pl.col("route_reason") == reason
     return is_of_kind if way.only is None else is_of_kind & way.only
 
@@ -234,7 +230,7 @@ def _is_broken(rule: Rule) -> pl.Expr:
 
 
 def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
-    """Return the findings about rows that break a rule."""
+
     rule = RULES[position]
     return rows.to_frame().with_columns(
         field=pl.lit(rule.field),

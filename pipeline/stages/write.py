@@ -30,10 +30,7 @@ def write(  # noqa: PLR0913 (what to write, where and how)
     dialect: Dialect,
     name: str | None = None,
 ) -> WrittenOutcomes:
-    """Write the outcome file for programs, such as `outcomes.csv`, with every input cell unchanged.
-
-    The folder must exist; `name` replaces `outcomes` in the file name. Same errors as `write_atomically`.
-    """
+    """Write the outcome file, with every input cell unchanged; `name` replaces `outcomes` in its name."""
     row_numbers = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     if not outcomes["row"].equals(row_numbers):
         raise AssertionError("the outcomes are not one per payment, in the order of the file")

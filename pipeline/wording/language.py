@@ -1,7 +1,4 @@
-"""The language of each surface: the user's on a terminal, the reader's on a page of the desk.
-
-Text for machines and auditors is always English, the `str()` of a sentence.
-"""
+"""The language of each surface: the user's on a terminal, the reader's on a page; for machines, English."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -9,10 +9,7 @@ from schemas.row_positions import RowPositions, batch_paths
 def rows_named(
     rows: Sequence[int], positions: RowPositions | None, *, row_count: int | None = None
 ) -> Sentence:
-    """Name rows by their numbers, such as `rows 1, 2 (lines 2, 3) and 4 more`.
-
-    `rows` are all `row_count` rows or only the first ones, counted from 1.
-    """
+    """Name `row_count` rows by the first numbers or all, such as `rows 1, 2 (lines 2, 3) and 4 more`."""
     count = len(rows) if row_count is None else row_count
     named = Sentence("places.rows", count=count, rows=list(map(str, rows)))
     if positions is not None and rows:

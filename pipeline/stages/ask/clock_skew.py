@@ -44,7 +44,7 @@ class ClockComparison:
     def compare(self, api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime) -> None:
         """Compare the timestamp of one response with our clock."""
         time = server_time(response)
-        skew_s = _ahead_s(time, sent, received)
+        skew_s = ahead_of_ours_s(time, sent, received)
         if time is not None:
             self._last.setdefault(api, deque(maxlen=AGREEING_COUNT)).append(skew_s)
         elif "x-response-timestamp" not in response.headers:
@@ -67,21 +67,8 @@ class ClockComparison:
         return last[-1]
 
 
-def server_ahead_s(response: httpx.Response, *, sent: datetime, received: datetime) -> float:
-    """Return how far the server's clock is at least ahead of ours, in seconds; negative if it is behind.
-
-    0 if its timestamp is between sending and receiving, or missing or unreadable.
-
-    >>> from datetime import UTC, timedelta
-    >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
-    >>> early = httpx.Response(200, headers={"x-response-timestamp": "2030-01-01T11:50:00.000Z"})
-    >>> server_ahead_s(early, sent=noon, received=noon + timedelta(seconds=7))
-    -600.0
-    """
-    return _ahead_s(server_time(response), sent, received)
-
-
-def _ahead_s(time: datetime | None, sent: datetime, received: datetime) -> float:
+def ahead_of_ours_s(time: datetime | None, sent: datetime, received: datetime) -> float:
+    """Return how far a server's clock is at least ahead of ours, by a response's time if it has one."""
     if time is None or sent <= time <= received:
         return 0.0
     return (time - (sent if time < sent else received)).total_seconds()

@@ -1,7 +1,4 @@
-"""The questions of one API, from their source to the next free worker.
-
-The next chunk is claimed while questions of the last one are still in flight, so that workers never wait.
-"""
+"""The questions of one API, from chunks that are claimed before the last is done, to the next free worker."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

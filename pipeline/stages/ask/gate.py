@@ -113,7 +113,6 @@ class RequestGate:
         return decision
 
     async def _go_through(self, check: Check) -> GateDecision:
-        """Like `enter`, for the question's only request."""
         responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():
@@ -163,10 +162,9 @@ class RequestGate:
         self._wake()
 
     async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
-        """Note what a reply shows of the health of server and responder.
+        """Note what a reply shows, and return the state of the gate when its request was sent.
 
-        Return the number of the server's streak of failures, None if the reply shows a healthy server; and
-        the state of the gate when the request was sent.
+        Also return the number of the server's streak of failures, None if the reply shows a healthy server.
         """
         responder = self._channel.api.responder(check)
         streak: int | None = self._server.streak

@@ -34,10 +34,7 @@ class RemainingQuestions(NamedTuple):
 async def remaining_questions(
     checks: pl.DataFrame, ledger: Ledger, tally: AskingTally, *, retry_unanswered: bool = False
 ) -> RemainingQuestions:
-    """Find the open questions among `Checks` in the order of requests; those of earlier runs come last.
-
-    The ledger is not open for writing; questions that are settled before asking count in the tally.
-    """
+    """Find the open questions among `Checks` in the order of requests; the tally counts settled ones."""
     assert checks.schema == CHECKS
     answers, found = AnswerBuffer(), _LedgerState()
     if any(ledger.counts):

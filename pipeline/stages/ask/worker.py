@@ -358,7 +358,7 @@ class ApiAsker:
         return None
 
     def _let_in(self, final: FinalReply) -> None:
-        """Record that the server processed a question."""
+
         if final.state is AnswerState.ANSWERED:
             self._admission.answered()
             self._gate.answered()

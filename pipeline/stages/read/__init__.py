@@ -22,14 +22,10 @@ def read(  # noqa: PLR0913 (the options of a file)
     format_choice: FormatChoice = ANY_FORMAT,
     country: str | None = None,
 ) -> PaymentSource:
-    """Read a payment file, perhaps compressed, with the options of `ReadingArguments`.
+    """Read a payment file, perhaps compressed (InputError; UsageError: an option does not apply to it).
 
     A row that is too long, too short or blank is a payment with a defect. Repeated headers below the header
     line, and footers such as totals below the payments, are not payments.
-
-    Raises:
-        InputError: the file cannot be read as payments.
-        UsageError: an option does not apply to the file, or its encoding or format is unknown.
     """
     is_ours = decided is not None
     arguments = ReadingArguments(mapping, encoding, sheet, decided, is_ours, format_choice, country)

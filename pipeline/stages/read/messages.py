@@ -17,9 +17,7 @@ from pipeline.wording import PLACE, Sentence
 from schemas.payments import FIELDS
 
 BATCH, LINE, LOCATION = "batch", "line", "location"
-"""The columns after the fields in the outcome file: the payment's batch, its line, and its path within a
-document.
-"""
+"""The columns after the fields in the outcome file: batch, line, and path within a document."""
 
 
 def read_message(
@@ -38,9 +36,11 @@ def read_message(
     is_own = file_format.NAME in arguments.format_choice.layouts
     is_encoding_stated = "encoding" in file_format.OPTIONS
     places = message.locations
+    line = places["line"].cast(pl.String).alias(LINE)
+    own = places["batch"].alias(BATCH), line, places["path"].alias(LOCATION)
     return PaymentSource(
         payments=Payments(payments.with_columns(message.locations["row"]).select(*PAYMENTS)),
-        original=Original(slim(_original(message, payments))),
+        original=Original(slim(payments.select(FIELDS).with_columns(own))),
         columns=tuple(_readings(message, file_format)),
         decision={field: f"{PLACE}{index}" for index, field in enumerate(FIELDS, start=1)},
         notes=message.notes,
@@ -72,15 +72,6 @@ def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.Da
     return found.payments.with_columns(defects.alias("defect"))
 
 
-def _original(message: Message, payments: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns before the outcome in the outcome file: canonical fields and position."""
-    return payments.select(FIELDS).with_columns(
-        message.locations["batch"].alias(BATCH),
-        message.locations["line"].cast(pl.String).alias(LINE),
-        message.locations["path"].alias(LOCATION),
-    )
-
-
 def batches_in(original: pl.DataFrame) -> pl.Series | None:
     """Return the batch of each payment in a message, from its outcome file; None for other files."""
     is_of_a_message = original.columns == [*FIELDS, BATCH, LINE, LOCATION]
@@ -88,7 +79,7 @@ def batches_in(original: pl.DataFrame) -> pl.Series | None:
 
 
 def _readings(message: Message, file_format: MessageFormat) -> list[ColumnReading]:
-    """Report how each field of the file was read."""
+
     return [
         ColumnReading(
             header=origin.recorded() if isinstance(origin, Sentence) else origin,

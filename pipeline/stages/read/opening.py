@@ -121,12 +121,7 @@ def identity_of(data: bytes) -> FileIdentity:
 
 
 def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) -> OpenedFile:
-    """Read and unpack a file, and find its format; without `with_bytes`, a child process may read it.
-
-    Raises:
-        InputError: it cannot be read, or holds no payments.
-        UsageError: an option does not apply to its format.
-    """
+    """Read and unpack a file (InputError; UsageError); without `with_bytes`, a child process may read it."""
     _refuse_no_file(path)
     with _as_input_errors(path), path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -184,7 +179,7 @@ def _refuse_no_file(path: Path) -> None:
 
 
 def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: str) -> None:
-    """Refuse options that do not apply to the format of a file."""
+
     if arguments.sheet is not None and "sheet" not in entry.format.OPTIONS:
         raise UsageError(
             Sentence("stages.no_workbook_so", where=where), advice=Sentence("advice.name_no_sheet")
@@ -211,7 +206,7 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _as_input_errors(path: Path) -> Iterator[None]:
-    """Turn system errors into errors about the file."""
+
     try:
         yield
     except (OSError, ValueError) as error:

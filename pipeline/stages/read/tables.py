@@ -144,10 +144,7 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     where: str,
     whole: Collection[str],
 ) -> tuple[pl.DataFrame, bool, tuple[Sentence, ...]]:
-    """Return `frames.PAYMENTS`, true if nothing shows the country of any account, and notes.
-
-    `whole` has the headers of columns without placeholders.
-    """
+    """Return `PAYMENTS`, true if no account shows a country, and notes; `whole` has no placeholders."""
 
     def column(header: str, field: str) -> pl.Series:
         cells, rows = original[header], table.decimals.get(header) if field == "amount" else None

@@ -9,8 +9,9 @@ from structlog.testing import capture_logs
 
 from pipeline.stages.ask.clock_skew import (
     ClockComparison,
+    ahead_of_ours_s,
     refuses_our_time,
-    server_ahead_s,
+    server_time,
     wrong_clock,
     wrong_day,
 )
@@ -39,7 +40,7 @@ def stamped(stamp):
     ],
 )
 def test_the_time_on_the_way_is_no_difference_of_clocks(stamp, ahead_s):
-    assert server_ahead_s(stamped(stamp), sent=SENT, received=RECEIVED) == ahead_s
+    assert ahead_of_ours_s(server_time(stamped(stamp)), SENT, RECEIVED) == ahead_s
 
 
 def said(*stamps):
