@@ -34,14 +34,13 @@ def payees_with(accepted: Accepted, ids: pl.Series) -> pl.DataFrame:
     """
     assert accepted.schema == ACCEPTED
     account, is_gb_iban = pl.col("account"), pl.col("account").str.starts_with("GB")
-    identification = pl.coalesce(pl.format(f"{field} {{}}", field) for field in _IDENTIFICATIONS)
     return accepted.select(
         "row",
-        payee_id=_folded(ids),
+        payee_id=ids.str.strip_chars().str.to_lowercase().replace("", None),
         name=same_name(pl.col("name")),
         account=pl.when(is_gb_iban).then(account.str.slice(8)).otherwise(account),
         secondary_reference=same_name(pl.col("secondary_reference")),
-        identification=identification,
+        identification=pl.coalesce(pl.format(f"{field} {{}}", field) for field in _IDENTIFICATIONS),
     )
 
 
@@ -67,10 +66,6 @@ def known_by_id(payees: pl.LazyFrame, hashed: pl.Expr, nobodys: pl.Series) -> pl
 def passes_for(row_count: int) -> int:
     """Return how often `nobodys_ids` reads a file with this many payments."""
     return 1 + row_count // _PAIRS_MAX
-
-
-def _folded(ids: pl.Series) -> pl.Series:
-    return ids.str.strip_chars().str.to_lowercase().replace("", None)
 
 
 def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:

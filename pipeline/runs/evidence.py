@@ -12,6 +12,7 @@ from pipeline.apis.registry import DECLARED
 from pipeline.errors import InputError
 from pipeline.formats.table import as_text
 from pipeline.frames import ASSIGNMENTS, CHECKS, AnswerState, Check
+from pipeline.rules.policy import ANSWERED
 from pipeline.rules.totals import added_outcomes, control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
 from pipeline.runs.folder import RUN_AGAIN, made_anew
@@ -28,7 +29,7 @@ from schemas.summary import InputFile, Money, Summary
 DIFFERS = InputError.exit_code
 ROWS_NAMED_MAX = 5
 DIGITS_SHOWN = 16  # how many digits of a SHA-256 sentences show
-_ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+
 _COMPARED = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
     *("check_api", "check_id", "check_time"),
@@ -385,8 +386,7 @@ def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:
 def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
     """Return the rows with an answer from a server."""
     was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
-    is_answered = pl.col("check_outcome").is_in(list(_ANSWERED)) & was_asked
-    return outcomes.filter(is_answered | pl.col("check_id").is_not_null())
+    return outcomes.filter((ANSWERED & was_asked) | pl.col("check_id").is_not_null())
 
 
 def _named(rows: list[int], positions: RowPositions | None) -> Sentence:

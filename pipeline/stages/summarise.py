@@ -17,6 +17,7 @@ from pipeline.frames import (
     Warnings,
     is_row_in,
 )
+from pipeline.rules.policy import ANSWERED, RELEASABLE
 from pipeline.rules.responder_bics import bank_identifiers
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
@@ -33,11 +34,8 @@ from schemas.summary import (
     WarningRow,
 )
 
-ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-"""Outcomes from a bank's answer."""
-ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
-"""Outcomes whose rows a person must review before payment."""
-_NEEDS_ATTENTION = pl.col("check_outcome").is_in(list(ATTENTION))
+_NEEDS_ATTENTION = pl.col("check_outcome").is_in([Outcome.NO_MATCH, Outcome.NOT_POSSIBLE])
+"""True if a person must review the row before payment."""
 _IS_MATCH = pl.col("check_outcome") == Outcome.MATCH
 _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
 
@@ -79,7 +77,7 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
         codes=_code_counts(rows),
         batches=of_batches.listed,
         batch_count=of_batches.batch_count,
-        **(_banks(payments, outcomes) if banks is None else listed_banks(banks)),
+        **listed_banks(bank_counts(payments, outcomes) if banks is None else banks),
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
         attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
@@ -135,44 +133,19 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
 
 def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
     """Count the answers of each bank as in `BankOutcomes`; some banks are stricter than others."""
-    return _counted(_answered(payments, outcomes))
-
-
-def _answered(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
-    """Return the bank and the outcome of each payment that a bank has answered for."""
     rows = pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"])
-    return rows.filter(pl.col("check_outcome").is_in(list(ANSWERED)), pl.col("bank").is_not_null())
-
-
-def _counted(answered: pl.DataFrame) -> pl.DataFrame:
-    counted = {f"{outcome}_count": pl.col("check_outcome") == outcome for outcome in ANSWERED}
-    return answered.group_by("bank").agg(
-        pl.len().alias("answered_count"), *(is_it.sum().alias(name) for name, is_it in counted.items())
-    )
-
-
-def _banks(payments: Payments, outcomes: Outcomes) -> dict[str, Any]:
-    """Return the fields of `listed_banks`; only listed banks' outcomes are counted."""
-    answered = _answered(payments, outcomes)
-    counts = answered.group_by("bank").agg(pl.len().alias("answered_count"))
-    most = _most(counts)["bank"]
-    counted = _counted(answered.filter(pl.col("bank").is_in(most.implode())))
-    return listed_banks(counted) | {"bank_count": counts.height}
+    answered = rows.filter(ANSWERED, pl.col("bank").is_not_null()).group_by("bank")
+    counted = {f"{outcome}_count": (pl.col("check_outcome") == outcome).sum() for outcome in RELEASABLE}
+    return answered.agg(answered_count=pl.len(), **counted)
 
 
 def listed_banks(counts: pl.DataFrame) -> dict[str, Any]:
     """Return fields of `Summary`: the banks with the most answers, and the number of banks."""
-    listed = _most(counts).sort(_ORDER, descending=[True, False])
+    # Twenty times as fast as sorting hundreds of thousands of rows.
+    most = counts.top_k(ROWS_LISTED_MAX, by=["answered_count", "bank"], reverse=[False, True])
+    listed = most.sort("answered_count", "bank", descending=[True, False])
     banks = [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
     return {"banks": banks, "bank_count": counts.height}
-
-
-def _most(counts: pl.DataFrame) -> pl.DataFrame:
-    # Twenty times as fast as sorting hundreds of thousands of rows.
-    return counts.top_k(ROWS_LISTED_MAX, by=_ORDER, reverse=[False, True])
-
-
-_ORDER = ["answered_count", "bank"]
 
 
 def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:
