@@ -205,8 +205,7 @@ def most_serious(exit_codes: Iterable[int]) -> int:
 
 FAILED_ON = 1  # exit status if a row has an outcome or a warning that --fail-on names
 ANY_WARNING = "warning"  # stands for any warning in `--fail-on`
-TOTALS_DIFFER = "TOTALS_DIFFER"
-"""Stands for a total or count that differs from the file's payments in `--fail-on`."""
+TOTALS_DIFFER = "TOTALS_DIFFER"  # stands for a total or count other than the payments' in `--fail-on`
 
 
 def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:

@@ -75,8 +75,7 @@ class RouteReason(StrEnum):
     SORT_CODE = "sort code and account number"
 
 
-UK_ROUTES = frozenset({RouteReason.GB_IBAN, RouteReason.SORT_CODE})
-"""Routes to UK accounts, which every API identifies by 14 digits."""
+UK_ROUTES = frozenset({RouteReason.GB_IBAN, RouteReason.SORT_CODE})  # UK accounts, for every API 14 digits
 
 
 class BicSource(StrEnum):
@@ -91,8 +90,7 @@ NOTE = "Note: "  # prefix of each warning in the reason of an outcome
 
 Schema = dict[str, pl.DataType]
 
-MONEY = pl.Decimal(precision=38, scale=3)
-"""Exact amounts in the currency's main unit; no currency in use has more than three decimals."""
+MONEY = pl.Decimal(precision=38, scale=3)  # exact, in the currency's main unit; none has more decimals
 
 API = pl.Enum(ApiName)
 STATE = pl.Enum(AnswerState)
@@ -179,8 +177,7 @@ ACCEPTED: Schema = {
     "currency": pl.String(),
 }
 
-IS_UK = pl.col("route_reason").is_in(list(UK_ROUTES))
-"""True if the account of an accepted payment is a UK account."""
+IS_UK = pl.col("route_reason").is_in(list(UK_ROUTES))  # True if an accepted payment's account is a UK one
 
 CHECKS: Schema = {"check": pl.UInt32(), **QUESTION}
 
@@ -191,8 +188,7 @@ BASES: Schema = {
 }
 """The columns of each question that are needed to read its answer at the end."""
 
-ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}
-"""The question that answers each payment: one row per accepted payment."""
+ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}  # the question of each accepted payment
 
 ANSWERS: Schema = {
     "check": pl.UInt32(),
@@ -260,8 +256,7 @@ PLACEMENTS: Schema = {
 # returns a plain frame; a caller that casts it back has checked its schema.
 
 Payments = NewType("Payments", pl.DataFrame)
-Original = NewType("Original", pl.DataFrame)
-"""The columns of the file, unchanged; one row for each row of `Payments`."""
+Original = NewType("Original", pl.DataFrame)  # the file's columns, unchanged, with the rows of `Payments`
 Accepted = NewType("Accepted", pl.DataFrame)
 Rejects = NewType("Rejects", pl.DataFrame)
 Warnings = NewType("Warnings", pl.DataFrame)

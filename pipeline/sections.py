@@ -78,8 +78,7 @@ def _proxy(url: str) -> str:
 
 
 FilePath = Annotated[Path, AfterValidator(lambda path, info: _folder(info) / path.expanduser())]
-NewestOf = Annotated[str, AfterValidator(_newest_below_folder)]
-"""A pattern of folders that stands for their newest run."""
+NewestOf = Annotated[str, AfterValidator(_newest_below_folder)]  # a pattern of folders: their newest run
 HttpsUrl = Annotated[str, AfterValidator(_https)]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 LedgerUrl = Annotated[str, AfterValidator(store_url)]
@@ -187,8 +186,7 @@ class Server(Section):
     """Seconds before a new try at a server, or a bank behind it, that only fails."""
     response_margin_s: Annotated[float, Field(gt=0, le=60, strict=True)] = 3.0
     """Seconds added to the responder's wait (CoP 7, VoP 5) for the deadline of one attempt."""
-    price_per_call: PriceText | None = None
-    """The provider's price per call; it does not affect limits or questions."""
+    price_per_call: PriceText | None = None  # the provider's; it does not affect limits or questions
 
     @model_validator(mode="after")
     def _names_one_source(self) -> Self:

@@ -14,8 +14,7 @@ from pipeline.wording import Sentence
 UNPACKED_BYTES_MAX = 8 * 1024**3
 RATIO_MAX = 200  # limit of unpacked to packed size; it was 40 for the most repetitive pain.001 measured
 
-DOCUMENTS_MAX = 1_000
-"""Maximum number of files in one ZIP; a bank may send a report for each message or batch."""
+DOCUMENTS_MAX = 1_000  # files in one ZIP; a bank may send a report for each message or batch
 _SMALL_BYTES = 1024**2  # files up to this size are never bombs, regardless of their ratio
 _PIECE_BYTES = 256 * 1024
 _PACKED_PIECE_BYTES = 16 * 1024
@@ -28,8 +27,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _OF_WORKBOOKS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"mimetype")
 _NAME_AT = 30  # offset of the first file's name in a ZIP
 _NOBODYS = ("__MACOSX/", ".DS_Store")  # names of files that archivers add
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a ZIP can record, so that a copy does not reveal when it was made."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP, so that a copy does not reveal its own
 _LEVEL = 6
 
 

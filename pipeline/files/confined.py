@@ -25,10 +25,8 @@ from pipeline.files.child_process import forbid_core_dumps
 from pipeline.files.memory import GIB, memory_max_bytes
 from pipeline.wording import Sentence, require_words
 
-MEMORY_MIN_BYTES = 2 * GIB
-"""Enough for a small file that was compressed a thousandfold; libraries take a sixth of it."""
-MEMORY_PER_BYTE = 32
-"""Additional memory per byte of the file: columns may be compressed, and are held twice during transfer."""
+MEMORY_MIN_BYTES = 2 * GIB  # for a small file, compressed a thousandfold; libraries take a sixth of it
+MEMORY_PER_BYTE = 32  # more per byte of the file: columns may be compressed, and are held twice
 CPU_MAX_S = 600  # a file of 8 GiB takes a few minutes; a longer parse would never end
 REFUSAL_BYTES_MAX = 4_000  # limit of a child's refusal; a hostile file may control the child
 NO_OPTIONS: Mapping[str, str | int | None] = {}

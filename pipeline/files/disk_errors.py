@@ -15,8 +15,7 @@ from pipeline.wording import Sentence
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})
-"""System errors for too many open files in a process or on a computer."""
+TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})  # too many open files, here or in all
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 # CANTOPEN: SQLite does not report why it could not create a journal; after it has read the file, a full disk
 # is likely.

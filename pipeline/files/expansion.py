@@ -16,8 +16,7 @@ _MIB = 1024**2
 _TABLE_BYTES_MIN = 256 * _MIB  # limit for the smallest file: a million short, equal rows
 _TABLE_PER_BYTE = 64  # additional memory per byte of the file; a file of payments grows 5 to 30 times
 _COUNTING_BYTES = 192 * _MIB
-_COUNTING_PER_BYTE = 32
-"""Additional memory per byte; pages are unpacked one by one, but a column may be a single page."""
+_COUNTING_PER_BYTE = 32  # more memory per byte; pages are unpacked one by one, but may be a whole column
 _OWN_PAGES = Path("/proc/self/statm")
 
 

@@ -10,8 +10,7 @@ from pipeline.errors import InputError
 from pipeline.wording import Sentence
 
 GIB = 1024**3
-_CGROUP = Path("/sys/fs/cgroup/memory.max")
-"""The file with a container's memory limit (cgroup v2); without a limit "max", or no file."""
+_CGROUP = Path("/sys/fs/cgroup/memory.max")  # a container's limit (cgroup v2): a number, "max" or no file
 _RESERVED_BYTES = GIB // 2  # address space that the libraries take before they hold any data
 
 

@@ -36,8 +36,7 @@ class Approver(NamedTuple):
 
     by: str
     time: str  # UTC, ISO 8601 with Z
-    is_identified: bool = False
-    """True if approver and deciders had to identify themselves; otherwise he may have been a decider."""
+    is_identified: bool = False  # True if approver and deciders had to identify themselves
 
     def is_own(self, deciders: Iterable[str]) -> bool:
         """True if the approver may be one of the deciders."""
@@ -50,8 +49,7 @@ class ReviewJob:
 
     folder: Path  # the folder of the run
     decisions: Path | RunDecisions | None = None  # a workbook with decisions, or recorded decisions
-    input_file: Path | None = None
-    """The current path of a payment file whose bytes are edited; None to search for it."""
+    input_file: Path | None = None  # where the file to be edited lies now; None to search for it
     by: str | None = None  # the approver of the files, and author of decisions in a workbook
     is_identified: bool = False  # see `Approver.is_identified`
     allow_simulated: bool = False

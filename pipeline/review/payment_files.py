@@ -171,8 +171,7 @@ class MessageWriter(NamedTuple):
         return again.payments
 
 
-PaymentsWriter = TableWriter | MessageWriter
-"""Writes the payments of one run in the format of their file, and reads the result back."""
+PaymentsWriter = TableWriter | MessageWriter  # writes a run's payments in their format, and reads them back
 
 
 def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:

@@ -16,8 +16,7 @@ from pipeline.rules.placeholders import without_words
 from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, COUNTRIES_KNOWN, elsewhere
 
 UK = ("GB", "JE", "GG", "IM")  # the United Kingdom and the islands whose banks have UK sort codes
-_UK_CURRENCIES = ("GBP", "EUR", "USD")
-"""Currencies of UK accounts with a sort code; any other is a sign against the UK."""
+_UK_CURRENCIES = ("GBP", "EUR", "USD")  # of UK accounts with a sort code; others are against the UK
 _SEPARATORS = rf"[\s.{HYPHENS}]"
 _BOTH = r"^[0-9]{6}/?[0-9]{8}$"
 _BOTH_WRITTEN = rf"^\s*[0-9]{{2}}[{HYPHENS}][0-9]{{2}}[{HYPHENS}][0-9]{{2}}[\s{HYPHENS}/]*[0-9]{{8}}\s*$"
@@ -40,8 +39,7 @@ _NUMBER_LENGTHS = (6, 7, 8, 10, 12, 13, 14)
 class AccountSigns(NamedTuple):
     """Signs of each account's country, other than digits, BIC and currency."""
 
-    bank_country: pl.Series
-    """Two-letter country of the bank, by its address, its clearing system or a clearing code."""
+    bank_country: pl.Series  # two letters: by the bank's address, clearing system or clearing code
     says_sort_code: pl.Series  # true if the code next to the number, or before it, is called a sort code
     is_stated: pl.Series  # true if the user says that the account is a UK one
     country: str | None = None  # country of all accounts without an IBAN, as stated by the user

@@ -7,12 +7,9 @@ import polars as pl
 from pipeline.frames import MONEY
 from pipeline.rules.selected_values import noted, replaced
 
-AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"
-"""More than three decimals are unreadable, except zeros, which databases often add."""
-MANY_DECIMALS = r"^-?[0-9]{1,18}\.[0-9]{4,}$"
-"""More decimals than any currency has, unless the last ones are zeros."""
-AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
-"""One separator before exactly three digits: it may group thousands or begin decimals."""
+AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"  # zeros as further decimals come from databases
+MANY_DECIMALS = r"^-?[0-9]{1,18}\.[0-9]{4,}$"  # more than any currency has, unless they end in zeros
+AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"  # may group thousands or begin decimals
 
 _PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"  # the form of most amounts, which is never ambiguous
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.

@@ -19,8 +19,7 @@ USUAL_CURRENCIES = ["EUR", "GBP"]  # the currencies of the APIs
 UNKNOWN, OTHER, DECIMALS = "UNKNOWN", "OTHER", "DECIMALS"
 """Faults: not a payment currency; differs from the mark next to the amount; too many decimals."""
 
-_OF_SIGNS = {"£": "GBP", "€": "EUR"}
-"""Without the sign that dollars and pesos share: the file does not show which is meant."""
+_OF_SIGNS = {"£": "GBP", "€": "EUR"}  # without $, which dollars and pesos share
 _OF_WORDS = {"EURO": "EUR", "EUROS": "EUR", "STERLING": "GBP", "zł": "PLN", "Kč": "CZK"}
 _POUNDS = ["GBP", "EGP", "FKP", "GIP", "LBP", "SDG", "SHP", "SSP", "SYP"]
 """Dollars and pesos share a sign, and have too many codes to list."""

@@ -25,8 +25,7 @@ from schemas.cop import ReasonCode
 from schemas.outcomes import WarningCode
 from schemas.row_positions import RowPositions
 
-PAYEES_MAX = 3
-"""Maximum number of names or identifications per account; one person's name has fewer spellings."""
+PAYEES_MAX = 3  # names or identifications of an account; one person's name has fewer spellings
 UNKNOWN_SHARE_MAX = 0.01  # largest share of checked UK accounts that may be unknown with numbers in sequence
 UNKNOWN_MIN = 5  # fewer unknown accounts are chance, however small the file
 ROWS_NAMED_MAX = 10

@@ -19,8 +19,7 @@ SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 
 MASKED_FROM_CHARS = 8  # shorter accounts are masked completely, because the visible end would be most of them
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
-HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"
-"""All hyphens that people and programs use, as part of a character class."""
+HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"  # all that people and programs use, in a character class
 _IBAN_LABEL = rf"^(?i:IBAN)[:./{HYPHENS}]*([A-Za-z]{{2}}[0-9])"
 _IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{HYPHENS}]"
 _KOSOVO = "XK"  # a code in use for a country that has none in ISO 3166
@@ -30,8 +29,7 @@ _WITHIN = {
     "GB": ["GG", "IM", "JE"],
 }
 """Countries whose IBANs are also used by territories with their own BICs (SWIFT IBAN registry)."""
-_NEVER_ISSUED = ["00", "01", "99"]
-"""Check digits are 98 minus a remainder; these would leave the same remainder as 97, 98 and 02."""
+_NEVER_ISSUED = ["00", "01", "99"]  # never 98 minus a remainder; modulo 97 they equal 97, 98 and 02
 _LETTERS = list(ascii_uppercase)
 _LETTER_VALUES = [str(10 + position) for position in range(26)]
 _HALF_DIGITS = 36  # the largest half for which remainder * 10**half still fits 128 bits

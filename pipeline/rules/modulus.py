@@ -25,8 +25,7 @@ _ACCOUNT_NUMBER = tuple("abcdefgh")
 _DIGITS = tuple(pl.col(name) for name in (*_SORT_CODE, *_ACCOUNT_NUMBER))
 _A, _B, _C, _G, _H = (pl.col(name) for name in "abcgh")
 _DIVISORS = {Method.MOD10: 10, Method.MOD11: 11, Method.DBLAL: 10}
-_ONE_WILL_DO = {(2, 9), (10, 11), (12, 13)}
-"""Exceptions that require an account to pass only one of two checks."""
+_ONE_WILL_DO = {(2, 9), (10, 11), (12, 13)}  # exceptions of which an account must pass only one
 
 
 class ModulusState(StrEnum):

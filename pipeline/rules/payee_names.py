@@ -13,8 +13,7 @@ import polars as pl
 from pipeline.rules.placeholders import are_no_names
 from pipeline.rules.selected_values import noted, replaced
 
-UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
-"""What was removed from a name before sending it; both can apply to one name."""
+UNWRAPPED, UNMARKED = "unwrapped", "unmarked"  # what was removed from a name before sending it, or both
 
 _DIRECTIONAL = r"\x{200E}\x{200F}\x{61C}"
 _HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"  # a soft hyphen and a byte order mark, which never have a meaning
@@ -123,8 +122,7 @@ def _done(names: pl.Series) -> pl.Series:
     return noted.replace("", None)
 
 
-CUT_CHARS_MIN = 30
-"""Minimum length of a name that a bank may have cut; its fields hold 35, 70 or 140 characters."""
+CUT_CHARS_MIN = 30  # length of a name that a bank may have cut; fields hold 35, 70 or 140 characters
 _LETTERS = str.maketrans({
     "ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "\u0131": "i",
 })  # fmt: skip

@@ -9,16 +9,14 @@ from pipeline.frames import ACCEPTED, PAYEE_KEYS, PAYEES, Accepted, Payees
 from pipeline.rules.enumeration import PAYEES_MAX, same_name
 
 KEYED = ("payee_id", "name", "account")  # the columns of `Payees` that are kept as keyed hashes
-Hashed = Mapping[str, Callable[[str], bytes]]
-"""For each column in `KEYED`, the hash function with one folder's key."""
+Hashed = Mapping[str, Callable[[str], bytes]]  # column in `KEYED` -> its hash with one folder's key
 
 HASHED = (pl.when(pl.col("payee_id").is_not_null()).then(pl.col("payee_id").hash()), pl.col("name").hash())
 """Hashed IDs and names of payees for `nobodys_ids`, the same within one process."""
 _PAIRS_MAX = 4_000_000  # pairs of IDs and names in memory at a time
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 _WORD = re.compile(r"\w+")
-_WORD_SHOWN_FROM_CHARS = 4
-"""Shorter words are masked completely, because the first and last character would be most of them."""
+_WORD_SHOWN_FROM_CHARS = 4  # first and last character would be most of a shorter word
 
 
 def payees_of(accepted: Accepted, ids: pl.Series) -> Payees:

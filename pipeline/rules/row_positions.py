@@ -4,8 +4,7 @@ import polars as pl
 
 from schemas.row_positions import RowPositions
 
-STRETCHES_MAX = 100_000
-"""Maximum number of changes of row height; with more, positions would exceed the report and are left out."""
+STRETCHES_MAX = 100_000  # changes of row height; with more, positions are left out of the report
 
 
 def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:

@@ -316,5 +316,4 @@ def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:
     ]
 
 
-RULES_BY_SUSPECTS = _by_suspects()
-"""Rows that can break some rules, and the indexes of these rules in `RULES`."""
+RULES_BY_SUSPECTS = _by_suspects()  # rows that can break some rules, and these rules' indexes in `RULES`

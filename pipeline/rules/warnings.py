@@ -19,8 +19,7 @@ from schemas.outcomes import VOP, WarningCode
 from schemas.row_positions import RowPositions
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
-ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
-"""Warnings that depend on other payments to the account."""
+ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)  # depend on other payments
 
 
 class WarningRule(NamedTuple):

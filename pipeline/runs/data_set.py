@@ -42,8 +42,7 @@ class DataSet(NamedTuple):
     format: str
     parts: tuple[DataPart, ...]
     sha256: str  # SHA-256 of the names and bytes of all parts, or of the file that was divided into them
-    divided: Path | None = None
-    """The folder of the parts that a file was divided into; it is removed at the end."""
+    divided: Path | None = None  # the folder of the parts that a file was divided into, until the end
 
     @property
     def outcome_format(self) -> str:

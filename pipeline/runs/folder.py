@@ -57,8 +57,7 @@ def _after_moving(step: Sentence) -> Sentence:
     return Sentence("runs.keep_first", step=step)
 
 
-RUN_AGAIN = _after_moving(_RUN_AGAIN)
-"""For changed outcome files and summaries, whose answers are in the ledger."""
+RUN_AGAIN = _after_moving(_RUN_AGAIN)  # for outcome files and summaries, as answers are in the ledger
 
 
 def made_anew(path: Path) -> Sentence:

@@ -52,8 +52,7 @@ class PriorRun(NamedTuple):
     """An earlier run that the new one would replace, and never destroys."""
 
     folder: Path
-    environment: Environment | None
-    """The kind of server that answered; None if the ledger cannot be read, so it may be any."""
+    environment: Environment | None  # the kind of server that answered; None if the ledger is unreadable
     has_answers: bool
     profile: str | None  # the name of the run's profile; None if the run never ended
 

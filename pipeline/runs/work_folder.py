@@ -44,8 +44,7 @@ Kept = Literal[
     "banks", "warned", "reasons", "matched",  # of a decided part; the rows of `matched` are the data set's
 ]  # fmt: skip
 """The frames in the work folder."""
-Done = Literal["read", "planned", "decided"]
-"""A finished step of a part or a bucket; its record is written last."""
+Done = Literal["read", "planned", "decided"]  # a step of a part or bucket, whose record is written last
 
 
 class PartFiles(NamedTuple):

@@ -44,13 +44,11 @@ class Routes(NamedTuple):
     """The routes of a profile."""
 
     apis: Collection[ApiName]  # APIs in the profile
-    gb_iban_to: Literal["cop", "vop"] = "cop"
-    """Which API checks a GB IBAN: CoP by its sort code and account number, or VoP."""
+    gb_iban_to: Literal["cop", "vop"] = "cop"  # who checks a GB IBAN; CoP by the UK account in it
     default_account_type: AccountType = AccountType.PERSONAL
     ask_by: Literal["name", "identification"] = "name"  # what is sent for payments with both
     send_remittance: bool = False  # true if VoP Standard requests carry the payment reference
-    bic_table: Mapping[str, str] = {}
-    """The user's own directory for VoP Standard: start of an IBAN without check digits -> BIC11."""
+    bic_table: Mapping[str, str] = {}  # the user's: start of an IBAN without check digits -> BIC11
     modulus: Modulus | None = None  # modulus tables for UK accounts; None if the user gave none
     vop_countries: tuple[str, ...] | None = None  # countries whose IBANs go to VoP; None: any
     vop_names: Literal["any", "latin"] = "any"  # names that go to VoP: any, or only those in Latin letters

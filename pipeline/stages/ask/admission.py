@@ -19,8 +19,7 @@ more refusals of any kind, no other is sent.
 """
 ABOUT_WHAT_IT_SAYS = frozenset({"HTTP_400", "HTTP_413", "HTTP_415", "HTTP_422"})
 """Codes of a gateway that rejects a request's content before the server sees it."""
-ABOUT_WHAT_IT_SAYS_MAX = 100
-"""Such refusals in a row that end the run if this run has had an answer; similar rows may be adjacent."""
+ABOUT_WHAT_IT_SAYS_MAX = 100  # in a row that end a run with an answer; similar rows may be adjacent
 
 
 class Admission:

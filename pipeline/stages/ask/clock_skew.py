@@ -18,8 +18,7 @@ from schemas.outcomes import ApiName
 from schemas.problem import Problem
 from schemas.strict import parse, timestamp
 
-SKEW_MAX_S = 30.0
-"""How far two clocks may differ without a warning; synchronised clocks differ by less than a second."""
+SKEW_MAX_S = 30.0  # between clocks without a warning; synchronised ones differ by less than a second
 DAY_WRONG_S = 12 * 3600.0  # clocks that differ by more are mostly on different days
 ODD_S = 24 * 3600.0  # a single timestamp that differs by more, or is not a date, says nothing of a clock
 AGREEING_COUNT = 3  # consecutive replies that must agree before a server's time is believed

@@ -13,8 +13,7 @@ from math import inf
 
 import anyio
 
-ALONE_MAX_S = 1.0
-"""How long other questions wait for one sent alone, so that a slow bank does not delay the whole file."""
+ALONE_MAX_S = 1.0  # how long others wait for a question sent alone, lest a slow bank delay all
 GROWTH = 0.04
 """How much each answer adds to the limit in flight, or if that is below one, the share of the rest: a server
 too slow for us then answers "too many" about once in twenty requests.

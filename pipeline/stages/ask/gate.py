@@ -20,8 +20,7 @@ from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
 from pipeline.wording import Sentence
 
-PAUSE_MAX_S = 60.0
-"""The longest pause that a run waits if a server requests it; after longer ones a later run continues."""
+PAUSE_MAX_S = 60.0  # the longest pause that a run waits for a server; a later run continues after others
 PAUSE_FIRST_S = 0.5  # the shortest pause after a reply that requests one; doubled until another kind of reply
 PAUSES_MAX = 5  # how many consecutive pauses a run waits out, without another kind of reply between them
 PLACE_INTERVAL_S = 0.1  # how often a question for a slow responder checks for a free place, in seconds

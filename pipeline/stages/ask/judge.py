@@ -28,8 +28,7 @@ REFUSALS_IN_A_ROW_MAX = 20
 """Refused questions in a row that a run tolerates from a server that never answered: our rules pass only what
 the reference accepts, so more of them indicate a wrong API or a bug of ours.
 """
-REFUSALS_IN_A_ROW_LATER_MAX = 100
-"""The same for a server that has answered: similar rows, such as one bank's, may be adjacent."""
+REFUSALS_IN_A_ROW_LATER_MAX = 100  # if it has answered: similar rows, as one bank's, may be adjacent
 
 DETAILS_LOGGED_MAX = 20  # number of distinct problem details that a run logs; a server may number each
 
@@ -58,8 +57,7 @@ class UselessReply(NamedTuple):
     code: str
     decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | EndRun
     misdirected: bool = False  # true if it belongs to another request, so that its connection is out of step
-    needs_fresh: bool = False
-    """True if the question must be sent again on its own connection, to see whose reply it was."""
+    needs_fresh: bool = False  # True if its own connection must show whose reply it was
     told_to_wait: bool = False  # true if it only requests a pause
     detail: str = ""  # the server's description of the problem
 

@@ -106,8 +106,7 @@ class ApiChannel:
     slow_s: float = SLOW_S  # a responder counts as slow after this many seconds
     requester: str | None = None  # the authorisation number in our certificate, if the server goes by one
     stays: bool = False  # true if the share is kept after the last question, for the next file
-    unreachable: PrecheckError | None = None
-    """Why no connection could be made; it ends the questions to this API only."""
+    unreachable: PrecheckError | None = None  # why there is no connection; ends this API's questions only
 
 
 class Closure(NamedTuple):
@@ -125,25 +124,20 @@ class AskingTally:
     done_count: int = 0
     settled_count: int = 0  # questions settled before asking, by an earlier answer or a limit
     outcomes: Counter[Outcome] = field(default_factory=Counter)  # outcomes of the other questions
-    is_asking: bool = False
-    """True from the first question until the channels close: a stop then waits for replies."""
+    is_asking: bool = False  # True until the channels close: a stop then waits for replies
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)  # set after a stop once no request is in flight
     answered_before: Counter[ApiName] = field(default_factory=Counter)
     reused: Counter[ApiName] = field(default_factory=Counter)  # answers reused from runs in other folders
-    answered: Counter[ApiName] = field(default_factory=Counter)
-    """Questions that this process settled for good."""
-    elsewhere: Counter[ApiName] = field(default_factory=Counter)
-    """Questions answered meanwhile by other processes of this run."""
+    answered: Counter[ApiName] = field(default_factory=Counter)  # settled for good by this process
+    elsewhere: Counter[ApiName] = field(default_factory=Counter)  # answered meanwhile by other processes
     requests: Counter[ApiName] = field(default_factory=Counter)
-    repeats: Counter[ApiName] = field(default_factory=Counter)
-    """Requests that repeated a question, perhaps one of an earlier run."""
+    repeats: Counter[ApiName] = field(default_factory=Counter)  # requests that repeat a question of any run
     pauses: Counter[ApiName] = field(default_factory=Counter)  # pauses requested by servers
     slowed: dict[ApiName, float] = field(default_factory=dict)
     """The current limit in flight of APIs whose server wants fewer than agreed."""
     slowest: dict[ApiName, float] = field(default_factory=dict)  # the lowest limit so far
-    closures: dict[ApiName, Closure] = field(default_factory=dict)
-    """APIs that get no more requests in this run."""
+    closures: dict[ApiName, Closure] = field(default_factory=dict)  # APIs that get no more requests
     closed: dict[ApiName, Sentence] = field(default_factory=dict)
     """Why no more is sent in this run, and what to do, for APIs whose server refuses all requests, or
     requests a longer pause than a run waits.

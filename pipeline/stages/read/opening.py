@@ -64,8 +64,7 @@ class PaymentSource(NamedTuple):
     payments: Payments  # `frames.PAYMENTS`: one row per payment of the file, in order, numbered from 1
     original: Original  # the file's columns, unchanged, in order and without outcome columns; same height
     columns: tuple[ColumnReading, ...]  # how each header was read, in file order
-    decision: Mapping[str, str]
-    """The column of each field, in `--map` notation by position: the `decided` of a later `read`."""
+    decision: Mapping[str, str]  # each field's column, in `--map` notation by position: a later `decided`
     notes: tuple[Sentence, ...]  # notes for people on how columns were chosen
     format: str  # the name of the format
     layout: BankLayout | None  # the user's layout, if the file has one

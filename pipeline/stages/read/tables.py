@@ -33,8 +33,7 @@ from schemas.payments import FIELDS
 from schemas.summary import NotPayment
 
 _HEADERS_MAX = 20
-_WITHOUT_ZEROS = ("payment_id", "reference", "currency", "account_type")
-"""Fields that lose nothing as whole numbers or dates."""
+_WITHOUT_ZEROS = ("payment_id", "reference", "currency", "account_type")  # whole numbers or dates will do
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
 _GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
 """Spreadsheet notations that keep an identifier as text: `="00123456"`, or a leading apostrophe."""
