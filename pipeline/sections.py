@@ -96,22 +96,20 @@ class Section(BaseModel):
 def secret(variable: str | None, path: Path | None) -> SecretStr:
     """Read a secret from one of the two (ConfigurationError: it is missing, or other users can read it)."""
     if variable is not None:
-        value = os.environ.get(variable)
-        if value:
-            value = value.rstrip("\r\n")  # mounted secret files end like this
-        if not value:
-            key = "sections.variable_not_set" if value is None else "sections.variable_empty"
+        found = os.environ.get(variable)
+        if not (value := (found or "").rstrip("\r\n")):  # mounted secret files end like this
+            key = "sections.variable_not_set" if found is None else "sections.variable_empty"
             raise ConfigurationError(Sentence(key, variable=variable))
         return SecretStr(value)
     assert path is not None
     try:
-        found = path.stat()
+        status = path.stat()
         value = path.read_text("utf-8-sig").rstrip("\r\n")
     except OSError as error:
         raise ConfigurationError(Sentence("sections.secret_cannot_read", path=path, why=error)) from None
     except UnicodeDecodeError:
         raise ConfigurationError(Sentence("sections.secret_not_utf_8", path=path)) from None
-    if not is_private(found):
+    if not is_private(status):
         raise ConfigurationError(Sentence("sections.others_can_read", path=path))
     if not value:
         raise ConfigurationError(Sentence("sections.secret_empty_put", path=path))

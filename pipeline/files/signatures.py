@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Self
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, DiskError
-from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import writing
 from pipeline.files.plain import plain_bytes
 from pipeline.files.private import is_private
@@ -117,12 +116,6 @@ class Signer:
     def signature(self, content: bytes) -> bytes:
         """Return the 64-byte signature."""
         return self._key.sign(content)
-
-
-def sign(folder: Path, signer: Signer, manifest: bytes) -> None:
-    """Sign the bytes of the manifest in the folder of a run (OutputError, DiskError)."""
-    with write_atomically(folder / SIGNATURE) as file:
-        file.write(signer.signature(manifest))
 
 
 def manifest_bytes(folder: Path) -> bytes:

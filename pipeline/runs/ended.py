@@ -52,11 +52,7 @@ from pipeline.stages.read.messages import read_message
 from pipeline.stages.read.opening import opened
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence
-from schemas.folder import CHANGES as CHANGES_NAME
-from schemas.folder import MANIFEST, SUMMARY
-from schemas.folder import OUTCOMES as OUTCOMES_NAME
-from schemas.folder import REASONS as REASONS_NAME
-from schemas.folder import WARNED as WARNED_NAME
+from schemas import folder as run_files
 from schemas.manifest import Manifest
 from schemas.summary import InputFile, PartTotal, Summary
 
@@ -108,7 +104,7 @@ class EndedRun:
     def parts(self) -> list[RunPart]:
         """The outcome files, in order; for a data set, same errors as `summary`."""
         recorded = self.manifest.outcome_file
-        if recorded.name != OUTCOMES_NAME:
+        if recorded.name != run_files.OUTCOMES:
             return [_part(self.manifest.input, self.outcome_file, recorded.sha256, 1)]
         return [
             _part(part, self.folder / str(part.outcome_file), str(part.outcome_sha256), first)
@@ -123,13 +119,13 @@ class EndedRun:
 
     def summary(self) -> Summary:
         """The summary (InputError: it is missing or was changed)."""
-        return read_summary(self.folder, self.sha256_of(SUMMARY))
+        return read_summary(self.folder, self.sha256_of(run_files.SUMMARY))
 
     def warned(self, summary: Summary) -> Warned:
         """Return the rows with each warning in this summary (InputError: a file was changed)."""
         if not summary.parts:
             return warned_in(summary)
-        return Warned(cast_to(pl.read_parquet(io.BytesIO(self.content(WARNED_NAME))), WARNED))
+        return Warned(cast_to(pl.read_parquet(io.BytesIO(self.content(run_files.WARNED))), WARNED))
 
     def content(self, name: str) -> bytes:
         """Read a file beside the outcome file (OSError: it is missing; InputError: it was changed)."""
@@ -186,7 +182,7 @@ class EndedRun:
 
     def rows(self, part: RunPart | None = None) -> Rows:
         """Return the payments of an outcome file or the only one (UsageError: several; as `source`)."""
-        if part is None and self.manifest.outcome_file.name == OUTCOMES_NAME:
+        if part is None and self.manifest.outcome_file.name == run_files.OUTCOMES:
             raise UsageError(Sentence("runs.folder_data_set", folder=self.folder))
         part = part or self.parts()[0]
         return self._rows(self.source(part), part, self.content)
@@ -220,13 +216,13 @@ def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
 
 def changes_in(folder: Path, content: Content | None = None) -> Changes | None:
     """Return a run's `Changes` (InputError: unreadable); None if it compared nothing or they were purged."""
-    found = _frame_in(folder / CHANGES_NAME, content, CHANGES)
+    found = _frame_in(folder / run_files.CHANGES, content, CHANGES)
     return None if found is None else Changes(found)
 
 
 def keep_changes(changes: Changes, folder: Path) -> Path:
     """Write the changes since earlier runs, and where the bank's report disagrees."""
-    path = folder / CHANGES_NAME
+    path = folder / run_files.CHANGES
     with write_atomically(path) as file, with_own_errors(file) as through:
         changes.write_ndjson(through)
     return path
@@ -234,7 +230,7 @@ def keep_changes(changes: Changes, folder: Path) -> Path:
 
 def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
     """Return the sentences of a run's reasons (InputError: unreadable); none if purged or too old."""
-    found = _frame_in(folder / REASONS_NAME, content, REASONS)
+    found = _frame_in(folder / run_files.REASONS, content, REASONS)
     return {} if found is None else said_reasons(Reasons(found))
 
 
@@ -260,7 +256,7 @@ class FinishedRun(NamedTuple):
     def require_unchanged(self) -> None:
         """Refuse the folder if its manifest is no longer the verified one (InputError)."""
         if read_manifest(self.folder) != self.manifest:
-            raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / MANIFEST))
+            raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / run_files.MANIFEST))
 
     def each(self) -> Iterator["FinishedRun"]:
         """Yield this run with each of its outcome files in turn; same errors as `EndedRun.source`."""

@@ -359,7 +359,7 @@ def parts_in(folder: Path) -> list[Path]:
 
 
 def _write(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest and remove its signature, which `signatures.sign` makes again."""
+    """Write the manifest and remove its signature, which `proof.sign` makes again."""
     remove_signature(folder)
     keep_document(folder / MANIFEST, manifest)
 

@@ -15,7 +15,6 @@ from platformdirs import user_state_path
 
 from pipeline.config.profiles import Chosen, choose, signed_with
 from pipeline.errors import ConfigurationError, InputError, OtherRunError, PrecheckError, UsageError
-from pipeline.files import signatures
 from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import plain_bytes, real_path
 from pipeline.files.private import user_folder
@@ -38,7 +37,8 @@ def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
     """Sign this manifest, even if its file in the folder has changed since (OutputError, DiskError)."""
     if signer is None:
         return
-    signatures.sign(folder, signer, as_written(manifest))
+    with write_atomically(folder / SIGNATURE) as file:
+        file.write(signer.signature(as_written(manifest)))
     with suppress(OSError, PrecheckError):  # the folder may be signed even if the time cannot be recorded
         for path in (_path_of(manifest), _path_of_place(folder, manifest)):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

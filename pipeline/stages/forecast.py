@@ -157,5 +157,4 @@ def _day_count(call_count: int, limits: ApiLimits) -> int:
     if limits.daily_cap is None:
         return 1
     left_count = max(0, limits.daily_cap - limits.used_count)
-    today = 1 if left_count else 0
-    return max(1, today + ceil(max(0, call_count - left_count) / limits.daily_cap))
+    return max(1, bool(left_count) + ceil(max(0, call_count - left_count) / limits.daily_cap))
