@@ -48,11 +48,10 @@ class GroupCommit(Generic[Line, B]):
     def __init__(
         self, new_batch: Callable[[], B], commit: Callable[[B], Awaitable[None]], *, is_shielded: bool
     ) -> None:
-        """Accept no lines yet.
+        """Accept no lines yet; `commit` makes a batch durable, or sets its failure.
 
-        `commit` makes a batch durable, and may set its failure. If it raises a PrecheckError, the batch is
-        not durable, and no more lines are accepted. With `is_shielded`, a commit that has begun, or is
-        waiting for its turn, survives the cancellation of its task.
+        After a PrecheckError of `commit`, no more lines are accepted. With `is_shielded`, a commit that has
+        begun, or is waiting for its turn, survives the cancellation of its task.
         """
         self.refusal: PrecheckError | None = None
         self._new_batch = new_batch

@@ -73,10 +73,10 @@ class Client:
             self._line = None
 
     async def token(self) -> Token | None:
-        """Return the token for the next request; None if this client needs none.
+        """Return the token for the next request, or None; same errors as `Tokens.current`.
 
-        Callers get it before they plan a request, so that a wait for the identity provider counts neither
-        towards the request's deadline nor towards its attempts. Same errors as `Tokens.current`.
+        Callers get it before they plan a request, so that waiting for it counts neither towards the request's
+        deadline nor towards its attempts.
         """
         return None if self._tokens is None else await self._tokens.current()
 
@@ -114,10 +114,9 @@ class Client:
                 await line.close_if_done()
 
     async def drop_connections(self) -> None:
-        """Stop using all open connections, because an answer cannot be trusted.
+        """Stop using all open connections, because an answer has another request's correlation id.
 
-        An answer with another request's correlation id means that a connection, or a gateway behind it, is
-        out of step. Exchanges in progress finish normally.
+        A connection, or a gateway behind it, is out of step. Exchanges in progress finish normally.
         """
         if (old := self._line) is not None:
             self._line = _Connections(self._open())

@@ -31,8 +31,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 class TokenEndpoint:
     """Calls the token endpoint of an identity provider: the `fetch` of `Tokens`.
 
-    Source: API reference, "Authentication": a GET with a form in its body. Some gateways drop the body of a
-    GET, so the method can also be POST.
+    The API reference sends a GET with a form in its body. Some gateways drop that, so POST is possible too.
     """
 
     def __init__(

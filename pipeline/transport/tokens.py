@@ -46,8 +46,7 @@ class Token:
 class Tokens:
     """The current access token of one client.
 
-    While a token is valid, a failed fetch does no harm: the next attempt waits, and callers go on using the
-    token. Failures reach callers only if no token is valid.
+    While a token is valid, a failed fetch does no harm: failures reach callers only if no token is valid.
     """
 
     def __init__(

@@ -75,11 +75,10 @@ class PostgresCap:
         await self._database.run_in_thread(lambda db: db.execute(_CLOSE, self._cap))
 
     async def go_by(self, server_now: datetime) -> None:
-        """Count in the server's day too, because its replies agree on this time.
+        """Count in the server's day too: units taken since the start of either day count.
 
-        Units taken since the start of either day count. If the database's clock had run ahead, the latest
-        time is set back, but never to before that clock. No server's reply closes a cap for longer than a
-        day.
+        If the database's clock had run ahead, the latest time is set back, but never to before that clock. No
+        server's reply closes a cap for longer than a day.
         """
         parameters = (*self._cap, server_now.timestamp())
         await self._database.run_in_thread(lambda db: db.execute(_GO_BY, parameters))

@@ -91,13 +91,10 @@ class HeldChunk:
 
 
 class PostgresRun(Closing):
-    """A run in a shared ledger, as one process uses it; a `SharedRun`.
+    """A run in a shared ledger, as one process uses it; a `SharedRun`, made by `PostgresStore.shared_run`.
 
-    Methods that use the database raise IncompleteError or ConfigurationError, like `Database.run`; methods
-    that read lines raise DiskError if one is corrupt.
-
-    Made by `PostgresStore.shared_run`; the caller closes it. A separate thread renews its leases, so they
-    survive a busy event loop.
+    Methods that use the database raise errors like `Database.run`; those that read lines raise DiskError if
+    one is corrupt. A separate thread renews its leases, so they survive a busy event loop.
     """
 
     is_shared = True

@@ -167,9 +167,9 @@ class SqliteQuota(Closing):
     def go_by(self, server_now: datetime) -> None:
         """Count in the server's day too, because its replies agree on this time.
 
-        The server's day then includes units that this process took on another day, units of any process that
-        are ahead of the server, and all units taken from now on. The latest time is set back to the server's
-        but never ahead, so no server's reply closes a scope for longer than a day.
+        That day then includes units that this process took on another day, units of any process that are
+        ahead of the server, and all units from now on. The latest time is never set ahead, so no reply closes
+        a scope for longer than a day.
         """
         with self._transaction() as db:
             now_ms = _ms(server_now)

@@ -75,9 +75,8 @@ class OpenLedger:
     def question_key(self, check: Check) -> bytes:
         """Return the 32-byte hash of a question, from every field but the check's number.
 
-        A file that is planned again finds its answers by these hashes. Their key is random and stored in the
-        ledger, so questions of different runs cannot be linked. Anyone who can read the ledger could test
-        names, hence mode 0600.
+        Its key is random and stored in the ledger, so questions of different runs cannot be linked. Anyone
+        who can read the ledger could test names, hence mode 0600.
         """
         return self._hashed(json.dumps(check[1:]).encode())
 
@@ -120,11 +119,10 @@ class OpenLedger:
             yield ReusedAnswer(*reused).as_answer(attempts)
 
     def _known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
-        """Return the histories of these questions.
+        """Return the histories of these questions, by an index from a question's key to its latest request.
 
-        They are found by an index from a question's key to its latest request, because the file is in the
-        order of requests. It is a temporary table in memory, for this connection, with 50 bytes per question,
-        built when first used, which does not happen in a run's first attempt.
+        It is a temporary table in memory, for this connection, with 50 bytes per question, built when first
+        used.
         """
         self._grow_index()
         known: dict[bytes, QuestionHistory] = {}
