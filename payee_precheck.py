@@ -39,14 +39,11 @@ __all__ = ["CheckOptions", "CheckResult", "PlanOptions", "PrecheckError", "check
 
 _PACKAGES = ("pipeline", "schemas")
 _CONFIGURATION = 78
-_MISTAKE = 70
-"""Exit statuses of two errors in `pipeline.errors`, which cannot be imported here."""
-_COMPLETE = (0, 1)
-"""Exit statuses of a run that decided every row."""
+_MISTAKE = 70  # exit statuses of two errors in `pipeline.errors`, which cannot be imported here
+_COMPLETE = (0, 1)  # exit statuses of a run that decided every row
 _LAST_COLUMN = "check_attempts"
 """The last column of an outcome file; the character before it is the delimiter."""
-_COLLECTED_AFTER = 200_000
-"""The garbage collector runs after this many new objects; short runs make fewer."""
+_COLLECTED_AFTER = 200_000  # the garbage collector runs after this many new objects; short runs make fewer
 
 
 class PrecheckError(Exception):
@@ -105,10 +102,8 @@ class CheckOptions(PlanOptions, total=False):
 class CheckResult:
     """The result of a check."""
 
-    exit_code: int
-    """0: every row is decided; 1: also, a row has an outcome in `fail_on`."""
-    folder: Path
-    """The folder of the outcome file, the reports and the ledger."""
+    exit_code: int  # 0: every row is decided; 1: also, a row has an outcome in `fail_on`
+    folder: Path  # the folder of the outcome file, the reports and the ledger
     _document: str
 
     @cached_property
@@ -226,8 +221,7 @@ class _Answer:
 
     exit_code: int
     document: str
-    refusals: Sequence[tuple[str, str]]
-    """Reason and advice of each error."""
+    refusals: Sequence[tuple[str, str]]  # reason and advice of each error
 
     def raise_refusal(self, result: CheckResult | None = None) -> None:
         if self.refusals:

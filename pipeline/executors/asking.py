@@ -37,8 +37,7 @@ from schemas.outcomes import ApiName, Environment
 from schemas.strict import timestamp
 from schemas.summary import ApiCalls
 
-Caps = dict[ApiName, tuple[int, datetime]]
-"""API -> its daily cap, and when it resets."""
+Caps = dict[ApiName, tuple[int, datetime]]  # API -> its daily cap, and when it resets
 _IS_UNDECIDED = pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED])
 
 

@@ -20,8 +20,7 @@ from pipeline.stages.ask.values import UNOBSERVED, AskingContext, AskingTally
 from pipeline.wording import Sentence
 
 PROGRESS_INTERVAL_S = 0.2
-STOP_INTERVAL_S = 0.05
-"""How often to look for stop requests."""
+STOP_INTERVAL_S = 0.05  # how often to look for stop requests
 BACKEND = {"use_uvloop": find_spec("uvloop") is not None}
 """Options for anyio that select the fastest event loop available."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger()

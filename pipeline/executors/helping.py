@@ -26,8 +26,7 @@ from pipeline.wording import Sentence
 from schemas.outcomes import Environment
 from schemas.shared import WorkRecord
 
-SEEN_INTERVAL_S = 4.0
-"""How often a worker reports that it is alive."""
+SEEN_INTERVAL_S = 4.0  # how often a worker reports that it is alive
 REST_S = 60.0
 """How long to skip a run whose server accepts nothing more from this process: cap used up, or pausing."""
 
@@ -83,8 +82,7 @@ class _Helper:
     world: AskingContext
     surface: Surface
     runs: ExitStack = field(default_factory=ExitStack)
-    is_idle: bool = False
-    """True if no question was left at the end."""
+    is_idle: bool = False  # true if no question was left at the end
     _known: dict[UUID, SharedRun] = field(default_factory=dict)
     _resting: dict[UUID, float] = field(default_factory=dict)
     _seen_at: float = -inf

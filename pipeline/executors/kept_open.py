@@ -38,8 +38,7 @@ class KeptOpen:
         self._portal: BlockingPortal | None = None
         self._profiles: dict[str, Profile] = {}
         self._stores: dict[str, SharedStore] = {}
-        self.configuration = cache(ConfigurationFile)
-        """Configurations, each read once."""
+        self.configuration = cache(ConfigurationFile)  # configurations, each read once
         self.meanwhile: Callable[[], object] = lambda: None
         """What this thread does while the questions of a file are asked."""
 

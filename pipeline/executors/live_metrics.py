@@ -183,8 +183,7 @@ class _QuestionMetrics:
     def __init__(self, of_api: _ApiMetrics, clock: Callable[[], float]) -> None:
         self._of_api = of_api
         self._clock = clock
-        self._since: float | None = None
-        """When its current step began; None if it has none."""
+        self._since: float | None = None  # when its current step began; None if it has none
 
     def event(self, event: QuestionEvent) -> None:
         """Count one event of the question."""

@@ -35,15 +35,13 @@ from pipeline.stages.ask.values import (
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
-FLUSH_MAX_S = 5.0
-"""How long a command waits at its end for the collector to accept the last spans."""
+FLUSH_MAX_S = 5.0  # how long a command waits at its end for the collector to accept the last spans
 SERVICE = "payee-precheck"
 PROTOCOL = "http/protobuf"
 _PROTOCOL_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
 
-LEFT = "left"
-"""The state of a question that stayed unanswered, because of a stop or another process."""
+LEFT = "left"  # the state of a question that stayed unanswered, because of a stop or another process
 
 
 class Traces:

@@ -107,8 +107,7 @@ def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]
         yield some
 
 
-LAST_WAIT_MAX_S = 5.0
-"""How long the end of a run waits for a database that was unavailable before."""
+LAST_WAIT_MAX_S = 5.0  # how long the end of a run waits for a database that was unavailable before
 ANSWERED = (AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED)
 
 
@@ -127,8 +126,7 @@ class WithOthers:
     joined: JoinedRun
     copy: FolderCopy
     """The copy in the folder: answers are read from it even if the database is unavailable at the end."""
-    asks: bool = True
-    """True if this process asks; otherwise it leaves an open round to workers."""
+    asks: bool = True  # true if this process asks; otherwise it leaves an open round to workers
     _asker: RoundAsker = field(init=False)
 
     @property

@@ -46,8 +46,7 @@ FORMATS: tuple[Entry, ...] = (
 none recognises the start of a file, the first one is used.
 """
 
-HEAD_BYTES = 64 * 1024
-"""Number of bytes at the start of a file that identify its format."""
+HEAD_BYTES = 64 * 1024  # number of bytes at the start of a file that identify its format
 
 INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 """Names of the built-in formats, for `--input-format`."""
@@ -58,8 +57,7 @@ _OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {
 }  # fmt: skip
 PART_NAMES = (delimited.NAME, parquet.NAME, pain001.NAME)
 """The names of the formats that parts of a data set may have."""
-NAMES = tuple(_OUTCOME_FORMATS)
-"""The names of the formats for outcome files."""
+NAMES = tuple(_OUTCOME_FORMATS)  # the names of the formats for outcome files
 
 
 class FormatChoice(NamedTuple):
