@@ -141,21 +141,16 @@ def has_utf_8_signs(text: Bytes) -> bool:
 def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
     """Refuse UTF-8 if another encoding is given (InputError): names would be misread."""
     if not is_utf_8(codec_of(encoding)) and has_utf_8_signs(data):
-        raise InputError(
-            Sentence("csv.is_utf_8", where=where, encoding=encoding), advice=Sentence("advice.read_as_utf_8")
-        )
+        sentence = Sentence("csv.is_utf_8", where=where, encoding=encoding)
+        raise InputError(sentence, advice=Sentence("advice.read_as_utf_8"))
 
 
 def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "utf-8") -> InputError:
     """Return the refusal of a text with an invalid byte, and the encodings that fit."""
     if b"\0" in data[max(0, offset - _CHUNK_BYTES) : offset + _CHUNK_BYTES]:
-        return InputError(
-            Sentence("csv.not_text_file", where=where),
-            advice=(
-                Sentence("csv.give_csv_file"),
-                Sentence("advice.read_as_if_csv", choices=[wide_encoding_of(data[:2])]),
-            ),
-        )
+        read_as = Sentence("advice.read_as_if_csv", choices=[wide_encoding_of(data[:2])])
+        advice = Sentence("csv.give_csv_file"), read_as
+        return InputError(Sentence("csv.not_text_file", where=where), advice=advice)
     line = data.count(b"\n", 0, offset) + data.count(b"\r", 0, offset) - data.count(b"\r\n", 0, offset) + 1
     reason = Sentence("csv.line_byte_not", where=where, line=line, encoding=encoding.replace("utf", "UTF"))
     found = readings(data)
@@ -173,15 +168,10 @@ def readings(data: bytes) -> list[Reading]:
     In a wrong encoding, names have signs within words, capitals after small letters, or letters that no
     language combines. Encodings that read every cell alike count as one.
     """
-    raw = {
-        cell: None
-        for line in _LINE_WITH_HIGH.finditer(data)
-        for cell in _CELL.split(line[0])
-        if _HIGH.search(cell)
-    }
-    header = re.split(
-        r"[\W_]+", data[:_CHUNK_BYTES].lstrip().split(b"\n", 1)[0].decode("ascii", "ignore").lower()
-    )
+    cells = (cell for line in _LINE_WITH_HIGH.finditer(data) for cell in _CELL.split(line[0]))
+    raw = dict.fromkeys(filter(_HIGH.search, cells))
+    first = data[:_CHUNK_BYTES].lstrip().split(b"\n", 1)[0].decode("ascii", "ignore")
+    header = re.split(r"[\W_]+", first.lower())
     spoken = {name for name, each in _alphabets().items() if each.words & {*header}}
     found: dict[str, tuple[tuple[int, ...], str]] = {}
     for place, encoding in enumerate(ENCODINGS[1:-2]):

@@ -189,13 +189,9 @@ def stated_controls(message: Message) -> list[StatedControl]:
     listed = message.controls.sort(pl.col("difference").is_null(), maintain_order=True).head(CONTROLS_MAX)
     return [
         StatedControl(
-            where=_recorded(place) or where,
-            stated=stated,
-            found=found,
-            agrees=agrees,
-            difference=_recorded(difference),
+            **row | {"where": _recorded(place) or row["where"], "difference": _recorded(row["difference"])}
         )
-        for where, stated, found, agrees, difference, place in listed.select(*CONTROLS).iter_rows()
+        for place, row in zip(listed["place"], listed.drop("place").iter_rows(named=True), strict=True)
     ]
 
 
@@ -225,12 +221,11 @@ def set_aside_of(kind: str, code: str | None, lines: Sequence[int]) -> SetAside:
 
 
 def _lines_named(lines: Sequence[int]) -> Sentence:
-    named = list(map(str, lines[:ROWS_NAMED_MAX]))
-    sentence = Sentence("formats.lines", count=len(lines), lines=named)
-    more_count = len(lines) - len(named)
-    return (
-        Sentence("formats.lines_and_more", lines=sentence, more_count=more_count) if more_count else sentence
-    )
+    sentence = Sentence("formats.lines", count=len(lines), lines=[*map(str, lines[:ROWS_NAMED_MAX])])
+    more_count = len(lines) - ROWS_NAMED_MAX
+    if more_count <= 0:
+        return sentence
+    return Sentence("formats.lines_and_more", lines=sentence, more_count=more_count)
 
 
 def in_words(kind: str) -> Sentence | str:

@@ -181,9 +181,8 @@ class _Reader:
         if self.message_count == before:
             raise InputError(Sentence("formats.no_status_report"))
         yield self._part()
-        yield pl.DataFrame(
-            {column: [None] for column in TRANSACTIONS} | {"levels": [self._levels]}, schema=_PARTS
-        )
+        last = {"levels": [self._levels]}
+        yield pl.DataFrame({column: last.get(column, [None]) for column in _PARTS}, schema=_PARTS)
 
     def _part(self) -> pl.DataFrame:
         columns = dict(zip(TRANSACTIONS, zip(*self._rows, strict=True), strict=True)) if self._rows else {}

@@ -149,13 +149,8 @@ class XmlStream:
 
         def refuse(inside: bytes, opening: bytes) -> None:
             if opening in inside:
-                raise InputError(
-                    Sentence(
-                        "pain001.damaged_before_line",
-                        currentlinenumber=parser.CurrentLineNumber,
-                        decode=opening.decode(),
-                    )
-                )
+                key, line = "pain001.damaged_before_line", parser.CurrentLineNumber
+                raise InputError(Sentence(key, currentlinenumber=line, decode=opening.decode()))
 
         parser.StartCdataSectionHandler = section_opened
         parser.EndCdataSectionHandler = section_closed
@@ -174,9 +169,8 @@ def encoding_of(declared: str) -> str:
         codec = codec_of(declared)
     except UsageError:
         codec = ""
-    name = (
-        codec[:6] if codec[:6] in WIDE else re.sub("^iso(?=8)", "iso-", codec.replace("cp125", "windows-125"))
-    )
+    name = re.sub("^iso(?=8)", "iso-", codec.replace("cp125", "windows-125"))
+    name = codec[:6] if codec[:6] in WIDE else name
     if name in (*WIDE, "utf-8") or (codec and has_one_byte_each(codec)):
         return name.replace("ascii", "us-ascii")
     raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40])))
@@ -213,27 +207,20 @@ def too_deep(line: int) -> InputError:
     return InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
 
 
-_CUT = (
-    expat.errors.XML_ERROR_NO_ELEMENTS,
-    expat.errors.XML_ERROR_UNCLOSED_TOKEN,
-    expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
-)
-_ENCODING_ERRORS = (
-    expat.errors.XML_ERROR_INCORRECT_ENCODING,
-    expat.errors.XML_ERROR_UNKNOWN_ENCODING,
-)
+_SAID = {
+    expat.errors.XML_ERROR_NO_ELEMENTS: "pain001.ends_before_end",
+    expat.errors.XML_ERROR_UNCLOSED_TOKEN: "pain001.ends_before_end",
+    expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION: "pain001.ends_before_end",
+    expat.errors.XML_ERROR_UNDEFINED_ENTITY: "pain001.entity_not_defined",
+}
 
 
 def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
     """Return a sentence on the error that stopped the parser, and what to do."""
     what = expat.ErrorString(error.code)
-    place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
-    if what in _CUT:
-        return Sentence("pain001.ends_before_end", place=place)
-    if what in _ENCODING_ERRORS:
+    if what in (expat.errors.XML_ERROR_INCORRECT_ENCODING, expat.errors.XML_ERROR_UNKNOWN_ENCODING):
         return OTHER_ENCODING
-    if what == expat.errors.XML_ERROR_UNDEFINED_ENTITY:
-        return Sentence("pain001.entity_not_defined", place=place)
-    if not data[offset : offset + 1].isascii():
-        return Sentence("pain001.bytes_not_encoding", place=place)
-    return Sentence("pain001.not_well_formed_xml", place=place)
+    is_text = data[offset : offset + 1].isascii()
+    otherwise = "pain001.not_well_formed_xml" if is_text else "pain001.bytes_not_encoding"
+    place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
+    return Sentence(_SAID.get(what, otherwise), place=place)

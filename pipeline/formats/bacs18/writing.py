@@ -67,12 +67,7 @@ def renamed(data: bytes, message: Message, names: Mapping[int, str]) -> list[Edi
     return edits
 
 
-def kept(
-    data: bytes,
-    message: Message,
-    keep: pl.Series,
-    role: Role,  # noqa: ARG001 - both files keep the labels; the serial is assigned when a file is sent
-) -> list[Edit]:
+def kept(data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:  # noqa: ARG001 - both files keep the labels
     """Return the edits that keep only these payments, at least one, with matching contras and totals."""
     assert keep.len() == message.payments.height
     assert keep.any()

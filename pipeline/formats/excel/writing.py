@@ -22,9 +22,7 @@ from pipeline.wording import Sentence
 _CELL_CHARS_MAX = 32_767
 _OPTIONS = {
     "constant_memory": True,
-    "strings_to_formulas": False,
-    "strings_to_urls": False,
-    "strings_to_numbers": False,
+    **dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False),
 }
 _SAME_FOR_ALL = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 """The creation date of all workbooks, so that the same rows give the same bytes."""
@@ -45,11 +43,10 @@ def workbook(table: pl.DataFrame, dialect: Dialect, *, where: str) -> bytes:
         sheet = book.add_worksheet(dialect.sheet_name or _SHEET)
         as_text_cell = book.add_format({"num_format": "@"})
         amounts = {index for index, header in enumerate(texts.columns) if header in dialect.numbers}
-        first = int(dialect.header_line)
         if dialect.header_line:
             for index, header in enumerate(_header_row(texts, dialect.header_cells)):
                 sheet.write(0, index, header, as_text_cell)
-        for row, cells in enumerate(texts.iter_rows(), start=first):
+        for row, cells in enumerate(texts.iter_rows(), start=int(dialect.header_line)):
             for index, cell in enumerate(cells):
                 if cell is not None and index in amounts and _is_number(cell):
                     sheet.write_number(row, index, float(cell))

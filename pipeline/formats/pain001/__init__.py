@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
-from pipeline.formats.message import LOCATIONS, FileIdentity, Message
+from pipeline.formats.message import LOCATIONS, FileIdentity, Message, controls_frame
 from pipeline.formats.pain001 import reading
 from pipeline.formats.pain001.changes import fitted as fitted
 from pipeline.formats.pain001.changes import kept as kept
@@ -68,7 +68,7 @@ def message_of(parts: pl.DataFrame) -> Message:
         payments=rows.select(FIELDS),
         defects=rows.select(defect=pl.when(is_cheque).then(pl.lit(CHEQUE)).otherwise("defect")).to_series(),
         locations=_locations(rows, levels),
-        controls=controls(levels, found),
+        controls=controls_frame(controls(levels, found)),
         facts=facts,
         ids=rows.select(IDS),
         addresses=rows.select(ADDRESS),

@@ -46,20 +46,13 @@ def bank_warnings(message: Message | None, today: date | None) -> Iterator[BankW
         found = rule.find(message, today)
         for path, value in found.select("path", "value").head(1).iter_rows():
             since = None if rule.since is None else rule.since.isoformat()
-            sentence = Sentence(
-                "bank.warning",
-                code=rule.code,
-                path=path,
-                value=value,
-                count=found.height,
-                why=Sentence(f"bank.{rule.code.lower()}"),
-                source=rule.source if since is None else f"{rule.source}, {since}",
-            )
+            why = Sentence(f"bank.{rule.code.lower()}")
+            source = rule.source if since is None else f"{rule.source}, {since}"
+            facts = {"code": rule.code, "path": path, "value": value}
+            sentence = Sentence("bank.warning", count=found.height, why=why, source=source, **facts)
             yield BankWarning(
-                code=rule.code,
-                path=path,
+                **facts,
                 place_count=found.height,
-                value=value,
                 since=since,
                 source=rule.source,
                 sentence=sentence.recorded(),
@@ -101,9 +94,8 @@ def _addresses(message: Message, today: date) -> pl.DataFrame:
     both = pl.concat([payers, payees], how="diagonal").drop_nulls("address_lines")
     since = pl.when("is_sepa").then(_SEPA_FROM).otherwise(_OTHERS_FROM)
     lines = pl.col("address_lines").str.split("\n")
-    is_long = (lines.list.len() > _LINES_MAX) | lines.list.eval(
-        pl.element().str.len_chars() > _LINE_CHARS_MAX
-    ).list.any()
+    chars_max = lines.list.eval(pl.element().str.len_chars()).list.max()
+    is_long = (lines.list.len() > _LINES_MAX) | (chars_max > _LINE_CHARS_MAX)
     is_odd = pl.any_horizontal(pl.col("town", "country").is_null()) | is_long
     return both.filter(pl.col("day") >= since, is_odd).select(
         path=pl.format("{}/PstlAdr", "path"),

@@ -7,13 +7,12 @@ if the file states them, and the message and its batches get new IDs. All other 
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal
 from xml.sax.saxutils import escape
 
 import polars as pl
 
 from pipeline.formats.edits import Bytes, Edit, in_order, removals
-from pipeline.formats.message import THE_FILE, Message
+from pipeline.formats.message import THE_FILE, Message, Role
 from pipeline.formats.pain001.fields import ABSENT, BLANKS
 from pipeline.formats.pain001.levels import amount_like, totals
 from pipeline.formats.xml_stream import WIDE
@@ -78,17 +77,13 @@ def renamed(data: Bytes, message: Message, names: Mapping[int, str]) -> list[Edi
     return in_order(edits)
 
 
-def kept(
-    data: Bytes,  # noqa: ARG001 - other formats need it
-    message: Message,
-    keep: pl.Series,
-    role: Literal["release", "hold"],
-) -> list[Edit]:
+def kept(data: Bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:  # noqa: ARG001 - other formats need the data
     """Return the edits that keep only these payments, at least one; the new IDs show the file's `role`."""
     assert obstacle(message) is None
     assert keep.any()
     payments = message.locations.select("start", "end", batch="level").with_columns(keep=keep)
-    emptied = _emptied(payments).implode()
+    kept_in = payments.group_by("batch").agg(pl.col("keep").any())
+    emptied = kept_in.filter(~pl.col("keep"))["batch"].implode()
     levels = message.levels.with_columns(emptied=pl.int_range(pl.len()).is_in(emptied))
     amounts = message.payments.select("amount").with_columns(batch=message.locations["level"]).filter(keep)
     left = levels.hstack(totals(amounts, levels.height).rename({"count": "left", "sum": "left_sum"}))
@@ -99,12 +94,6 @@ def kept(
             *_said_anew(message, left.filter(~pl.col("emptied")), _SUFFIXES[role]),
         ]
     )
-
-
-def _emptied(payments: pl.DataFrame) -> pl.Series:
-    """Return the batches that lose all payments."""
-    kept_in = payments.group_by("batch").agg(pl.col("keep").any())
-    return kept_in.filter(~pl.col("keep"))["batch"]
 
 
 def _said_anew(message: Message, levels: pl.DataFrame, suffix: str) -> Iterator[Edit]:

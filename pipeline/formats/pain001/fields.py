@@ -45,18 +45,14 @@ _SORT_CODE_AND_ACCOUNT = r"^([0-9]{6})[0-9]{8}$"
 
 
 def fields(texts: pl.DataFrame) -> pl.DataFrame:
-    """Find the canonical fields, the IDs for reports, `SIGNS` and `defect`.
-
-    Args:
-        texts: `elements.TEXTS`, as in the file; null if the element is missing.
-    """
-    cleaned = texts.select(
-        *(_cleaned(column) for column in TEXTS), _stated("end_to_end_id").alias("said_end_to_end_id")
-    )
+    """Find the canonical fields, the IDs for reports, `SIGNS` and `defect`, from `elements.TEXTS`."""
+    said_id = _cleaned("end_to_end_id").alias("said_end_to_end_id")
+    cleaned = texts.select(*(_cleaned(column, ABSENT) for column in TEXTS), said_id)
+    # The clearing system may start a member ID, as in GBDSC400001.
+    in_member = pl.when(pl.col("clearing_member").str.starts_with(UK_CLEARING)).then(pl.lit(UK_CLEARING))
+    clearing = pl.coalesce("clearing_code", "clearing_text", in_member)
     accounts = cleaned.with_columns(
-        clearing_country=pl.coalesce("clearing_code", "clearing_text", _system_in_member()).str.extract(
-            _CLEARING_COUNTRY
-        ),
+        clearing_country=clearing.str.extract(_CLEARING_COUNTRY),
         member=_digits("clearing_member").str.strip_prefix(UK_CLEARING),
         digits=_digits("account"),
         amount_currency=pl.when(pl.col("amount").is_not_null())
@@ -71,13 +67,17 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
     accounts = accounts.with_columns(*_of_amounts(accounts["paid"]), _uk_iban_sort_codes(accounts))
     return accounts.with_columns(
         payment_id=pl.coalesce("end_to_end_id", "instruction_id"),
-        account_type=_none(),
+        account_type=pl.lit(None, pl.String),
         sort_code=pl.when(
             ~pl.col("has_iban") & (pl.col("clearing_country").is_null() | pl.col("says_sort_code"))
         ).then("member"),
-        account_number=pl.when(~pl.col("has_iban")).then(_beside_sort_code()),
+        account_number=pl.when("has_iban")
+        .then(None)
+        .when(_code_in_account() == pl.col("member"))
+        .then(pl.col("digits").str.slice(6))  # without its sort code in front
+        .otherwise("account"),
         iban=pl.coalesce("iban", "other_iban"),
-        secondary_reference=_none(),
+        secondary_reference=pl.lit(None, pl.String),
         amount="paid",
         currency="amount_currency",
         reference=pl.coalesce("remittance", "creditor_reference"),
@@ -87,19 +87,9 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
     ).select(*FIELDS, *SIGNS, "defect", *IDS, *ADDRESS)
 
 
-def _stated(column: str) -> pl.Expr:
-    """Return a text as in the file, placeholders included."""
+def _cleaned(column: str, absent: str = "") -> pl.Expr:
     text = pl.col(column).str.strip_chars(BLANKS)
-    return pl.when(text != "").then(text)
-
-
-def _cleaned(column: str) -> pl.Expr:
-    text = pl.col(column).str.strip_chars(BLANKS)
-    return pl.when((text != "") & (text != ABSENT)).then(text).alias(column)
-
-
-def _none() -> pl.Expr:
-    return pl.lit(None, pl.String)
+    return pl.when((text != "") & (text != absent)).then(text).alias(column)
 
 
 def _digits(column: str) -> pl.Expr:
@@ -113,21 +103,16 @@ def _is_iban() -> pl.Expr:
     return is_stated.fill_null(value=False) | pl.col("account").str.contains(_IBAN).fill_null(value=False)
 
 
-def _system_in_member() -> pl.Expr:
-    """Return the clearing system at the start of a member ID, as in GBDSC400001."""
-    return pl.when(pl.col("clearing_member").str.starts_with(UK_CLEARING)).then(pl.lit(UK_CLEARING))
-
-
 def _of_amounts(written: pl.Series) -> list[pl.Series]:
     """Return XML Schema decimals as unambiguous text, and the defect of other texts."""
     is_odd = ~written.str.contains(_USUAL)
-    not_decimal = noted(written, where=is_odd, by=lambda odd: _if_not(_DECIMAL, odd))
+    not_decimal = noted(written, where=is_odd, by=_not_decimal)
     amounts = replaced(written, where=is_odd & not_decimal.is_null(), by=_in_one_way)
     return [amounts, not_decimal.alias("not_decimal")]
 
 
-def _if_not(pattern: str, texts: pl.Series) -> pl.Series:
-    return pl.select(pl.when(~texts.str.contains(pattern)).then(pl.lit(AMOUNT_MALFORMED))).to_series()
+def _not_decimal(texts: pl.Series) -> pl.Series:
+    return pl.select(pl.when(~texts.str.contains(_DECIMAL)).then(pl.lit(AMOUNT_MALFORMED))).to_series()
 
 
 def _in_one_way(decimals: pl.Series) -> pl.Series:
@@ -143,15 +128,6 @@ def _uk_iban_sort_codes(accounts: pl.DataFrame) -> pl.Series:
         ibans, where=is_stated, by=lambda some: some.str.replace_all(" ", "").str.extract(_OF_UK_IBAN)
     )
     return codes.alias("iban_sort_code")
-
-
-def _beside_sort_code() -> pl.Expr:
-    """Return the account number without its sort code in front."""
-    return (
-        pl.when(_code_in_account() == pl.col("member"))
-        .then(pl.col("digits").str.slice(6))
-        .otherwise("account")
-    )
 
 
 def _code_in_account() -> pl.Expr:

@@ -1,7 +1,7 @@
 """Header data of a message and its batches, with byte offsets; their control totals against the payments."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -9,15 +9,9 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.edits import Bytes
-from pipeline.formats.message import THE_FILE, StatedTotal, controls_frame
+from pipeline.formats.message import THE_FILE, StatedTotal
 from pipeline.formats.pain001.elements import OF_PAYER, Kind
-from pipeline.formats.pain001.versions import (
-    OTHER_MESSAGES,
-    dialect_of,
-    name_chars_max,
-    namespace_of,
-    version_of,
-)
+from pipeline.formats.pain001.versions import OTHER_MESSAGES, dialect_of, name_chars_max, version_of
 from pipeline.wording import Sentence
 
 STATED = ("id", "created", "method", "count", "sum", "executed", *OF_PAYER.values())
@@ -70,7 +64,7 @@ class Levels:
         if self.facts:
             raise InputError(Sentence("pain001.holds_several_messages"))
         self._declared |= _namespaces(attributes)
-        namespace = namespace_of(tag, self._declared)
+        namespace = _namespace_of(tag, self._declared)
         version = version_of(namespace, tag)
         self.facts |= {
             "version": version,
@@ -90,7 +84,7 @@ class Levels:
             return True
         if name != _SIGNATURE:
             return name in _OF_SIGNATURES
-        return (namespace_of(tag, self._declared | _namespaces(attributes)) or "") != self.facts["namespace"]
+        return (_namespace_of(tag, self._declared | _namespaces(attributes)) or "") != self.facts["namespace"]
 
     def opened(self, kind: int) -> None:
         """Begin a header or a batch; the texts that follow belong to it."""
@@ -124,6 +118,11 @@ class Levels:
         return pl.concat([_frame([_row(start, end, self._header)]), *self._frames, _frame(self._batches)])
 
 
+def _namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:
+    prefix, _, name = tag.rpartition(":")
+    return declared.get(prefix) if name else None
+
+
 def _namespaces(attributes: Sequence[str]) -> dict[str, str]:
     """Return prefix -> namespace; the empty prefix has the default namespace."""
     pairs = zip(attributes[::2], attributes[1::2], strict=True)
@@ -132,10 +131,8 @@ def _namespaces(attributes: Sequence[str]) -> dict[str, str]:
 
 def _row(start: int, end: int, stated: dict[str, StatedText]) -> tuple[object, ...]:
     texts = (stated[what].text or None if what in stated else None for what in STATED)
-    spans = (
-        getattr(stated.get(column.rpartition("_")[0]), column.rpartition("_")[2], None) for column in _SPANS
-    )
-    return (start, end, *texts, *spans)
+    parts = (column.rpartition("_") for column in _SPANS)
+    return (start, end, *texts, *(getattr(stated.get(what), side, None) for what, _, side in parts))
 
 
 def _frame(rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
@@ -159,14 +156,10 @@ _AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,5})?$"
 
 
 def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
-    """Count and add up the payments of the message and of each batch.
+    """Count and add up the payments of the message and each batch: `level_count` rows.
 
-    Args:
-        amounts: `batch` and `amount` (text) of each payment.
-        level_count: Number of rows to return: the message, then its batches.
-
-    Returns:
-        `count` and `sum`; the sum is null if an amount is not a number.
+    `amounts` has `batch` and `amount` (text) of each payment. The columns are `count` and `sum`, which is null
+    if an amount is not a number.
     """
     money = pl.when(pl.col("amount").str.contains(_AMOUNT)).then(pl.col("amount")).cast(MONEY)
     summed = (
@@ -174,22 +167,13 @@ def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
         .group_by("batch")
         .agg(count=pl.len(), sum=pl.col("money").sum(), known=pl.col("money").is_not_null().all())
     )
-    whole = summed.select(
-        pl.lit(0, pl.Int64).alias("batch"), pl.col("count", "sum").sum(), pl.col("known").all()
-    )
+    zero = pl.lit(0, pl.Int64).alias("batch")
+    whole = summed.select(zero, pl.col("count", "sum").sum(), pl.col("known").all())
     levels = pl.DataFrame({"batch": range(level_count)}, schema={"batch": pl.Int64})
-    return (
-        levels.join(pl.concat([whole, summed]), on="batch", how="left", maintain_order="left")
-        .with_columns(
-            pl.col("count").fill_null(0), pl.col("sum").fill_null(0), pl.col("known").fill_null(value=True)
-        )
-        .select("count", pl.when("known").then("sum").alias("sum"))
+    known = pl.col("known").fill_null(value=True)
+    return levels.join(pl.concat([whole, summed]), on="batch", how="left", maintain_order="left").select(
+        pl.col("count").fill_null(0), pl.when(known).then(pl.col("sum").fill_null(0)).alias("sum")
     )
-
-
-def controls(levels: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Compare the stated totals of all levels with their actual `totals`."""
-    return controls_frame(_controls(levels, found))
 
 
 def amount_like(total: Decimal, stated: str) -> str:
@@ -203,10 +187,9 @@ def amount_like(total: Decimal, stated: str) -> str:
     return f"{whole}.{decimals}" if decimals else whole
 
 
-def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[StatedTotal]:
-    pairs = zip(
-        levels.select("count", "sum").iter_rows(), found.select("count", "sum").iter_rows(), strict=True
-    )
+def controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[StatedTotal]:
+    """Compare the stated totals of all levels with their actual `totals`."""
+    pairs = zip(*(each.select("count", "sum").iter_rows() for each in (levels, found)), strict=True)
     for level, ((said_count, said_sum), (count, total)) in enumerate(pairs):
         place = f"PmtInf[{level}]" if level else "GrpHdr"
         if said_count is not None:

@@ -2,7 +2,6 @@
 
 import codecs
 import re
-from collections.abc import Mapping
 
 from pipeline.formats.xml_stream import wide_encoding_of
 from pipeline.wording import Sentence
@@ -80,12 +79,6 @@ def name_chars_max(version: str) -> int:
     (70, 140)
     """
     return _SHORT_NAME_CHARS if _SHORT_NAMES.match(version) else _NAME_CHARS
-
-
-def namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:
-    """Return the namespace of an element; `declared` maps prefixes ('' for the default) to namespaces."""
-    prefix, _, name = tag.rpartition(":")
-    return declared.get(prefix) if name else None
 
 
 def _as_text(head: bytes) -> str:

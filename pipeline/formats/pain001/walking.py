@@ -94,8 +94,8 @@ def walk(found: Found, stream: XmlStream) -> None:  # noqa: C901, PLR0915 - the 
             if entered.column == _NAME:
                 leaf_start = parser.CurrentByteIndex
             elif attributes and entered.column in CURRENCY_OF:
-                currency = attributes[1] if attributes[0] == "Ccy" else _currency(attributes)
-                payment[CURRENCY_OF[entered.column]] = currency
+                named = dict(zip(attributes[::2], attributes[1::2], strict=True))
+                payment[CURRENCY_OF[entered.column]] = named.get("Ccy")
         elif kind is is_stated:
             forget()
             parser.CharacterDataHandler = hear
@@ -169,10 +169,6 @@ def walk(found: Found, stream: XmlStream) -> None:  # noqa: C901, PLR0915 - the 
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
-
-
-def _currency(attributes: Sequence[str]) -> str | None:
-    return dict(zip(attributes[::2], attributes[1::2], strict=True)).get("Ccy")
 
 
 def _identify(payment: list[str | None]) -> None:
