@@ -102,11 +102,10 @@ def compared_with_bank(summary: Summary) -> str:
 
 def counts_in_words(counts: Iterable[WarningCount]) -> str:
     """Return a sentence with the number of changed payments by kind; empty if there are none."""
-    words = [
-        Sentence("changes.counted", payments=counted(count.row_count, "payment"), what=WORDS[count.code])
-        for count in counts
-        if count.code in WORDS
+    known = [
+        (counted(count.row_count, "payment"), WORDS[count.code]) for count in counts if count.code in WORDS
     ]
+    words = [Sentence("changes.counted", payments=payments, what=what) for payments, what in known]
     return say("changes.told", told=words) if words else ""
 
 

@@ -162,9 +162,8 @@ def reasons_in_words(
         return summary, rows
     positions = summary.input.positions
     spoken = {text: " ".join(map(in_words, sentences_of(text, reasons, positions))) for text in reasons}
-    codes = [
-        code.model_copy(update={"reason": spoken.get(code.reason, code.reason)}) for code in summary.codes
-    ]
+    updates = ((code, {"reason": spoken.get(code.reason, code.reason)}) for code in summary.codes)
+    codes = [code.model_copy(update=update) for code, update in updates]
     rows = rows.with_columns(pl.col("check_reason").replace(spoken))
     return summary.model_copy(update={"codes": codes}), rows
 

@@ -87,11 +87,9 @@ def explain(code: str) -> Explanation:
         found = explanations()[HTTP_STATUS]
     if found is None:
         near = get_close_matches(wanted, explanations(), n=1)
-        raise UsageError(
-            Sentence("reports.no_code_near", wanted=repr(wanted), near=near[0])
-            if near
-            else Sentence("reports.no_code_precheck", wanted=repr(wanted))
-        )
+        if near:
+            raise UsageError(Sentence("reports.no_code_near", wanted=repr(wanted), near=near[0]))
+        raise UsageError(Sentence("reports.no_code_precheck", wanted=repr(wanted)))
     return found._replace(code=wanted)
 
 
@@ -147,22 +145,13 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
     for (code, sentence), named in fields.items():
         says = Sentence("explain.whole", sentence=sentence)
         if code in UNASKED:
-            yield (
-                code,
-                _case(Sentence("explain.from_profile", fields=named), UNASKED[code])._replace(says=says),
-            )
+            where = Sentence("explain.from_profile", fields=named)
+            yield code, _case(where, UNASKED[code])._replace(says=says)
             continue
-        yield (
-            code,
-            Case(
-                Sentence("explain.from_rules", fields=named),
-                Outcome.REJECTED,
-                Action.CORRECT_ROW,
-                says,
-                _RULES_NOT_SAID.get(code, _OF_A_RULE),
-                ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW]),
-            ),
-        )
+        where = Sentence("explain.from_rules", fields=named)
+        not_said = _RULES_NOT_SAID.get(code, _OF_A_RULE)
+        to_do = ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW])
+        yield code, Case(where, Outcome.REJECTED, Action.CORRECT_ROW, says, not_said, to_do)
 
 
 def whole(text: str) -> str:
@@ -179,14 +168,8 @@ def _of_warnings() -> Iterator[tuple[str, Case]]:
 
 
 def _case(where: Sentence, meaning: Meaning) -> Case:
-    return Case(
-        where,
-        meaning.outcome,
-        meaning.action,
-        meaning.reason,
-        meaning.not_said,
-        meaning.advice or STEPS[meaning.action],
-    )
+    to_do = meaning.advice or STEPS[meaning.action]
+    return Case(where, meaning.outcome, meaning.action, meaning.reason, meaning.not_said, to_do)
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
@@ -205,17 +188,15 @@ def print_codes(explanations: Iterable[Explanation], console: Console, *, in_ful
     """Print all codes by source; in full, each with its first meaning."""
     listed = list(explanations)
     for section in CodesSection:
+        mine = [explanation for explanation in listed if explanation.section is section]
         if not in_full:
             console.print(Text(in_words(_SECTIONS[section]), style="bold"))
-            codes = (explanation.code for explanation in listed if explanation.section is section)
-            console.print(Padding(Text(" ".join(codes)), (0, 0, 1, 2)))
+            console.print(Padding(Text(" ".join(one.code for one in mine)), (0, 0, 1, 2)))
             continue
         table = table_of("code", "")  # the section is its heading
         table.columns[1].header = in_words(_SECTIONS[section])
-        for explanation in listed:
-            if explanation.section is section:
-                says = whole(in_words(explanation.cases[0].says))
-                table.add_row(explanation.code, says)
+        for one in mine:
+            table.add_row(one.code, whole(in_words(one.cases[0].says)))
         console.print(table, "")
     console.print(Text(in_words(Sentence("explain.one_of_them"))))
 

@@ -5,7 +5,7 @@ browser or terminal would act on.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
@@ -147,7 +147,8 @@ def pending(
     compared = cache(difference)  # many payments may go to one payee
 
     def rows_of(key: str) -> tuple[Row, ...]:
-        return tuple(_row(row, compared) for row in _dicts(by_group.get((key,))))
+        mine = by_group.get((key,), texts.clear())
+        return tuple(_row(row, compared) for row in mine.iter_rows(named=True))
 
     open_sums = _sums(open_rows) if sums is None else sums
     return Pending(
@@ -195,9 +196,9 @@ def listable(rows: pl.DataFrame, rows_max: int, also: pl.Series) -> pl.DataFrame
     some = rows.lazy().with_row_index("position").filter(pl.col("check_outcome") != Outcome.MATCH)
     deciding = _with_money(some.select("position", "check_outcome", *MONEY_FIELDS).collect())
     others = rows["row"].is_in(also.implode()).arg_true()
-    return rows.select(list(dict.fromkeys([*LISTED, *_columns_of(rows)])))[
-        pl.concat([_in_line(deciding).head(rows_max)["position"], others]).unique().sort()
-    ]
+    first = _in_line(deciding).head(rows_max)["position"]
+    columns = list(dict.fromkeys([*LISTED, *_columns_of(rows)]))
+    return rows.select(columns)[pl.concat([first, others]).unique().sort()]
 
 
 def _with_money(rows: pl.DataFrame) -> pl.DataFrame:
@@ -215,20 +216,19 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 def in_line(rows: pl.DataFrame) -> pl.DataFrame:
     """Return all rows in review order: row, group, outcome, action, `decimal` and `currency`."""
-    money, currency = money_of(rows)
-    found = rows.select("row", "check_outcome", "check_action", group=_GROUP, position=pl.col("row"))
-    found = found.with_columns(money.alias("decimal"), currency)
-    return _in_line(found).drop("position")
+    money = _with_money(rows).select(
+        "row", "check_outcome", "check_action", "decimal", "currency", group=_GROUP
+    )
+    return _in_line(money.with_columns(position="row")).drop("position")
 
 
 def numbered(rows: pl.DataFrame, numbers: Sequence[int], positions: RowPositions | None = None) -> list[Row]:
     """Return the payments with these row numbers, in this order; `rows` as for `pending`."""
     found = rows.select(*_columns_of(rows), "sort_code")[[number - 1 for number in numbers]]
     assert found["row"].to_list() == list(numbers)
-    money, currency = money_of(found)
-    texts = found.with_columns(money.alias("decimal"), currency, amount_rank=pl.lit(0))
+    texts = _with_money(found).with_columns(amount_rank=pl.lit(0))
     texts = texts.with_columns(_places(texts["row"], positions))
-    return [_row(row, difference) for row in _dicts(texts)]
+    return [_row(row, difference) for row in texts.iter_rows(named=True)]
 
 
 def _columns_of(rows: pl.DataFrame) -> list[str]:
@@ -243,16 +243,11 @@ def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _in_order(sums: pl.DataFrame) -> pl.DataFrame:
     """Count the rows of each next step: largest totals first, rows that only time can change last."""
+    is_late = pl.col("check_action") == Action.RETRY_LATER
     return (
         sums.group_by("group", "check_action")
         .agg(pl.col("row_count").sum(), money=pl.col("decimal").sum())
-        .sort(
-            pl.col("check_action") == Action.RETRY_LATER,
-            "money",
-            "row_count",
-            "group",
-            descending=[False, True, True, False],
-        )
+        .sort(is_late, "money", "row_count", "group", descending=[False, True, True, False])
         .select("group", "check_action", "row_count")
     )
 
@@ -261,10 +256,6 @@ def _totals(sums: pl.DataFrame) -> tuple[tuple[Money, ...], int]:
     totals = sums.filter(pl.col("summed_count") > 0).sort("decimal", "currency", descending=[True, False])
     money = totals.head(CURRENCIES_MAX).select("currency", row_count="summed_count", amount="decimal")
     return tuple(Money(**one) for one in money.iter_rows(named=True)), totals.height - money.height
-
-
-def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
-    return iter(()) if rows is None else rows.iter_rows(named=True)
 
 
 def _places(rows: pl.Series, positions: RowPositions | None) -> pl.Series:

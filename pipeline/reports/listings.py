@@ -1,6 +1,6 @@
 """Print the smaller tables on a terminal: plan, formats, columns, caps and `doctor` tests."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead, KnownFormat, KnownFormats
 from schemas.forecast import ApiForecast, BrokenRule, Forecast
 from schemas.row_positions import RowPositions
-from schemas.summary import StatedControl, Summary
+from schemas.summary import Summary
 
 REJECTS_SHOWN_MAX = 20
 CHANGES_SHOWN_MAX = 10
@@ -144,16 +144,11 @@ def _rejects(forecast: Forecast, width: int) -> Table:
             row, text = (row, f"{text} ({place})") if is_path else (f"{row}\n{place}", text)
             each.append((row.strip(), reject.field, reject.code, text.strip()))
         return rule_table(">row", each, width=width)
-    kinds = [
-        (
-            number(kind.row_count),
-            kind.field,
-            kind.code,
-            f"{_rule_text(kind, forecast.positions)}: {in_words(rows)}",
-        )
-        for kind in forecast.broken_rules
-        for rows in (rows_named(kind.rows, forecast.positions, row_count=kind.row_count),)
-    ]
+    kinds = []
+    for kind in forecast.broken_rules:
+        rows = rows_named(kind.rows, forecast.positions, row_count=kind.row_count)
+        text = f"{_rule_text(kind, forecast.positions)}: {in_words(rows)}"
+        kinds.append((number(kind.row_count), kind.field, kind.code, text))
     return rule_table(">rows", kinds, width=width)
 
 
@@ -200,9 +195,8 @@ def _why(column: Column) -> str:
     if column.disputed:
         why = Sentence("column.candidate_or" if column.others else "column.candidate", **values)
     else:
-        why = Sentence(
-            "column.instead_of" if column.others else "column.of_format", title=values["rule"], **values
-        )
+        key = "column.instead_of" if column.others else "column.of_format"
+        why = Sentence(key, title=values["rule"], **values)
     return f"{in_words(why)}; --map {column.map}" if column.map else in_words(why)
 
 
@@ -212,10 +206,9 @@ def print_quota(
     """Print (scope, used, cap, next day) of each cap, and sentences about caps counted elsewhere."""
     for line in shared:
         console.print(text_line(line), soft_wrap=True)
-    if not uses and shared:
-        return
     if not uses:
-        console.print(text_line(Sentence("terminal.no_cap_used")))
+        if not shared:
+            console.print(text_line(Sentence("terminal.no_cap_used")))
         return
     table = table_of("server and client", ">used", ">cap", "begins anew")
     for scope, used, cap, resets_at in uses:
@@ -229,7 +222,7 @@ def print_findings(
     """Print (what, finding, passed or None) of each test, one line each."""
     table = Table.grid(padding=(0, 1, 0, 0))
     for what, detail, well in findings:
-        mark, text = _mark(well), Text(f"{in_words(what)}: {visible(in_words(detail))}")
+        mark, text = Text(*_MARKS[well]), Text(f"{in_words(what)}: {visible(in_words(detail))}")
         if console.is_terminal:
             table.add_row(mark, text)
         else:
@@ -238,10 +231,7 @@ def print_findings(
         console.print(table)
 
 
-def _mark(well: bool | None) -> Text:
-    if well is None:
-        return Text("-      ")
-    return Text("ok     ", style="green") if well else Text("PROBLEM", style="bold red")
+_MARKS = {None: ("-      ",), True: ("ok     ", "green"), False: ("PROBLEM", "bold red")}
 
 
 def _duration(api: ApiForecast) -> str:
@@ -251,13 +241,9 @@ def _duration(api: ApiForecast) -> str:
     if api.day_count > 1:
         return say("terminal.days_some_used", days=days, used=api.used_count) if api.used_count else days
     seconds = round(api.duration_s)
-    if seconds < 120:
-        return f"{seconds} s"
-    return (
-        f"{number(seconds // 60)} min"
-        if seconds < 7200
-        else f"{number(seconds // 3600)} h {seconds % 3600 // 60} min"
-    )
+    if seconds < 7200:
+        return f"{seconds} s" if seconds < 120 else f"{number(seconds // 60)} min"
+    return f"{number(seconds // 3600)} h {seconds % 3600 // 60} min"
 
 
 def print_changes(result: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
@@ -271,9 +257,8 @@ def print_changes(result: Summary | Forecast, changes: Sequence[Change], console
     if not changes:
         return
     positions = result.positions if isinstance(result, Forecast) else result.input.positions
-    table = table_of(
-        ">row", *([] if positions is None else [f">{positions.unit}"]), ">amount", "what", "then", "now"
-    )
+    where = [] if positions is None else [f">{positions.unit}"]
+    table = table_of(">row", *where, ">amount", "what", "then", "now")
     for change in changes[:CHANGES_SHOWN_MAX]:
         amount = "" if change.amount is None else f"{number(change.amount)} {visible(change.currency or '')}"
         place = [] if positions is None else [str(positions.of(change.row))]
@@ -295,7 +280,13 @@ def print_files(ends: Collection[FileEnd], console: Console) -> None:
     if all(end.exit_code is None for end in ends):
         return
     console.print(Text(f"\n{say('terminal.files', files=counted(len(ends), 'file'))}", style="bold"))
-    console.print(_each(ends))
+    table = table_of(">rows", ">match", ">to look at", ">left", ">status", "file")
+    for end in ends:
+        status = "-" if end.exit_code is None else str(end.exit_code)
+        style = "green" if end.exit_code == 0 else "yellow"
+        cells = ("", "", "", "") if end.summary is None else _counts(end.summary)
+        table.add_row(*cells, Text(status, style=style), Text(visible(end.name)))
+    console.print(table)
     summaries = [end.summary for end in ends if end.summary is not None]
     if summaries:
         console.print()
@@ -303,16 +294,6 @@ def print_files(ends: Collection[FileEnd], console: Console) -> None:
     if any(summary.simulated for summary in summaries):
         console.print()
         console.print(text_line(SIMULATED))
-
-
-def _each(ends: Iterable[FileEnd]) -> Table:
-    table = table_of(">rows", ">match", ">to look at", ">left", ">status", "file")
-    for end in ends:
-        status = "-" if end.exit_code is None else str(end.exit_code)
-        style = "green" if end.exit_code == 0 else "yellow"
-        cells = ("", "", "", "") if end.summary is None else _counts(end.summary)
-        table.add_row(*cells, Text(status, style=style), Text(visible(end.name)))
-    return table
 
 
 def _counts(summary: Summary) -> tuple[str, ...]:
@@ -329,20 +310,17 @@ def print_fields(read: ColumnsRead, console: Console) -> None:
     """Print the position of each field, the facts about the file, and whether its totals agree."""
     payments, spoken = counted(read.row_count or 0, "payment"), in_words(read.format or "")
     title = say("terminal.fields_title", file=read.file, format=spoken, payments=payments)
-    console.print(Text(visible(title), style="bold"))
-    console.print()
+    console.print(Text(visible(title), style="bold"), "", sep="\n")
     console.print(_fields(read.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
-    console.print()
-    console.print(_facts(read.facts))
-    if read.controls:
-        console.print()
-        for part in _controls(read):
-            console.print(part)
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    for name, fact in facts_in_words(read.facts):
+        facts.add_row(Text(visible(name), style="dim"), Text(visible(fact)))
+    console.print("", facts, sep="\n")
+    parts: list[Text | Table] = [*_controls(read)] if read.controls else []
     lines = [*(aside.sentence for aside in read.set_aside), *note_sentences(read.notes)]
-    if lines:
-        console.print()
-    for line in lines:
-        console.print(text_line(line))
+    for some in (parts, [*map(text_line, lines)]):
+        for part in some and ["", *some]:
+            console.print(part)
 
 
 def values_in_short(column: Column) -> str:
@@ -355,11 +333,8 @@ def values_in_short(column: Column) -> str:
 
 def _fields(columns: list[Column], *, has_room: bool) -> Table:
     """Lay out four columns if there is room; otherwise put the values below the position."""
-    table = (
-        table_of("field", "stands in", ">rows", "values")
-        if has_room
-        else table_of("field", ">rows", "stands in")
-    )
+    headers = ("stands in", ">rows", "values") if has_room else (">rows", "stands in")
+    table = table_of("field", *headers)
     table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
     for column in columns:
         field = Text(column.field or "-", style="bold")
@@ -372,52 +347,30 @@ def _fields(columns: list[Column], *, has_room: bool) -> Table:
     return table
 
 
-def _facts(facts: Mapping[str, str]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for name, fact in facts_in_words(facts):
-        table.add_row(Text(visible(name), style="dim"), Text(visible(fact)))
-    return table
-
-
 def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
     """Yield the stated totals next to the actual ones; differing ones come first."""
-    all_agree = all(control.agrees for control in read.controls)
-    yield Text(
-        controls_in_words(read.controls, read.control_count), style="green" if all_agree else "bold yellow"
-    )
+    style = "green" if all(control.agrees for control in read.controls) else "bold yellow"
+    yield Text(controls_in_words(read.controls, read.control_count), style=style)
     table = table_of("control total", ">the file says", ">there is", "")
     table.columns[0].no_wrap = False
-    for control in read.controls[:CONTROLS_LISTED_MAX]:
-        table.add_row(
-            Text(visible(in_words(control.where))),
-            Text(visible(control.stated or say("terminal.not_known"))),
-            Text(visible(control.found or say("terminal.not_known"))),
-            _agreement(control),
+    unknown = say("terminal.not_known")
+    for one in read.controls[:CONTROLS_LISTED_MAX]:
+        texts = (
+            Text(visible(text)) for text in (in_words(one.where), one.stated or unknown, one.found or unknown)
         )
+        verdict = Sentence("terminal.agrees" if one.agrees else "terminal.differs")
+        table.add_row(*texts, text_line(verdict, "green" if one.agrees else "bold yellow"))
     yield table
     if (more := read.control_count - CONTROLS_LISTED_MAX) > 0:
         yield text_line(Sentence("terminal.more_in_json", number=more))
 
 
-def _agreement(control: StatedControl) -> Text:
-    verdict = Sentence("terminal.agrees" if control.agrees else "terminal.differs")
-    return text_line(verdict, "green" if control.agrees else "bold yellow")
-
-
 def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> None:
     """Print one format per row; in full, with how it is recognised."""
-    table = (
-        table_of("format", "written as", "known by")
-        if in_full
-        else table_of("format", "written as", "description")
-    )
+    table = table_of("format", "written as", "known by" if in_full else "description")
     for each in known.formats:
-        name = Text(visible(each.name), style="bold")
-        table.add_row(
-            name,
-            Text(visible(each.written_as or "-")),
-            Text(visible(_in_full(each) if in_full else in_words(each.title))),
-        )
+        name, written_as = Text(visible(each.name), style="bold"), Text(visible(each.written_as or "-"))
+        table.add_row(name, written_as, Text(visible(_in_full(each) if in_full else in_words(each.title))))
     console.print(table)
     console.print(text_line(Sentence("formats.written_as_listed")))
     console.print(text_line(Sentence("formats.may_be_compressed", compressions=known.compressions)))

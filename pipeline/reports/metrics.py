@@ -55,16 +55,10 @@ def _families(figures: RunFigures) -> Iterator[tuple[str, str, _Samples]]:
         yield from _of_summaries(figures.summaries)
     scopes = [({"scope": quota.scope}, quota) for quota in figures.quotas]
     if scopes:
-        yield (
-            "quota_used_requests",
-            "Requests of the day's cap that are used.",
-            [(labels, quota.used_count) for labels, quota in scopes],
-        )
-        yield (
-            "quota_cap_requests",
-            "Requests a day at most.",
-            [(labels, quota.cap) for labels, quota in scopes],
-        )
+        used = [(labels, quota.used_count) for labels, quota in scopes]
+        yield "quota_used_requests", "Requests of the day's cap that are used.", used
+        caps = [(labels, quota.cap) for labels, quota in scopes]
+        yield "quota_cap_requests", "Requests a day at most.", caps
 
 
 def _of_summaries(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, _Samples]]:
@@ -92,11 +86,10 @@ def _of_summaries(summaries: Sequence[Summary]) -> Iterator[tuple[str, str, _Sam
 
 
 def _in_flight_least(summaries: Iterable[Summary]) -> _Samples:
-    calls = [call for summary in summaries for call in summary.calls if call.in_flight_least is not None]
     least: dict[ApiName, float] = {}
-    for call in calls:
-        assert call.in_flight_least is not None
-        least[call.api] = min(call.in_flight_least, least.get(call.api, call.in_flight_least))
+    for call in (call for summary in summaries for call in summary.calls):
+        if (window := call.in_flight_least) is not None:
+            least[call.api] = min(window, least.get(call.api, window))
     return [({"api": api.value}, window) for api, window in sorted(least.items())]
 
 

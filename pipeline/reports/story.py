@@ -50,13 +50,8 @@ _APPROVED = {True: "story.approved_self", False: "story.approved_other"}
 def print_story(story: Story, console: Console, reasons: SaidReasons = _NONE) -> None:
     """Print a history. Text from the file or server is shown as is; `reasons` has sentences to translate."""
     key = "story.title" if story.place is None else "story.title_at"
-    heading = Sentence(
-        key,
-        file=story.file,
-        row=story.row,
-        place=_place(story.place or ""),
-        environment=story.environment.value,
-    )
+    place, environment = _place(story.place or ""), story.environment.value
+    heading = Sentence(key, file=story.file, row=story.row, place=place, environment=environment)
     console.print(text_line(heading, "bold"))
     if story.simulated:
         console.print(text_line(SIMULATED, "bold yellow"))
@@ -71,15 +66,11 @@ def _parts(story: Story, width: int, reasons: SaidReasons) -> Iterable[tuple[str
     of_batch = {} if story.batch is None else {say("story.batch"): story.batch}
     yield "story.of_file", _pairs((_labelled(story.payment) | of_batch).items())
     if story.findings:
-        rules = [
-            (
-                say("story.warning" if finding.is_warning else "story.broken"),
-                finding.field,
-                finding.code,
-                in_words(sentence_of(finding.sentence, None)) if finding.sentence else finding.message,
-            )
-            for finding in story.findings
-        ]
+        rules = []
+        for one in story.findings:
+            kind = say("story.warning" if one.is_warning else "story.broken")
+            text = in_words(sentence_of(one.sentence, None)) if one.sentence else one.message
+            rules.append((kind, one.field, one.code, text))
         yield "story.local_rules", rule_table("rule", rules, width=width)
     if story.route is None:
         yield "story.question", text_line(Sentence("story.no_question"))
@@ -88,10 +79,8 @@ def _parts(story: Story, width: int, reasons: SaidReasons) -> Iterable[tuple[str
         yield "story.requests", _requests(story)
     yield "story.result", _outcome(story, reasons)
     if story.decisions:
-        yield (
-            "story.decisions",
-            _pairs([*chain(*map(_lines_of_decision, story.decisions)), *_lines_of_corrections(story)]),
-        )
+        decided = chain(*map(_lines_of_decision, story.decisions), _lines_of_corrections(story))
+        yield "story.decisions", _pairs(decided)
     released = {} if story.released_before is None else {say("story.released_before"): story.released_before}
     placed = {} if story.payment_file is None else dict(_lines_of_payment(story.payment_file))
     if released or placed:
@@ -113,9 +102,8 @@ def _question(story: Story) -> RenderableType:
     if story.question is not None:
         lines |= _labelled({field: value for field, value in story.question.fields.items() if field != "api"})
         numbered = zip_longest(story.question.rows, story.question.positions)
-        others = [
-            f"{row} ({_place(place)})" if place else f"{row}" for row, place in numbered if row != story.row
-        ]
+        shared_by = ((row, place) for row, place in numbered if row != story.row)
+        others = [f"{row} ({_place(place)})" if place else f"{row}" for row, place in shared_by]
         shown = others[:ROWS_SHOWN_MAX]
         shared = Sentence("places.rows", count=story.question.row_count - 1, rows=shown)
         if more := story.question.row_count - 1 - len(shown):

@@ -164,10 +164,9 @@ def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
 
 def _codes_alone(summary: Summary) -> Text:
     """List the codes and their rows, for screens too small for their meanings."""
-    counts = (
-        f"{one.code} {number(one.row_count)}" for one in summary.codes if one.outcome is not Outcome.MATCH
-    )
-    return text_line(Sentence("terminal.codes_alone", codes=list(counts)))
+    counted = [one for one in summary.codes if one.outcome is not Outcome.MATCH]
+    codes = [f"{one.code} {number(one.row_count)}" for one in counted]
+    return text_line(Sentence("terminal.codes_alone", codes=codes))
 
 
 def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:

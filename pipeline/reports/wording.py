@@ -208,23 +208,19 @@ def currency_sentences(sources: CurrencySources) -> list[str]:
 CONTROLS_SHOWN_MAX = 5
 """Maximum number of differing control totals shown; a file cut off within one batch has two or three."""
 _SAID_OTHERWISE = {
-    "name_chars_max": "fact.at_most_chars",
-    "sealed": "fact.signed",
-    "labels none": "fact.no_labels",
-}
+    "name_chars_max": "fact.at_most_chars", "sealed": "fact.signed", "labels none": "fact.no_labels"
+}  # fmt: skip
 """Facts whose values need words."""
 
 
 def facts_in_words(facts: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return name and value of facts about the whole file."""
-    otherwise = {
-        name: _SAID_OTHERWISE.get(name, _SAID_OTHERWISE.get(f"{name} {fact}")) for name, fact in facts.items()
-    }
-    return [
-        (say(f"fact.{name.replace(' ', '_')}"), say(key, number=fact) if (key := otherwise[name]) else fact)
-        for name, fact in facts.items()
-        if fact
-    ]
+    named = []
+    for name, fact in facts.items():
+        key = _SAID_OTHERWISE.get(name, _SAID_OTHERWISE.get(f"{name} {fact}"))
+        if fact:
+            named.append((say(f"fact.{name.replace(' ', '_')}"), say(key, number=fact) if key else fact))
+    return named
 
 
 def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
@@ -267,11 +263,8 @@ def sentence_of(data: list[Any], positions: RowPositions | None) -> Sentence:
 
 
 def _located(sentence: Sentence, positions: RowPositions | None) -> Sentence:
-    within = {
-        name: _located(value, positions)
-        for name, value in sentence.values.items()
-        if isinstance(value, Sentence)
-    }
+    sentences = ((name, value) for name, value in sentence.values.items() if isinstance(value, Sentence))
+    within = {name: _located(value, positions) for name, value in sentences}
     row = sentence.values.get("row")
     if isinstance(row, int):
         within["row"] = rows_named([row], positions)

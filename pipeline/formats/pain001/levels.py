@@ -158,8 +158,8 @@ _AMOUNT = r"^[0-9]{1,18}(\.[0-9]{1,5})?$"
 def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
     """Count and add up the payments of the message and each batch: `level_count` rows.
 
-    `amounts` has `batch` and `amount` (text) of each payment. The columns are `count` and `sum`, which is null
-    if an amount is not a number.
+    `amounts` has `batch` and `amount` (text) of each payment. The columns are `count` and `sum`: null if an
+    amount is not a number.
     """
     money = pl.when(pl.col("amount").str.contains(_AMOUNT)).then(pl.col("amount")).cast(MONEY)
     summed = (
