@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from pipeline.cli.main import main as command
-from pipeline.reports.shared import print_status
+from pipeline.reports.listings import print_status
 from pipeline.wording import ENGLISH, Moment, Sentence, SurfaceKind, words
 from schemas.outcomes import ApiName, Environment
 from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus

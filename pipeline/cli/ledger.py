@@ -138,7 +138,7 @@ def status(given: Given) -> None:
     cap      today's requests of the account, from all hosts
     """  # noqa: D301 (click's mark)
     from pipeline.jobs.ledger import status_of
-    from pipeline.reports.shared import print_status
+    from pipeline.reports.listings import print_status
 
     print_answer(status_of(_job(given)), print_status, as_json=given.as_json)
 

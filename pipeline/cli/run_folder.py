@@ -249,7 +249,7 @@ def fix(given: Given) -> None:
     file with `precheck run`.
     """
     from pipeline.jobs.fix import FixJob, fix_folder
-    from pipeline.reports.reviews import print_fix
+    from pipeline.reports.terminal import print_fix
     from schemas.review import Acceptance
 
     reason = given.reason
@@ -285,7 +285,7 @@ def split(given: Given) -> None:
     related file already released it: the original of a corrected or held file, or a file made from this one.
     """
     from pipeline.jobs.split import SplitJob, split_folder
-    from pipeline.reports.reviews import print_split
+    from pipeline.reports.terminal import print_split
 
     with reporting_a_lost_signature(given.folder):
         done = split_folder(given.make(SplitJob), now=now())

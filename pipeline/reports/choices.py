@@ -88,16 +88,13 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
     held = pl.when(ANSWERED & pl.lit(chosen is not None)).then(
         pl.concat_str(holding, separator=" ", ignore_nulls=True)
     )
+    at = pl.col("at")
     runs = (
         judged.select(never=never, held=held.replace("", None), fix=IS_CORRECTABLE)
         .with_columns(run=pl.struct("never", "held", "fix").rle_id())
         .with_row_index("at")
         .group_by("run", maintain_order=True)
-        .agg(
-            pl.col("never", "held", "fix").first(),
-            pl.col("at").min().alias("first"),
-            pl.col("at").max().alias("last"),
-        )
+        .agg(pl.col("never", "held", "fix").first(), first=at.min(), last=at.max())
     )
 
     @cache  # thousands of spans have only a few different choices
@@ -180,12 +177,11 @@ def write_lists(page: "Worksheet", column: int, runs: Sequence[RowSpan], *, firs
     """Write the possible decisions as lists in one column; column and first line are counted from 0."""
     ranges: dict[OfferedDecisions, list[list[int]]] = {}
     for run in runs:
-        ranges.setdefault(run.choice, []).append(
-            [first_line + run.first, column, first_line + run.last, column]
-        )
-    for choice, cells in ranges.items():
-        for start in range(0, len(cells), RANGES_MAX):
-            some = cells[start : start + RANGES_MAX]
+        cells = [first_line + run.first, column, first_line + run.last, column]
+        ranges.setdefault(run.choice, []).append(cells)
+    for choice, of_choice in ranges.items():
+        for start in range(0, len(of_choice), RANGES_MAX):
+            some = of_choice[start : start + RANGES_MAX]
             failed = page.data_validation(*some[0], {**_list(choice), "other_cells": some[1:]})
             assert not failed, "the list is longer than a spreadsheet takes"
 

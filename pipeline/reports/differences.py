@@ -208,11 +208,9 @@ def _joined(name: str, marks: Iterable[_Span]) -> list[_Span]:
 
 
 def _changed(pairs: Sequence[_Pair], moved: Sequence[_Pair], extra: Sequence[_Word]) -> Iterator[Sentence]:
-    spelt = [pair for pair in pairs if pair.supplied.text.casefold() != pair.matched.text.casefold()]
-    quoted = [
-        Sentence("names.pair", theirs=pair.matched.text, ours=pair.supplied.text)
-        for pair in spelt[:QUOTED_MAX]
-    ]
+    texts = [(pair.matched.text, pair.supplied.text) for pair in pairs]
+    spelt = [(theirs, ours) for theirs, ours in texts if theirs.casefold() != ours.casefold()]
+    quoted = [Sentence("names.pair", theirs=theirs, ours=ours) for theirs, ours in spelt[:QUOTED_MAX]]
     if len(spelt) > QUOTED_MAX:
         quoted.append(Sentence("names.and_more"))
     if quoted:

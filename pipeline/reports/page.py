@@ -82,6 +82,7 @@ def page(
     """
     assert sums is not None or rows.height == summary.input.row_count
     rows_max, searched_max = (ROWS_MAX, ROWS_SEARCHED_MAX) if sums is None else (PARTS_ROWS_MAX, 0)
+    told_together = (warning for warning in summary.warnings if warning.code not in _TOLD_APART)
     return template().render(
         summary=summary,
         banks_before={bank.bank: bank for bank in (summary.compared.banks if summary.compared else [])},
@@ -97,10 +98,7 @@ def page(
         ),
         pairs=pairs(summary, rows) if sums is None else (),
         repeated_count=repeated_count(summary),
-        warning_lines=warning_lines(
-            (warning for warning in summary.warnings if warning.code not in _TOLD_APART),
-            summary.input.positions,
-        ),
+        warning_lines=warning_lines(told_together, summary.input.positions),
         comparisons=list(sections(summary, changes, rows)),
         changes=changes,
         change_counts=counts_in_words(summary.warning_codes),
@@ -185,14 +183,11 @@ def _script_words() -> dict[str, str]:
 
 def _policy(style: str, script: str) -> str:
     """Return the content security policy of the page: only this style and script."""
+    style, script = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
     return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 LINES_MAX = 20
@@ -219,8 +214,7 @@ def pairs(summary: Summary, rows: pl.DataFrame) -> list[tuple[Row, Row]]:
     found = [
         (earlier, warning.row)
         for warning in summary.warnings
-        if warning.code == WarningCode.PAYMENT_REPEATED
-        and (earlier := earlier_row(warning.message)) is not None
+        if warning.code == _REPEATED and (earlier := earlier_row(warning.message)) is not None
     ][:PAIRS_MAX]
     shown = numbered(rows, [number for pair in found for number in pair], summary.input.positions)
     return list(zip(shown[::2], shown[1::2], strict=True))
@@ -228,9 +222,7 @@ def pairs(summary: Summary, rows: pl.DataFrame) -> list[tuple[Row, Row]]:
 
 def repeated_count(summary: Summary) -> int:
     """Count the payments that repeat an earlier one and may be paid twice."""
-    return sum(
-        count.row_count for count in summary.warning_codes if count.code is WarningCode.PAYMENT_REPEATED
-    )
+    return sum(count.row_count for count in summary.warning_codes if count.code is _REPEATED)
 
 
 CURRENCIES_DRAWN_MAX = 3
@@ -286,10 +278,8 @@ def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
         *(_bars([amount.get(code, Decimal()) for amount in amounts], amount_text) for code in drawn),
     ]
     row_count = sum(total.row_count for total in found)
-    more = tuple(
-        Total(currency_text(code), amount_text(whole[code].amount), left.get(code, ""))
-        for code in rest[:CURRENCIES_NAMED_MAX]
-    )
+    named = ((code, amount_text(whole[code].amount)) for code in rest[:CURRENCIES_NAMED_MAX])
+    more = tuple(Total(currency_text(code), amount, left.get(code, "")) for code, amount in named)
     return Overview(
         headers=(say("page.rows"), *(currency_text(code) for code in drawn)),
         lines=tuple(
@@ -334,7 +324,7 @@ _AFTER_A_SIGN = re.compile("(?<=[_/.:])")
 def payment_lines(rows: Iterable[Row]) -> Markup:
     """Return the lines of the table on the page, in row order; a template would take five times as long.
 
-    All texts of a line are escaped together before markup is added, so that none can be forgotten.
+    All texts of a line are escaped before markup is added, so that none can be forgotten.
     """
     names = {outcome: say(f"outcome.{outcome}") for outcome in Outcome}
     return Markup("".join(_line(row, names[row.outcome]) for row in rows))  # noqa: S704 (each line escapes its texts)
@@ -350,23 +340,13 @@ def _breakable(escaped: str) -> str:
 
 
 def _line(row: Row, outcome: str) -> str:
-    place, batch, supplied, payment_id, matched, sentence, *others = _escaped(
-        row.place,
-        row.batch,
-        _marked(row.names.supplied),
-        row.payment_id,
-        _marked(row.names.matched),
-        " ".join(map(in_words, row.names.sentences)),
-        row.account,
-        row.amount,
-        row.currency,
-        row.code,
-        outcome,
-        row.reason,
+    supplied, matched, sentence = _escaped(
+        _marked(row.names.supplied), _marked(row.names.matched), " ".join(map(in_words, row.names.sentences))
     )
-    account, amount, currency, code, outcome, reason = others
-    place = f" <small>{_breakable(place)}</small>" if place else ""
-    batch = f" <small>{_breakable(batch)}</small>" if batch else ""
+    payment_id, account, amount, currency = _escaped(row.payment_id, row.account, row.amount, row.currency)
+    code, outcome, reason = _escaped(row.code, outcome, row.reason)
+    places = _escaped(row.place, row.batch)
+    place, batch = (f" <small>{_breakable(text)}</small>" if text else "" for text in places)
     kind_of_id = "endless" if _endless(row.payment_id, ID_CHARS_MAX) else "id"
     kind_of_amount = " class=endless" if _endless(row.amount, AMOUNT_CHARS_MAX) else ""
     return (

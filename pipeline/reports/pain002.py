@@ -84,23 +84,14 @@ def pieces(name: str) -> list[str]:
 def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
     """Return the report on each payment."""
     batch = message.locations["level"].alias("batch")
-    return pl.concat(
-        [
-            message.payments.select(
-                "name", "sort_code", "account_number", "iban", "bic", "amount", "currency"
-            ),
-            message.ids,
-            outcomes.select(
-                pl.col("check_outcome")
-                .cast(pl.String)
-                .replace_strict(STATUSES, return_dtype=pl.String)
-                .alias("status"),
-                pl.col("check_code").cast(pl.String).alias("code"),
-                _matched_names(outcomes).alias("lines"),
-            ),
-        ],
-        how="horizontal",
-    ).with_columns(
+    status = pl.col("check_outcome").cast(pl.String).replace_strict(STATUSES, return_dtype=pl.String)
+    found = outcomes.select(
+        status=status, code=pl.col("check_code").cast(pl.String), lines=_matched_names(outcomes)
+    )
+    payments = message.payments.select(
+        "name", "sort_code", "account_number", "iban", "bic", "amount", "currency"
+    )
+    return pl.concat([payments, message.ids, found], how="horizontal").with_columns(
         batch, is_first=batch.ne_missing(batch.shift(1)), is_very_first=pl.int_range(pl.len()) == 0
     )
 
@@ -145,17 +136,13 @@ def _level(message: Message, notes: str) -> pl.Expr:
         .otherwise(pl.lit(WITH_MISMATCHES))
     )
     said_id = _fitting("id", _ID).fill_null(_NOT_PROVIDED)
-    created = _fitting("created", _TIME)
+    of_message = pl.concat_str(
+        _element("OrgnlMsgId", said_id),
+        pl.lit(f"<OrgnlMsgNmId>{escape(message.facts['version'])}</OrgnlMsgNmId>"),
+        _element("OrgnlCreDtTm", _fitting("created", _TIME)),
+    )
     return pl.concat_str(
-        pl.when(is_message)
-        .then(
-            pl.concat_str(
-                _element("OrgnlMsgId", said_id),
-                pl.lit(f"<OrgnlMsgNmId>{escape(message.facts['version'])}</OrgnlMsgNmId>"),
-                _element("OrgnlCreDtTm", created),
-            )
-        )
-        .otherwise(_element("OrgnlPmtInfId", said_id)),
+        pl.when(is_message).then(of_message).otherwise(_element("OrgnlPmtInfId", said_id)),
         _element("OrgnlNbOfTxs", _fitting("count", _COUNT)),
         _element("OrgnlCtrlSum", _fitting("sum", _SUM)),
         pl.when(is_message).then(_element("GrpSts", status)).otherwise(_element("PmtInfSts", status)),
@@ -204,6 +191,7 @@ def _batch_opening() -> pl.Expr:
 def _payment() -> pl.Expr:
     code = _around("Rsn", _element("Prtry", _fitting("code", _ID)))
     is_match = pl.col("status") == Status.MATCH.value
+    creditor = _around("Cdtr", _around("Pty", _element("Nm", _fitting("name", _NAME))))
     return pl.concat_str(
         pl.lit("<TxInfAndSts>"),
         _element("OrgnlInstrId", _fitting("instruction_id", _ID)),
@@ -211,33 +199,22 @@ def _payment() -> pl.Expr:
         _element("OrgnlUETR", _fitting("uetr", _UETR)),
         _element("TxSts", pl.col("status")),
         pl.when(is_match).then(pl.lit("")).otherwise(_around("StsRsnInf", pl.concat_str(code, "lines"))),
-        _around("OrgnlTxRef", pl.concat_str(_amount(), _agent(), _creditor(), _account())),
+        _around("OrgnlTxRef", pl.concat_str(_amount(), _agent(), creditor, _account())),
         pl.lit("</TxInfAndSts>\n"),
     )
 
 
 def _amount() -> pl.Expr:
-    amount = pl.format(
-        '<Amt><InstdAmt Ccy="{}">{}</InstdAmt></Amt>',
-        _fitting("currency", _CURRENCY),
-        _fitting("amount", _AMOUNT),
-    )
-    return amount.fill_null("")
+    money = _fitting("currency", _CURRENCY), _fitting("amount", _AMOUNT)
+    return pl.format('<Amt><InstdAmt Ccy="{}">{}</InstdAmt></Amt>', *money).fill_null("")
 
 
 def _agent() -> pl.Expr:
-    sort_code = _around(
-        "ClrSysMmbId",
-        pl.format(
-            "<ClrSysId><Cd>GBDSC</Cd></ClrSysId><MmbId>{}</MmbId>", _fitting("sort_code", r"^[0-9]{6}$")
-        ).fill_null(""),
-    )
+    member = "<ClrSysId><Cd>GBDSC</Cd></ClrSysId><MmbId>{}</MmbId>"
+    sort_code = pl.format(member, _fitting("sort_code", r"^[0-9]{6}$")).fill_null("")
+    sort_code = _around("ClrSysMmbId", sort_code)
     bank = pl.concat_str(_element("BICFI", _fitting("bic", _BIC)), sort_code)
     return _around("CdtrAgt", _around("FinInstnId", bank))
-
-
-def _creditor() -> pl.Expr:
-    return _around("Cdtr", _around("Pty", _element("Nm", _fitting("name", _NAME))))
 
 
 def _account() -> pl.Expr:

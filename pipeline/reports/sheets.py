@@ -140,13 +140,12 @@ ALL = ReportSheet(
 def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColumn]:
     """Return the columns that the rows have, as wide as their contents but no wider than screen and paper."""
     there = {None, *rows.columns}
-    columns = [
-        column if column.source in there else column._replace(source=None)
-        for column in columns
-        if column.is_input or column.source in there
-    ]
+    columns = [column for column in columns if column.is_input or column.source in there]
+    columns = [column if column.source in there else column._replace(source=None) for column in columns]
     sources = [column.source for column in columns if column.source and rows[column.source].count()]
-    longest = rows.select(_char_count(pl.col(sources).cast(pl.String)).max()).to_dicts()
+    # A column is measured in digits, and capitals are wider.
+    texts = pl.col(sources).cast(pl.String).str
+    longest = rows.select((texts.len_chars() + texts.count_matches(r"\p{Lu}") // 4).max()).to_dicts()
     counts, kinds = next(iter(longest), {}), rows.schema
     return [
         column
@@ -154,11 +153,6 @@ def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColu
         else column._replace(width=_width(column, counts.get(column.source, 0), kinds[column.source]))
         for column in columns
     ]
-
-
-def _char_count(text: pl.Expr) -> pl.Expr:
-    """Return the width of a text in characters: a column is measured in digits, and capitals are wider."""
-    return text.str.len_chars() + text.str.count_matches(r"\p{Lu}") // 4
 
 
 def _header_width(header: str) -> int:
@@ -202,13 +196,8 @@ _ROWS_AT_ONCE = 5_000
 """About 10 MB of XML. A thousand rows at a time cost twice as much: each expression takes time to start."""
 # The format's own escapes, such as _x0041_ for an A, are escaped in texts that contain them literally.
 _ESCAPES = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    "_x": "_x005F_x",
-    "\ufffe": "_xFFFE_",
-    "\uffff": "_xFFFF_",
-}
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", "_x": "_x005F_x", "\ufffe": "_xFFFE_", "\uffff": "_xFFFF_"
+}  # fmt: skip
 _ACTED_ON = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]"
 _TO_LOOK_AT = "[^ -%'-;=?-~]|_x|^ | $"
 """Finds active or escapable text, and spaces at the ends. Few columns have any, so testing first takes a
@@ -287,9 +276,8 @@ def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: 
     match values.dtype:
         case pl.String():
             is_spaced = not is_plain and (values.str.strip_chars() != values).any()
-            written = _text(
-                value if is_plain else _escaped(value), styles.of_text(column), is_spaced=is_spaced
-            )
+            text = value if is_plain else _escaped(value)
+            written = _text(text, styles.of_text(column), is_spaced=is_spaced)
         case pl.Decimal():
             written = [_amount(value, styles)]
         case _:
@@ -320,13 +308,9 @@ def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
     has_mills = digits.str.contains(r"\.\d{3}$")
     is_long = digits.str.count_matches(r"\d") > DIGITS_MAX
     noted = pl.when(is_long).then(value).map_elements(amount_as_text, pl.String)
-    return (
-        pl.when(is_long)
-        .then(pl.concat_str(_text(_escaped(noted), styles.long_amount, is_spaced=False)))
-        .when(has_mills)
-        .then(pl.concat_str(_number(digits, styles.mills)))
-        .otherwise(pl.concat_str(_number(digits, styles.cents)))
-    )
+    text = pl.concat_str(_text(_escaped(noted), styles.long_amount, is_spaced=False))
+    mills, cents = (pl.concat_str(_number(digits, style)) for style in (styles.mills, styles.cents))
+    return pl.when(is_long).then(text).when(has_mills).then(mills).otherwise(cents)
 
 
 def _line_count(column: SheetColumn) -> pl.Expr:

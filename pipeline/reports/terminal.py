@@ -1,10 +1,10 @@
-"""Print the summary on a terminal, readable at 80 columns, without colour and in a pipe."""
+"""Print a summary, corrections and a split on a terminal: at 80 columns, without colour and in a pipe."""
 
 import errno
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -17,6 +17,7 @@ from pipeline.reports.wording import (
     SIMULATED,
     SaidReasons,
     advice,
+    counted,
     currency_sentences,
     difference_sentences,
     in_brackets,
@@ -29,10 +30,12 @@ from pipeline.reports.wording import (
     sentences_of,
     visible,
     warning_text,
+    which_rows,
 )
 from pipeline.wording import Sentence
 from schemas.folder import REPORT_HTML, pain002_name
 from schemas.outcomes import Action, Outcome
+from schemas.review import ControlTotal, Fix, Split
 from schemas.summary import OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
@@ -164,8 +167,8 @@ def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
 
 def _codes_alone(summary: Summary) -> Text:
     """List the codes and their rows, for screens too small for their meanings."""
-    counted = [one for one in summary.codes if one.outcome is not Outcome.MATCH]
-    codes = [f"{one.code} {number(one.row_count)}" for one in counted]
+    others = [one for one in summary.codes if one.outcome is not Outcome.MATCH]
+    codes = [f"{one.code} {number(one.row_count)}" for one in others]
     return text_line(Sentence("terminal.codes_alone", codes=codes))
 
 
@@ -271,8 +274,8 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
         notes.append(Sentence("terminal.used_again", count=reused))
     if summary.simulated:
         notes.insert(0, SIMULATED)
-        counted = {total.outcome for total in summary.outcomes if total.row_count}
-        if not summary.is_rehearsal and counted - {Outcome.REJECTED} == {Outcome.NOT_POSSIBLE}:
+        outcomes = {total.outcome for total in summary.outcomes if total.row_count}
+        if not summary.is_rehearsal and outcomes - {Outcome.REJECTED} == {Outcome.NOT_POSSIBLE}:
             notes.append(Sentence("terminal.sandbox_knows_none"))
     is_list = any(note.sentence[0] == "stages.list_of_payees" for note in summary.input.notes)
     if "amount" not in summary.input.columns.values() and not is_list:
@@ -293,3 +296,79 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     if step := next_step or summary.next_step:
         notes.append(step)
     return [text_line(line) for line in notes]
+
+
+def print_fix(done: Fix, console: Console) -> None:
+    """Print the required and written corrections, and how to continue."""
+    if done.simulated:
+        console.print(text_line(SIMULATED, "bold reverse yellow"))
+    for line in _to_correct(done):
+        console.print(text_line(line), soft_wrap=True)
+    if done.corrected is not None:
+        which = which_rows(done.corrected_rows, positions=done.positions)
+        rows = counted(len(done.corrected_rows), "row")
+        line = Sentence("review.corrected_rows", rows=rows, which=which, path=done.corrected.path)
+        console.print(text_line(line, "bold"), soft_wrap=True)
+    for note in note_sentences(done.notes):
+        console.print(text_line(note, "bold yellow"), soft_wrap=True)
+    if done.refused_rows:
+        which = which_rows(done.refused_rows, positions=done.positions)
+        line = Sentence("review.not_corrected_rows", which=which, corrections=done.corrections)
+        console.print(text_line(line, "bold red"), soft_wrap=True)
+    if done.corrected is not None or done.correctable_count:
+        console.print(text_line(done.before_next), soft_wrap=True)
+        console.print(Text(f"  {visible(done.next_step)}", style="bold"), soft_wrap=True)
+
+
+def _to_correct(done: Fix) -> Iterator[Sentence]:
+    """Yield the number of rows to correct, and whether a payment file was written."""
+    if not done.row_count:
+        yield Sentence("review.nothing_to_correct", corrections=done.corrections)
+        return
+    yield Sentence(
+        "review.rows_to_correct" if done.correctable_count else "review.rows_for_a_person",
+        rows=counted(done.row_count, "row"),
+        can=done.correctable_count,
+        corrections=done.corrections,
+    )
+    if not done.correctable_count:
+        yield Sentence("review.a_person_corrects", corrections=done.corrections)
+    elif done.corrected is None:
+        yield Sentence("review.no_file_written")
+
+
+def print_split(done: Split, console: Console) -> None:
+    """Print the control totals, and why rows are held."""
+    if done.simulated:
+        console.print(text_line(SIMULATED, "bold reverse yellow"))
+    totals = table_of("file", ">rows", ">amount")
+    for name, part in (("input", done.input), ("release", done.release), ("hold", done.hold)):
+        totals.add_row(say(f"review.{name}"), *_total(part))
+    console.print(totals, "")
+    texts = (warning_text(count, done.positions) for count in done.released_warnings)
+    warned = [Sentence("review.released_anyway", warning=text) for text in texts]
+    differs = [Sentence("terminal.warning", sentence=in_words(difference)) for difference in done.differences]
+    lines: list[Sentence | str] = [*differs, *warned, *note_sentences(done.notes)]
+    for line in lines:
+        console.print(text_line(line, "bold yellow"), soft_wrap=True)
+    if done.how_to_hold is not None:
+        console.print(text_line(done.how_to_hold), "", soft_wrap=True)
+    if done.held:
+        reasons = table_of(">rows", "why they are held")
+        for held in done.held:
+            reasons.add_row(number(held.row_count), text_line(in_words(held.why)))
+        console.print(reasons, "")
+    if done.unheeded_rows:
+        which = which_rows(done.unheeded_rows, positions=done.positions)
+        console.print(text_line(Sentence("review.held_all_the_same", which=which), "bold red"))
+    files = [file.path for file in (done.release, done.hold) if file is not None]
+    if done.release is None:
+        console.print(text_line(Sentence("review.no_row_may_be_paid"), "bold"))
+    for path in (*files, done.reasons):
+        console.print(Text(visible(path), style="bold"), soft_wrap=True)
+
+
+def _total(part: ControlTotal | None) -> tuple[str, Text]:
+    if part is None:
+        return "0", Text()
+    return number(part.row_count), Text(money_lines(part.row_count, part.totals))

@@ -78,9 +78,7 @@ quarter more bytes.
 """
 _OPTIONS = {
     "in_memory": True,
-    "strings_to_formulas": False,
-    "strings_to_urls": False,
-    "strings_to_numbers": False,
+    **dict.fromkeys(("strings_to_formulas", "strings_to_urls", "strings_to_numbers"), False),
 }
 
 
@@ -138,31 +136,20 @@ class _Writer:
         line: dict[str, str | int] = {"bottom": 1, "bottom_color": "#E2E8F0"}
         self._text = style(**line, num_format="@", align="left", indent=1)
         self._wrapped = style(**line, num_format="@", align="left", indent=1, text_wrap=True)
-        self._cents, self._mills = (
-            style(**line, num_format=f"#,##0.{'0' * decimals}") for decimals in (2, 3)
-        )
+        self._cents, self._mills = (style(**line, num_format=f"#,##0.{'0' * count}") for count in (2, 3))
         self._long_amount = style(**line, num_format="@", align="right")
         self._count = style(**line, num_format="#,##0")
         self._title = style(bold=True, font_size=13, valign="vcenter")
         self._warning = style(bold=True, font_color="#FFFFFF", bg_color="#B45309", valign="vcenter", indent=1)
-        header: dict[str, str | int] = {
-            "bold": True,
-            "font_color": "#FFFFFF",
-            "bg_color": "#1F3A4D",
-            "valign": "vcenter",
-            "text_wrap": True,
-        }
+        header: dict[str, str | int] = {"bold": True, "valign": "vcenter", "text_wrap": True}
+        header |= {"font_color": "#FFFFFF", "bg_color": "#1F3A4D"}
         self._header = style(**header, align="left", indent=1)
         self._number_header = style(**header, align="right")
         self._label = style(font_color="#52616B", align="left", indent=1)
         self._fact = style(num_format="@")
         self._number_fact = style(num_format="#,##0", align="left")
-        to_fill_in: dict[str, str | int] = {
-            "num_format": "@",
-            "bg_color": "#FFF8E1",
-            "border": 1,
-            "border_color": "#E5D9B6",
-        }
+        to_fill_in: dict[str, str | int] = {"num_format": "@", "bg_color": "#FFF8E1"}
+        to_fill_in |= {"border": 1, "border_color": "#E5D9B6"}
         self._input, self._wrapped_input = style(**to_fill_in), style(**to_fill_in, text_wrap=True)
 
     def write(
@@ -275,16 +262,13 @@ class _Writer:
             for row in summary.input.not_payments
         ]
         file = summary.input
-        facts += [
-            (name[:1].upper() + name[1:], _printable(fact)) for name, fact in facts_in_words(file.facts)
-        ]
+        named = facts_in_words(file.facts)
+        facts += [(name[:1].upper() + name[1:], _printable(fact)) for name, fact in named]
         if file.control_count:
             facts.append((say("sheet.totals"), controls_in_words(file.controls, file.control_count)))
-        facts += [
-            (say("sheet.not_checked"), _printable(in_words(aside.sentence)))
-            for aside in summary.input.set_aside
-        ]
-        differing = [control.difference for control in summary.input.controls if control.difference]
+        set_aside = [aside.sentence for aside in file.set_aside]
+        facts += [(say("sheet.not_checked"), _printable(in_words(sentence))) for sentence in set_aside]
+        differing = [control.difference for control in file.controls if control.difference]
         facts += [(differs, _printable(in_words(sentence))) for sentence in differing[:CONTROLS_SHOWN_MAX]]
         if more := len(differing[CONTROLS_SHOWN_MAX:]):
             facts.append((differs, say("page.more_differ", count=more)))
@@ -318,9 +302,8 @@ class _Writer:
     def _write_batches(self) -> None:
         batches, count = self._summary.batches, self._summary.batch_count
         key = "sheet.batches_title" if count == len(batches) else "sheet.batches_title_first"
-        page = self._page(
-            say("sheet.batches"), say(key, count=count, shown=len(batches)), [40, 22, 11, 13, 25, 14], 0
-        )
+        title = say(key, count=count, shown=len(batches))
+        page = self._page(say("sheet.batches"), title, [40, 22, 11, 13, 25, 14], 0)
         rows = (
             (one.batch or "", one.location, one.row_count, one.to_look_at_count, one.totals)
             for one in batches

@@ -17,7 +17,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
-from pipeline.reports.reviews import print_split
+from pipeline.reports.terminal import print_split
 from schemas.review import Acceptance
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)

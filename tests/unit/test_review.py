@@ -27,7 +27,7 @@ from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.report import report
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
-from pipeline.reports.reviews import print_split
+from pipeline.reports.terminal import print_split
 from pipeline.review.decisions import RunDecisions
 from pipeline.review.placements import judged, preview
 from pipeline.runs.ended import ended_run
