@@ -48,8 +48,7 @@ class Context:
 
     async def current(self, request: web.Request) -> FileStatus:
         """The current state of the file that a page is about."""
-        folder = self.home.folder(request.match_info["id"])
-        return await asyncio.to_thread(status_of, folder)
+        return await asyncio.to_thread(status_of, self.home.folder(request.match_info["id"]))
 
     async def record(
         self, request: web.Request, deed: Deed, run: str | None = None, **facts: str | int
@@ -85,9 +84,9 @@ class Context:
         if len(self.refused) >= REFUSALS_KNOWN_MAX:
             self.refused.clear()
         self.refused[key] = now, 0
-        facts: dict[str, str | int] = {"page": page, "rule": rule}
-        facts |= {"repeated_count": count} if count else {}
+        repeated = {"repeated_count": count} if count else {}
         with suppress(PrecheckError):  # the request is refused even if the disk is full
+            facts: dict[str, str | int] = {"page": page, "rule": rule, **repeated}
             await asyncio.to_thread(self.record_of, by, Deed.REFUSED, run or None, **facts)
 
     def record_of(self, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:

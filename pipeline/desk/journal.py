@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -74,11 +75,10 @@ class ChainedJournal(Generic[AnyEntry]):
     def _end_of_chain(self, lines: list[bytes], before: str) -> str:
         """Return the last line's hash; the first line must contain `before`, its predecessor's hash."""
         for line in lines:
-            try:
-                is_next = json.loads(line)["previous"] == before
-            except (ValueError, TypeError, KeyError):
-                is_next = False
-            if not is_next:
+            previous = None
+            with suppress(ValueError, TypeError, KeyError):
+                previous = json.loads(line)["previous"]
+            if previous != before:
                 raise self._changed()
             before = _hash(line)
         return before

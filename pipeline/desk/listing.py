@@ -43,8 +43,19 @@ _NEVER: Mapping[str, str] = {
     Outcome.DEFERRED: _N("No answer yet, so it is held. Resume the check first."),
     Outcome.UNANSWERED: _N("No answer yet, so it is held. Resume the check first."),
 }
-
 _BY_HAND = _N("Not checked, so it is held. Correct it here and have it checked.")
+_TO_FIX = _N(
+    "The policy holds %(what)s: you cannot release it here, but you can accept the correction "
+    "offered and have it checked."
+)
+_TO_ALLOW = _N(
+    "The policy holds %(what)s: you cannot release it here. If your file is right, only your "
+    "administrator can change the policy."
+)
+_TO_CORRECT = _N(
+    "The policy holds %(what)s: you cannot release it here. Correct your file with what the payee "
+    "confirmed and upload it again."
+)
 
 
 class ListedRow(NamedTuple):
@@ -268,20 +279,7 @@ def policy_says(line: Mapping[str, Any]) -> str:
     held_by = line["decided_by"]
     if held_by in _OUTCOMES:
         held_by = gettext(spoken(held_by))
-    if line["can_fix"]:
-        return gettext(
-            "The policy holds %(what)s: you cannot release it here, but you can accept the correction "
-            "offered and have it checked.",
-            what=held_by,
-        )
-    if line["check_outcome"] == Outcome.NOT_POSSIBLE:
-        return gettext(
-            "The policy holds %(what)s: you cannot release it here. If your file is right, only your "
-            "administrator can change the policy.",
-            what=held_by,
-        )
-    return gettext(
-        "The policy holds %(what)s: you cannot release it here. Correct your file with what the payee "
-        "confirmed and upload it again.",
-        what=held_by,
-    )
+    to_do = _TO_FIX if line["can_fix"] else _TO_CORRECT
+    if line["check_outcome"] == Outcome.NOT_POSSIBLE and not line["can_fix"]:
+        to_do = _TO_ALLOW
+    return gettext(to_do, what=held_by)

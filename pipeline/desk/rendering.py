@@ -35,11 +35,7 @@ NEXT_STEPS = {
 }
 """What users can do about a refusal that has no advice of its own."""
 _PUT_RIGHT = _N("Go back and correct it.")
-_TITLES = {
-    401: _N("Not signed in"),
-    403: _N("Not allowed"),
-    404: _N("Not found"),
-}
+_TITLES = {401: _N("Not signed in"), 403: _N("Not allowed"), 404: _N("Not found")}
 DEEDS = {
     Deed.OPENED: _N("opened"),
     Deed.CLOSED: _N("closed"),
@@ -97,20 +93,15 @@ _NOT_DONE = _N("Not done")
 def html(request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:  # noqa: ANN401 (what templates take)
     """Render the named template (without suffix) with these values."""
     person = request.get(PERSON)
-    text = (
-        environment()
-        .get_template(f"{name}.html")
-        .render(person=person, path=request.get(PATH, ""), is_demo=request.app.get(IS_DEMO), **values)
-    )
+    here = {"person": person, "path": request.get(PATH, ""), "is_demo": request.app.get(IS_DEMO)}
+    text = environment().get_template(f"{name}.html").render(**here, **values)
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
 
 
-def attachment(
-    name: str, body: bytes | IO[bytes], content_type: str = "application/octet-stream"
-) -> web.Response:
+def attachment(name: str, body: bytes | IO[bytes], kind: str = "application/octet-stream") -> web.Response:
     """Return a file to download."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return web.Response(body=body, content_type=content_type, headers=headers)
+    return web.Response(body=body, content_type=kind, headers=headers)
 
 
 def refused(request: web.Request, message: Sentence | str, status: int, next_step: str = "") -> web.Response:
@@ -119,10 +110,8 @@ def refused(request: web.Request, message: Sentence | str, status: int, next_ste
     title = gettext(_TITLES.get(status, _NOT_DONE))
     file_id = request.match_info.get("id") if status != HTTPStatus.NOT_FOUND else None
     back = f"/files/{file_id}" if file_id else None
-    sentence = rendered(message, SurfaceKind.PAGE)
-    return html(
-        request, "refused", status, title=title, sentence=sentence, next_step=gettext(step), back=back
-    )
+    facts = {"sentence": rendered(message, SurfaceKind.PAGE), "next_step": gettext(step), "back": back}
+    return html(request, "refused", status, title=title, **facts)
 
 
 @cache

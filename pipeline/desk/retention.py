@@ -29,21 +29,15 @@ def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
     for run in filter(has_begun, (current.folder.run, *moved_from(current.folder.run))):
         purge(run, job, now=now)
     forget_all()
-    for path in (
-        current.folder.path / "input",
-        current.folder.written,
-        current.folder.reports,
-        *current.folder.path.glob("failed-*"),
-    ):
+    folder = current.folder
+    aside = folder.path.glob("failed-*")
+    for path in (folder.path / "input", folder.written, folder.reports, *aside):
         shutil.rmtree(path, ignore_errors=True)
-    current.folder.change(purged_at=timestamp(now))
+    folder.change(purged_at=timestamp(now))
 
 
 def resume_capped(
-    folders: Iterable[FileFolder],
-    clock: Clock,
-    start: Callable[[FileFolder], object],
-    record: Callable[..., object],
+    folders: Iterable[FileFolder], clock: Clock, start: Callable[..., object], record: Callable[..., object]
 ) -> None:
     """Resume checks that wait for their daily cap, if their users asked for it and the cap now allows it."""
     for folder in folders:

@@ -28,11 +28,9 @@ _MIB = 1024**2
 
 
 async def take(context: Context, request: web.Request, by: str) -> FileFolder:
-    """Receive an uploaded file, and write it as it arrives.
+    """Receive an uploaded file, and write it as it arrives; a partial file is deleted.
 
-    Raises:
-        DeskRefusal: the file is missing, empty or too large, or this person's total is too large.
-        DiskError: it cannot be written. The partial file is deleted.
+    Raises DeskRefusal: the file is missing, empty or too large, or this person's total is; DiskError.
     """
     parts = await _parts_of(request)
     part, request_bytes = await file_in(request, parts), request.content_length

@@ -61,9 +61,8 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     Names in the workbook are kept as claims. A decision that is already recorded keeps its author; a later,
     different decision is not overwritten. `latest` holds the decisions that count, by row.
 
-    Raises:
-        InputError: the workbook cannot be read, belongs to another run, or has an invalid decision.
-        Conflict: the file accepts no decisions now, or the workbook has none or is older than a recorded one.
+    Raises InputError as `workbook.read`; Conflict: the file accepts no decisions now, or the workbook has
+    none or is older than a recorded one.
     """
     summary = review.summary
     found = workbook.read(

@@ -126,12 +126,9 @@ def _columns(current: FileStatus) -> _Found:
     [message] = refusal.messages
     sheets, headers = ([*map(str, refusal.reason.lists(name))] for name in ("sheets", "headers"))
     fitting = [one for one in message.lists("readings") if isinstance(one, Sentence)]
-    return _Found(
-        read,
-        sentence_of(refusal),
-        tuple((name, headers[number] if headers else "") for number, name in enumerate(sheets)),
-        tuple((str(one.values["encoding"]), tuple(map(str, one.lists("cells")))) for one in fitting),
-    )
+    choices = tuple((name, headers[number] if headers else "") for number, name in enumerate(sheets))
+    readings = tuple((str(one.values["encoding"]), tuple(map(str, one.lists("cells")))) for one in fitting)
+    return _Found(read, sentence_of(refusal), choices, readings)
 
 
 @routes.post("/files/{id}/columns")

@@ -139,8 +139,8 @@ def _notes(current: FileStatus, split: SplitMade | None) -> list[LocalizedText]:
     """What a bank may object to in the files offered for download, and what these lack of the upload."""
     if split is None or current.summary is None:
         return []
-    made = [file for file in (split.release, split.hold) if file is not None]
-    return notes_on(current.summary.input, {file.name: file.row_count for file in made})
+    made = {file.name: file.row_count for file in (split.release, split.hold) if file is not None}
+    return notes_on(current.summary.input, made)
 
 
 def _why_not(person: Person, shaped: list[Shaped]) -> str:
@@ -175,9 +175,8 @@ def approve_shown(
         is_held, again = (form.get(name) == "yes" for name in ("hold_undecided", "release_again"))
         again = again and may_be_due_again(released)
         before = by_row(released)
-        refuse_changed(
-            form.get("shown"), shown_of(review, latest, current.decisions, {} if again else before)
-        )
+        now = shown_of(review, latest, current.decisions, {} if again else before)
+        refuse_changed(form.get("shown"), now)
         wanted = ToApprove(review, latest, shaped, before, is_held, again)
         return approve(current, wanted, person, context.clock())
 
@@ -228,12 +227,10 @@ async def verify_evidence(request: web.Request) -> web.Response:
         job = VerifyJob(current.folder.run, input_file=file if file.is_file() else None)
         found = await asyncio.to_thread(verify, job, now=context.clock())
     except PrecheckError as error:
-        found = [
-            Finding(Sentence("evidence.evidence"), message, error.exit_code) for message in error.messages
-        ]
-    await context.record(
-        request, Deed.VERIFIED, current.id, differing_count=sum(bool(one.exit_code) for one in found)
-    )
+        what, status = Sentence("evidence.evidence"), error.exit_code
+        found = [Finding(what, message, status) for message in error.messages]
+    count = sum(bool(one.exit_code) for one in found)
+    await context.record(request, Deed.VERIFIED, current.id, differing_count=count)
     return await _page(request, findings=found)
 
 

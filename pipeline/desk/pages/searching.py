@@ -70,7 +70,7 @@ async def row_story(request: web.Request) -> web.Response:
         for entry in await asyncio.to_thread(current.folder.decisions.entries)
         if row in entry.rows
     ]
-    outcome = story.outcome
+    outcome, positions = story.outcome, current.summary.input.positions
     cells = run.rows.payments.select(ACCOUNTS).row(row - 1, named=True) if person.compares else {}
     payment = {field: cells.get(field) or value for field, value in story.payment.items()}
     if (figure := run.judged["amount"][row - 1]) is not None:  # as the review shows it
@@ -84,13 +84,10 @@ async def row_story(request: web.Request) -> web.Response:
         payment={
             field: value for field, value in payment.items() if person.has_names or field in OF_A_PAYMENT
         },
-        place=positions_in_words([row], current.summary.input.positions),
+        place=positions_in_words([row], positions),
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
-        findings=[
-            (finding, sentence_of(finding.sentence, current.summary.input.positions))
-            for finding in story.findings
-        ],
+        findings=[(finding, sentence_of(finding.sentence, positions)) for finding in story.findings],
         to_do=advice(outcome.check_action, outcome.check_code),
         history=history,
         word=last_decisions(run).get(row),
