@@ -45,11 +45,9 @@ class _Session:
 
 
 class Sessions:
-    """The open sessions of a desk.
+    """The open sessions of a desk; a session ends when idle, after its maximum time, or with the desk.
 
-    A link is a file in the desk's home, readable by its owner only, named by the hash of its token, and
-    deleted when used. A session ends after some time without requests, after its maximum time, or with the
-    desk.
+    A link is a file in the desk's home, named by the hash of its token, and deleted when used.
     """
 
     def __init__(
@@ -104,9 +102,8 @@ _CREDENTIALS = struct.Struct("3i")
 class LocalAccess:
     """Access to a personal desk: a loopback port for one user of this computer, with session cookies.
 
-    A browser sends its cookies to every port, so programs of other users can see them: a cookie alone is not
-    enough. The operating system identifies the user of each connection; if it cannot, the address contains a
-    secret.
+    Programs of other users can see cookies, which browsers send to every port. So the operating system
+    identifies the user of each connection; if it cannot, the address contains a secret.
     """
 
     port: int

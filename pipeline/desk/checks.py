@@ -1,7 +1,6 @@
 """Run the check of a file in its own process: start, watch and stop it through files.
 
-The process holds `check.lock` until it ends, even if it is killed: if the desk can take the lock, no check is
-running. Checks survive a killed desk, which finds them again when it restarts. The process writes its
+The process holds `check.lock` until it ends, even if it is killed; it survives a killed desk. It writes its
 progress to a file, and stops when a stop file appears.
 """
 

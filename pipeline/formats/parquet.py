@@ -1,10 +1,8 @@
 """Apache Parquet: columns with types.
 
-Types matter: an account number stored as a number has lost its leading zeros, and an amount stored as a float
-is inexact. Both are refused, not repaired.
-
-A few changed bytes can make a Parquet parser abort its process, so a child process parses the file. Damage
-within a cell is detected only if the writer of the file added page checksums, which most do not.
+An account number stored as a number, or an amount stored as a float, is refused, not repaired. A few changed
+bytes can make a parser abort its process, so a child process parses the file. Damage within a cell is
+detected only if the writer of the file added page checksums, which most do not.
 """
 
 from contextlib import suppress
@@ -86,9 +84,7 @@ def _as_read(column: pl.Series) -> pl.Series:
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - there is only one way to write it
     """Write a table of at least one row with its types, in small parts.
 
-    The file is read back and must have the table's columns and height, and the same cells in `column`.
-
-    Raises OSError: the file cannot be written; AssertionError: the file does not hold the table.
+    Raises OSError; AssertionError: read back, it has not the same columns, height, and cells in `column`.
     """
     # Our enums become text for other programs; enums of the input are unchanged.
     cells = table.lazy().cast({selectors.by_name(COLUMNS, require_all=False) & selectors.enum(): pl.String})
@@ -103,11 +99,9 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 
 
 def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:  # noqa: ARG001 - every text can be written
-    """Write a payment file with typed columns and the input's headers; return its bytes, to be read again.
+    """Write a payment file with typed columns and the input's headers; return its bytes (OSError).
 
     The caller checks that it holds the table.
-
-    Raises OSError: the file cannot be written.
     """
     names = dict(zip(table.columns, dialect.header_cells, strict=False))
     with with_own_errors(file) as through:

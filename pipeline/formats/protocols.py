@@ -1,10 +1,8 @@
 """Protocols of formats; modules of this package, or objects that they create, implement them.
 
-A format declares itself (`Format`), and reads a table (`TabularFormat`) or a message (`MessageFormat`).
-Corrected or split payments are written in the format of their input. A table is rewritten completely
-(`PaymentsFormat`); correcting cells and selecting rows needs no code of the format. A message keeps all bytes
-except for the edits that the format lists. Outcomes are written as tables, in the formats of `--format`
-(`OutcomeFormat`).
+A format declares itself (`Format`), and reads a table (`TabularFormat`) or a message (`MessageFormat`). A
+corrected or split table is rewritten (`PaymentsFormat`), a message is changed by edits. Outcomes are written
+as tables, in the formats of `--format` (`OutcomeFormat`).
 """
 
 from collections.abc import Mapping
@@ -124,10 +122,8 @@ class MessageFormat(Format, Protocol):
     def kept(self, data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:
         """Return the edits that keep only these payments, at least one, with matching counts and sums.
 
-        The caller has made sure that the message may be changed and split; `role` names the new file's
-        purpose.
-
-        Raises OutputError if a cell is too small for its new sum.
+        The caller has made sure that the message may be changed and split. Raises OutputError if a cell is
+        too small for its new sum.
         """
 
 

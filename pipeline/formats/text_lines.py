@@ -33,8 +33,8 @@ def text_lines(
     """Split a text into lines, which end with LF or CR LF.
 
     The columns are `line` (from 1), `start` and `end` (bytes of the file, with the line end) and `text`
-    (without it). The argument `start` is the text's offset in its file. The encoding has one byte per
-    character, or is UTF-8. Lines are cut in blocks of about `block_length` characters.
+    (without it). The argument `start` is the text's offset in its file, which is UTF-8 unless
+    `one_byte_each`.
     """
     blocks = (pl.Series("text", [block.removesuffix("\n")]) for block in _blocks(text, block_length))
     pieces = [block.str.split("\n").explode() for block in blocks]

@@ -1,8 +1,7 @@
 """Write the figures of a run in the Prometheus text format, for a textfile collector.
 
-One file describes the last run of a job: it is a snapshot, so everything in it is a gauge. It has no payees'
-names or accounts, and all users may read it, because the collector runs as another user. Source: Prometheus
-documentation, "Exposition formats", text-based format 0.0.4.
+A snapshot of the last run of a job, so everything is a gauge; without names and accounts, as all users may
+read it. Source: Prometheus documentation, "Exposition formats", text-based format 0.0.4.
 """
 
 from collections import Counter

@@ -1,9 +1,8 @@
 """Write a pain.002.001.10, the report that bank software reads, from a payment file and its outcomes.
 
-It is what a bank would send after a verification of payees, in ISO's external codes: for each payment RCVC
-(match), RVMC (close match), RVNM (no match), RVNA (not possible) or RVNC (not yet answered), and for the
-message and each batch RCVC, RVCM (with mismatches) or RVNC. Payments to UK accounts have the same codes, a
-convention of ours that the report states. Values that the schema does not allow are left out.
+It is what a bank would send after a verification of payees, in the codes of `formats.pain002`. Payments to UK
+accounts have the same codes, a convention of ours that the report states. Values that the schema does not
+allow are left out.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """Write CSV for people who open it in a spreadsheet: no cell is run.
 
-A spreadsheet runs a cell that starts like a formula, and the names in a payment file are untrusted. Such
-cells get a leading apostrophe. The file is for reading only: a program that processed it would keep the
-apostrophe.
+A spreadsheet runs a cell that starts like a formula, and the names in a payment file are untrusted: such
+cells get a leading apostrophe, so the file is for people, not for programs.
 """
 
 import codecs

@@ -230,10 +230,8 @@ def rows_xml(
     """Write rows, a few thousand at a time, with the sheet's columns from left to right.
 
     Cell by cell, this would take ten times as long, and the library mistakes some text for its own markup.
-    Here all text is escaped, and every cell is text, a number or empty, so there are no formulas or links.
-
-    A cell is text, an enum, a whole number, or an amount as `frames.MONEY`. `first` is the line of the first
-    row, counted from 1.
+    Here all text is escaped, and every cell is text, a number or empty, so there are no formulas or links. A
+    source is text, an enum, a whole number, or `frames.MONEY`; `first` is the line of the first row, from 1.
     """
     sources = {column.source for column in columns if column.source is not None}
     for start in range(0, rows.height, _ROWS_AT_ONCE):

@@ -1,10 +1,8 @@
 """Write the workbook: the results of a run for people who decide in a spreadsheet.
 
-Text is always written as text, so that nothing from a payment file becomes a formula, link or number: account
-numbers keep their zeros, and a name that starts like a formula stays a name.
-`pipeline.formats.excel.decisions` reads the columns Decision and Reason back.
-
-The library writes sheets, styles and headers; `sheets.rows_xml` writes the rows.
+Text is always written as text: account numbers keep their zeros, and a name that starts like a formula stays
+a name. `formats.excel.decisions` reads the columns Decision and Reason back. The library writes sheets,
+styles and headers; `sheets.rows_xml` writes the rows.
 """
 
 import io
@@ -83,11 +81,7 @@ _OPTIONS = {
 
 
 def write_workbook(summary: Summary, listed: ListedRows, folder: Path, *, outcome_name: str) -> Path:
-    """Write `report.xlsx`, which appears whole or not at all; rows beyond its limits are in the outcome file.
-
-    Raises:
-        OutputError, DiskError: as in `write_atomically`.
-    """
+    """Write `report.xlsx`, without the rows beyond its limits; same errors as `write_atomically`."""
     is_all = listed.sums is None
     assert not is_all or listed.rows.height == summary.input.row_count
     path = folder / REPORT_XLSX

@@ -1,8 +1,7 @@
 """Bacs Standard 18: files that payroll and ledger software writes for Bacs and that most UK banks accept.
 
-Labels of 80 characters enclose payments of 100 characters, or 106 if each has its own day, and contras that
-balance them. Many exports leave the labels out. A credit (code 99) is a payment; direct debits and their
-instructions are reported and never checked. `records` and `totals` have the positions of fields.
+Labels enclose payments, and contras that balance them; many exports leave the labels out. A credit (code 99)
+is a payment; direct debits and their instructions are reported and never checked.
 """
 
 import re

@@ -42,9 +42,7 @@ _CURRENCY = "GBP"
 
 
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
-    """Read a Standard 18 file with or without labels.
-
-    Payments are the credits, even malformed ones; direct debits and instructions are set aside.
+    """Read a Standard 18 file: its credits, even malformed, are payments; direct debits are set aside.
 
     Raises InputError: it is not Standard 18, is truncated, or has no credits.
     """

@@ -68,14 +68,11 @@ PENCE_MAX = 99_999_999_999  # the largest amount that fits in a record
 
 
 def records_of(data: bytes, *, where: str) -> pl.DataFrame:
-    """Split a file into its lines.
+    """Split a file into its lines (InputError: a line is not Standard 18).
 
-    Returns:
-        `line`, `start` and `end` (bytes, the line end included), `text` (without it), `kind` (a label, or one
-        of the words above), `code`, `originator`, `day` (empty if the record has none) and `pence` (null for
-        labels, and if it is not 11 digits).
-
-    Raises InputError: a line is not Standard 18.
+    Returns `line`, `start` and `end` (bytes, the line end included), `text` (without it), `kind` (a label, or
+    one of the words above), `code`, `originator`, `day` (empty if the record has none) and `pence` (null for
+    labels, and if it is not 11 digits).
     """
     start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     records = text_lines(_text(data, start, where), start=start, one_byte_each=True)

@@ -1,9 +1,7 @@
 """CSV and similar formats: lines of cells with a delimiter between them (RFC 4180).
 
-There are two parsers. The fast one, of polars, reads files whose rows all have as many cells as the header
-line and end with LF or CR LF. The careful one, the standard library's csv module, reads all others: it finds
-rows that are too long or too short, and loses no cell. In both cases the table must agree with an independent
-count (`pipeline.formats.csv.tally`).
+polars reads regular files quickly; the standard library's csv module reads all others, finds rows that are
+too long or too short, and loses no cell. The table must agree with an independent count (`tally`).
 """
 
 import codecs

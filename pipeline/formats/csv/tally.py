@@ -1,8 +1,7 @@
 """Count the rows of a delimited file, and their text in bytes, independently of parsers.
 
-Parsers are third-party code, and a parser that reads a file as a single row, or none, reports no error. So
-the bytes are counted a second time here, without a parser, by the rules of RFC 4180. A parsed table is
-accepted only if its control totals agree.
+A parser that reads a file as a single row, or none, reports no error. So the bytes are counted a second time,
+by the rules of RFC 4180, and a parsed table is accepted only if its control totals agree.
 """
 
 import re
@@ -57,9 +56,8 @@ def text_bytes(cells: pl.DataFrame) -> int:
 def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> CsvTally:
     """Count the rows of a file with an ASCII delimiter; regular rows have `column_count` cells.
 
-    A quoted cell opens only if a cell starts; a quote character elsewhere is text.
-
-    Raises InputError: a quoted cell is not closed, has text after its closing quote, or is oversized.
+    A quote opens a cell only at its start. Raises InputError: a quoted cell is not closed, has text after its
+    closing quote, or is oversized.
     """
     mark = delimiter.encode()
     grammar = _grammar(mark)

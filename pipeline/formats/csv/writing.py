@@ -74,10 +74,8 @@ def _ragged(table: pl.DataFrame, width: int, dialect: Dialect) -> str:
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
     """Write a table of at least one row as UTF-8 with a header line and LF line ends; null is an empty cell.
 
-    Each part is read back and must have the same number of rows, the same amount of text, and the same cells
-    in `column`.
-
-    Raises OSError: the file cannot be written; AssertionError: the file does not hold what was written.
+    Raises OSError; AssertionError: read back, a part has not the same number of rows, amount of text, and
+    cells in `column`.
     """
     for start in range(0, table.height, _ROWS_WRITTEN_AT_ONCE):
         rows = table.slice(start, _ROWS_WRITTEN_AT_ONCE)

@@ -1,10 +1,7 @@
 """Excel workbooks: one sheet of a .xlsx, read like a CSV, and written with each identifier as text.
 
-Each cell becomes the text that a person sees, if the file still holds it. A sort code that Excel turned into
-a number stays a number, which the local rules report as damaged. Nothing is padded or guessed.
-
-A workbook is a ZIP of XML. Its declared size is checked here (`archive`). A child process unpacks and parses
-it (`grid`): a library reads the values, our own code counts everything else (`cells`).
+Each cell becomes the text that a person sees, if the file still holds it; nothing is padded or guessed. A
+child process unpacks and parses it (`grid`): a library reads the values, `cells` counts everything else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,9 +106,7 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 
 
 def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
-    """Write a payment file, and return a workbook of its rows under a header row, to be read again.
-
-    The caller checks that it holds the table.
+    """Write a payment file, and return a workbook of its rows under a header row, for the caller to check.
 
     Raises OSError: the file cannot be written; OutputError: a sheet cannot hold it.
     """

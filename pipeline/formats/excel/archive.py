@@ -1,8 +1,7 @@
 """The ZIP archive of a workbook: its size, its parts and their XML (ECMA-376-1).
 
-Two parsers of one ZIP can see different files: sizes may be understated, names repeated, bytes hidden after
-the end. So the parts are copied once into a new ZIP, which every parser gets, and counted while they are
-unpacked.
+Two parsers of one ZIP can see different files: sizes may be understated, names repeated, bytes hidden. So the
+parts are copied once into a new ZIP, which every parser gets, and counted while they are unpacked.
 """
 
 import io
@@ -98,9 +97,7 @@ def parse(
     end: Callable[[str], None] = lambda _name: None,
     text: Callable[[str], None] = lambda _text: None,
 ) -> None:
-    """Parse untrusted XML: nothing is fetched, and no entity is defined.
-
-    Elements of the known namespaces are reported without their namespace.
+    """Parse untrusted XML, without fetching; names in the known namespaces are reported bare.
 
     Raises ValueError: it has a document type, which could define entities; expat.ExpatError: it is not XML.
     """

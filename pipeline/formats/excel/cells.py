@@ -1,11 +1,8 @@
 """The cells of a sheet as its XML states them, counted independently of the library that reads it.
 
-The library returns every value as text. Only this count shows numbers and their digits, errors, merged cells
-and formulas that were never calculated. Source: ECMA-376-1, 18.3.1
-(worksheets): `row`, `c`, `v`, `f`, `is` and `mergeCell`; 18.4 (shared strings): `si`, `t` and `rPh`.
-
-A text shared by a million cells is in the file only once, so its length is added up per cell before a library
-makes a table of it.
+Only this count shows numbers and their digits, errors, merged cells and formulas that were never calculated,
+and how long the texts are that a million cells may share. Source: ECMA-376-1, 18.3.1 (worksheets): `row`,
+`c`, `v`, `f`, `is` and `mergeCell`; 18.4 (shared strings): `si`, `t` and `rPh`.
 """
 
 import re

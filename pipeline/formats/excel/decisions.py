@@ -1,7 +1,6 @@
 """Read people's decisions on rows from the columns Decision and Reason of a workbook.
 
-People and other programs have changed the workbook. So a child process parses it, like any untrusted file,
-and it is used only if it names its run.
+A child process parses the workbook, like any untrusted file; it is used only if it names its run.
 """
 
 import json
@@ -51,9 +50,7 @@ _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 
 
 def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | None = None) -> pl.DataFrame:
-    """Read the decisions about a run from a workbook: `Decisions` by row, without author and time.
-
-    A name in a workbook is a claim, not a signature.
+    """Read the decisions about a run from a workbook: `Decisions` by row; names are claims, not signatures.
 
     Raises InputError: the workbook cannot be read, is about another run, or has an invalid decision.
     """

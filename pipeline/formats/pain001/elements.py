@@ -1,9 +1,8 @@
 """The elements of a pain.001 that are read, as a tree for the parser to follow.
 
-Names are local: real files have a dozen namespaces, or none. Elements outside the tree are skipped, with
-their content. A payment or a batch in them is refused, because it would go unchecked; in supplementary data
-it is counted. Source: the schemas pain.001.001.02 to .12, and public examples of the dialects of German,
-Italian, Swiss and other banks.
+Names are local: real files have a dozen namespaces, or none. Elements outside the tree are skipped, but a
+payment or a batch in them is refused; in supplementary data it is counted. Source: the schemas
+pain.001.001.02 to .12, and public examples of banks' dialects.
 """
 
 from enum import IntEnum

@@ -41,10 +41,7 @@ _BLOCK_HEIGHT = 4096
 
 
 def parse(data: Bytes) -> Iterator[pl.DataFrame]:
-    """Read a message; `files.confined` calls this in its child process.
-
-    Returns:
-        Parts of `PARTS`, in the order of the file.
+    """Read a message in parts of `PARTS`, in the child process of `files.confined`.
 
     Raises InputError: it is not a credit transfer message, or is unsafe or ambiguous.
     """
