@@ -21,14 +21,7 @@ from pipeline.desk.jobs import (
     profiles,
     remember,
 )
-from pipeline.desk.languages import (
-    duration,
-    gettext,
-    gettext_noop,
-    in_page_words,
-    ngettext,
-    sentence_of,
-)
+from pipeline.desk.languages import duration, gettext, gettext_noop, in_page_words, ngettext, sentence_of
 from pipeline.desk.listing import Asked, Listing
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.refusals import Conflict, DeskRefusal

@@ -13,13 +13,7 @@ import polars as pl
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.formats.edits import Edit, removals
 from pipeline.formats.layouts import reading
-from pipeline.formats.layouts.classified import (
-    BATCH,
-    kinds_of,
-    quoted_like,
-    spans_between,
-    spans_by_widths,
-)
+from pipeline.formats.layouts.classified import BATCH, kinds_of, quoted_like, spans_between, spans_by_widths
 from pipeline.formats.layouts.model import (
     LAYOUTS,
     UK_ACCOUNT,
