@@ -92,14 +92,6 @@ def _lost(progress: CheckProgress) -> CheckProgress:
     return progress.model_copy(update={"exit_code": MistakeError.exit_code, "sentences": sentences})
 
 
-def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
-    """Write the progress of the check atomically, but without syncing it to disk."""
-    part = folder.progress.with_suffix(".part")
-    with opened(part, os.O_TRUNC) as file:
-        file.write(progress.model_dump_json().encode())
-    part.replace(folder.progress)
-
-
 STOP_INTERVAL_S = 0.2
 
 
@@ -151,8 +143,10 @@ class ProgressFile(RunObserver):
         changed = self._now.model_copy(update=changes)
         if changes and changed == self._now:
             return
-        self._now = changed
-        write_progress(self._folder, changed)
+        self._now, part = changed, self._folder.progress.with_suffix(".part")
+        with opened(part, os.O_TRUNC) as file:
+            file.write(changed.model_dump_json().encode())
+        part.replace(self._folder.progress)  # whole or not at all, but not synced to disk
 
 
 def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Callable[[], object]) -> int:

@@ -5,7 +5,6 @@ from contextlib import suppress
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeline.desk.checks import progress_of
@@ -44,7 +43,7 @@ class StateWords(NamedTuple):
 
 
 _N = gettext_noop
-WORDS: Mapping[State, StateWords] = MappingProxyType({
+WORDS: Mapping[State, StateWords] = {
     State.NEW: StateWords(_N("New"), _N("See the columns"), "columns"),
     State.PLANNED: StateWords(_N("Ready to be checked"), _N("See the plan, then start"), "plan"),
     State.RUNNING: StateWords(_N("Being checked"), _N("Watch"), "progress"),
@@ -55,7 +54,7 @@ WORDS: Mapping[State, StateWords] = MappingProxyType({
     State.RELEASED: StateWords(_N("Released"), _N("Get the files"), "release"),
     State.GIVEN: StateWords(_N("Given to the bank"), _N("Get the files"), "release"),
     State.PURGED: StateWords(_N("Names deleted"), _N("See what remains"), "release"),
-})  # fmt: skip
+}
 _REFUSED = StateWords(_N("Cannot be read"), _N("See why"), "columns")
 _SENT_BACK = StateWords(_N("Sent back"), _N("Review"), "review")
 _NOTHING_RELEASED = StateWords(_N("Approved: nothing to release"), _N("Get the files"), "release")
@@ -142,7 +141,7 @@ STEPS = (
 When a check ends, the state changes from running to review, stopped or capped. Two more rules are enforced
 elsewhere: people who shaped a file do not approve it, and no payment is released twice (`families`).
 """
-_OTHERWISE: Mapping[Deed, Sentence] = MappingProxyType({
+_OTHERWISE: Mapping[Deed, Sentence] = {
     Deed.READ_AS: Sentence("desk.reading_is_fixed"),
     Deed.PLANNED: Sentence("desk.profile_is_fixed"),
     Deed.STARTED: Sentence("desk.cannot_start_now"),
@@ -157,14 +156,14 @@ _OTHERWISE: Mapping[Deed, Sentence] = MappingProxyType({
     Deed.COMPARED: Sentence("desk.nothing_to_compare"),
     Deed.COMMENTED: Sentence("desk.nothing_to_tell_yet"),
     Deed.PURGED: Sentence("desk.nothing_to_delete"),
-})  # fmt: skip
-NEXT: Mapping[State, Deed] = MappingProxyType({
+}
+NEXT: Mapping[State, Deed] = {
     State.NEW: Deed.READ_AS,
     **dict.fromkeys((State.PLANNED, *_HALFWAY), Deed.STARTED),
     State.REVIEW: Deed.HANDED_OVER,
     State.WAITING: Deed.APPROVED,
     State.RELEASED: Deed.GIVEN,
-})  # fmt: skip
+}
 """The usual next action in each state."""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -127,10 +127,10 @@ def template() -> Template:
         "say": _markup,
         "in_words": in_words,
         "number": number,
-        "bold": partial(_within, "b"),
-        "bdi": partial(_within, "bdi"),
+        "bold": Markup("<b>{}</b>").format,
+        "bdi": Markup("<bdi>{}</bdi>").format,
         "capital": lambda text: text[:1].upper() + text[1:],
-        "script_words": _script_words,
+        "script_words": lambda: {name: say(key, **_PLACEHOLDERS) for name, key in _OF_SCRIPT.items()},
         "style": Markup(style),  # noqa: S704 (our own file, without placeholders)
         "script": Markup(script),  # noqa: S704 (our own file too)
         "policy": _policy(style, script),
@@ -156,10 +156,6 @@ def _markup(key: str, **values: Value) -> Markup:
     return Markup(say(key, **escaped))  # noqa: S704 (the words are ours, and the values escaped)
 
 
-def _within(tag: str, text: str) -> Markup:
-    return Markup("<{0}>{1}</{0}>").format(tag, text)
-
-
 _OF_SCRIPT = {
     "grouped": "page.rows_grouped",
     "groupedHere": "page.rows_grouped_here",
@@ -173,12 +169,8 @@ _OF_SCRIPT = {
     "rowCopied": "page.row_copied",
     "rowSelected": "page.row_selected",
 }
+# The script fills in the values, so they stay in braces.
 _PLACEHOLDERS = {name: f"{{{name}}}" for name in ("shown", "all", "first", "last", "word", "row")}
-
-
-def _script_words() -> dict[str, str]:
-    """Return the script's sentences, with values still in braces."""
-    return {name: say(key, **_PLACEHOLDERS) for name, key in _OF_SCRIPT.items()}
 
 
 def _policy(style: str, script: str) -> str:

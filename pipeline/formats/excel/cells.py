@@ -52,13 +52,6 @@ class Cells:
     column_first: int = COLUMNS_MAX + 1
     column_last: int = 0  # with the three above, the used range; none in an empty sheet
 
-    def include(self, row: int, column: int) -> None:
-        """Extend the used range to this cell."""
-        self.row_last = max(self.row_last, row)
-        self.row_first = min(self.row_first, row)
-        self.column_last = max(self.column_last, column)
-        self.column_first = min(self.column_first, column)
-
     @property
     def width(self) -> int:
         """The number of used columns; 0 or less in an empty sheet."""
@@ -262,4 +255,7 @@ class _Reader:
                 self.cells.errors.append(cell)
             case _:
                 raise ValueError("a cell of a kind that does not exist")
-        self.cells.include(self._row, self._column)
+        cells, row, column = self.cells, self._row, self._column
+        cells.row_first, cells.row_last = min(cells.row_first, row), max(cells.row_last, row)
+        cells.column_first = min(cells.column_first, column)
+        cells.column_last = max(cells.column_last, column)
