@@ -334,8 +334,9 @@ def values_in_short(column: Column) -> str:
 
 def _fields(columns: list[Column], *, has_room: bool) -> Table:
     """Lay out four columns if there is room; otherwise put the values below the position."""
-    headers = ("stands in", ">rows", "values") if has_room else (">rows", "stands in")
-    table = table_of("field", *headers)
+    table = table_of("field", ">rows", "stands in")
+    if has_room:
+        table = table_of("field", "stands in", ">rows", "values")
     table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
     for column in columns:
         field = Text(column.field or "-", style="bold")
@@ -368,7 +369,9 @@ def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
 
 def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> None:
     """Print one format per row; in full, with how it is recognised."""
-    table = table_of("format", "written as", "known by" if in_full else "description")
+    table = table_of("format", "written as", "description")
+    if in_full:
+        table = table_of("format", "written as", "known by")
     for each in known.formats:
         name, written_as = Text(visible(each.name), style="bold"), Text(visible(each.written_as or "-"))
         table.add_row(name, written_as, Text(visible(_in_full(each) if in_full else in_words(each.title))))
