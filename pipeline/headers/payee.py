@@ -59,7 +59,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     seen = found(cells)
     party = _party_of(accounts)
     names = [_of_bank_account(name, seen, cells) for name in seen.whole]
-    names = unread_names.with_payment_names(names, accounts, cells)
+    names = unread_names.with_payment_names(names, accounts, cells, seen)
     why_not = dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
         (partial(_or_parents, seen=seen, party=party), rule_of("of a party other than the account holder")),

@@ -59,7 +59,11 @@ def _candidates(field: str, cells: ColumnCells) -> list[str]:
 
 def _with_vat(net: str, cells: ColumnCells) -> list[str]:
     """Return the column that adds the VAT, in another column as an amount or a rate, in every row."""
-    vats = [header for header in cells.headers if not VAT.isdisjoint((fold(header), *tokens_of(header)))]
+    vats = [
+        header
+        for header in cells.headers
+        if not VAT.isdisjoint([*tokens_of(header), *tokens_of(header.lower())])
+    ]
     money = partial(_money, cells=cells)
     for header in cells.headers if vats else ():
         is_other = header != net and are_amounts(cells.sample(header).to_list())

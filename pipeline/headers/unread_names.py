@@ -123,7 +123,7 @@ def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
 
 
 def with_payment_names(
-    names: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells
+    names: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells, seen: NameColumns
 ) -> list[Candidate]:
     """Add the names whose headers share a payment word with all accounts: `payout_name` and `payout_iban`.
 
@@ -138,7 +138,8 @@ def with_payment_names(
     whole = [(one,) for one in bound if names_payment(one) and are_parties(one, cells)]
     whole += zip(*parts, strict=False)
     found = [Candidate(one, Rank.PAYEE, _OF_PAYMENT) for one in whole if cells.varies(one)]
-    others = [name for name in names if name.rank not in (Rank.HOLDER, Rank.PAYEE)]
+    companies = [name for name in seen.companies if not cells.is_constant(name.headers)]
+    others = [name for name in (*names, *companies) if name.rank not in (Rank.HOLDER, Rank.PAYEE)]
     for name in found:
         if others and not any(cells.share_words(name.headers, one.headers, share=0.5) for one in others):
             raise either("name", [name.headers, others[0].headers], cells)

@@ -735,6 +735,58 @@ def test_whose_name_it_is_beside_parts_relatives_and_firms(columns, name):
         assert read_columns(cells, {}, where="x.csv").sources["name"] == (tuple(name),)
 
 
+SIMILAR = [ADA, BRILL]
+"""The same person as `QM` says once, and a firm."""
+
+
+@for_each(
+    ("columns", "name"),
+    [
+        # A name of the payout beside its account; if no word is shared, somebody else may be meant.
+        ({"Name": [ADA, BO], "payout_name": SIMILAR, "payout_IBAN": IBANS}, ["payout_name"]),
+        ({**PARTS, "Auszahlung Name": SIMILAR, "Auszahlung IBAN": IBANS}, ["Auszahlung Name"]),
+        ({"virement_nom": SIMILAR, "virement_IBAN": IBANS}, ["virement_nom"]),
+        (
+            {
+                "Name": [ADA, BO],
+                "refund first name": ["A", "B"],
+                "refund last name": QM,
+                "refund IBAN": IBANS,
+            },
+            ["refund first name", "refund last name"],
+        ),
+        ({"Name": [ADA, BO], "payout_name": [ACME, BRILL], "payout_IBAN": IBANS}, None),
+        ({"Supplier": [ADA, BO], "Payment name": [ACME, BRILL], "Payment IBAN": IBANS}, None),
+        ({"Company": [ADA, BO], "Payment name": [ACME, BRILL], "Payment IBAN": IBANS}, None),
+        ({**PARTS, "Transfer name": [ACME, BRILL]}, None),
+        ({"Supplier": [ADA, BO], "Payment name": ["rent", "stock"], "Payment IBAN": IBANS}, ["Supplier"]),
+        # Who holds what is paid into.
+        ({"Company": [ACME, BRILL], "payment_bank_holder": [ADA, BO]}, ["payment_bank_holder"]),
+        ({"Nimi": [ACME, BRILL], "pankki_haltija": [ADA, BO]}, ["pankki_haltija"]),
+        ({"Company": [ACME, BRILL], "Payout holder": [ADA, BO], "Payout IBAN": IBANS}, None),
+        # A holder in the same section as the account.
+        (
+            {"Naam": [ACME, BRILL], "kassa__IBAN": IBANS, "kassa__rekeninghouder": [ADA, BO]},
+            ["kassa__rekeninghouder"],
+        ),
+        ({"Payee": [ACME, BRILL], "zorblex.IBAN": IBANS, "zorblex.account holder": [ADA, BO]}, None),
+        # Two companies of the payer.
+        (
+            {
+                "Company": ["10", "10"],
+                "Company name": [ACME, ACME],
+                "Business": [BRILL, BRILL],
+                "Name": [ADA, BO],
+            },
+            ["Name"],
+        ),
+        ({"Company": [ACME, ACME], "Company name": [ADA, BRILL]}, ["Company name"]),
+    ],
+)
+def test_names_of_payouts_and_holders_of_sections_belong_to_their_account(columns, name):
+    test_whose_name_it_is_beside_parts_relatives_and_firms.__wrapped__(columns, name)
+
+
 def test_an_account_name_before_a_sort_code_is_a_bank_accounts_if_it_holds_names():
     account = {"Sort code": ["123456", "234567"], "Account number": ["12345678", "23456789"]}
     columns = {"Supplier": [ADA, BO], "Account name": [ACME, BRILL], **account}

@@ -256,6 +256,40 @@ def test_money_that_went_both_ways_is_a_statement(columns):
         read_columns(pl.DataFrame({**rows, **columns}), {}, where="x.csv")
 
 
+@pytest.mark.parametrize(
+    ("columns", "look"),
+    [
+        ({"Descrizione": ["Bonifico ricevuto", "Commissioni"]}, "a bank statement"),
+        ({"Buchungstext": ["Zahlungseingang RE 7", "Zahlungseingang RE 8"]}, "a bank statement"),
+        ({"Deposit": ["500.00", "400.00"], "APR": ["9.9", "9.9"], "Amount": ["1.00", "2.00"]}, "on credit"),
+        ({"Anzahlung": ["500,00", "400,00"], "Monatsrate": ["20,00", "30,00"]}, "on credit"),
+        ({"Order status": ["Payment received", "Payment received"]}, None),
+        ({"Reference": ["Rent received late", "INV 7"]}, None),
+        ({"Deposit": ["500.00", "400.00"], "Rent": ["50.00", "40.00"]}, None),
+    ],
+)
+def test_money_that_customers_paid_or_owe_is_not_paid_to_them(columns, look):
+    if look is None:
+        assert columns_of(columns).sources["name"] == (("Payee",),)
+    else:
+        with pytest.raises(InputError, match=f"looks like .*{look}"):
+            columns_of(columns)
+
+
+@pytest.mark.parametrize(
+    ("columns", "header"),
+    [
+        ({"Net": ["10.00", "20.00"], "VAT": ["2.00", "4.00"], "Gross": ["12.00", "24.00"]}, "Gross"),
+        ({"netto": ["10,00", "20,00"], "MwSt-Satz": ["19 %", "7"], "brutto": ["11,90", "21,40"]}, "brutto"),
+        ({"Amount": ["10.00", "20.00"], "VAT number": ["GB1", "GB2"], "Paid": ["11.00", "22.00"]}, "Amount"),
+        ({"Gross": ["12.00", "24.00"], "Tax": ["2.00", "4.00"], "Net": ["10.00", "20.00"]}, "Net"),
+        ({"Total": ["12.00", "24.00"], "A pagar": ["10.00", "20.00"]}, "A pagar"),
+    ],
+)
+def test_the_amount_with_vat_is_paid(columns, header):
+    assert columns_of(columns).sources["amount"] == ((header,),)
+
+
 def test_what_is_owed_to_suppliers_is_no_balance_of_a_statement():
     columns = {
         "Fornecedor": ["Ada Quillon Lda", "Bo Marrow Lda"],
