@@ -33,6 +33,13 @@ _SORT_CODE = r"^[0-9]{5,6}$"
 _SIX_DIGITS = r"^[0-9]{6}$"
 _EIGHT_DIGITS = r"^[0-9]{8}$"
 _FIELDS = ("iban", "account_number", "sort_code")
+_NUMBER = HeaderMeaning("account_number", "the header says account")
+_CREDIT = ("credit", "kredit", "crediteur")
+_WORDS = {
+    "iban": Sentence("headers.the_payees_iban"),
+    "account_number": THE_PAYEES_ACCOUNT,
+    "sort_code": Sentence("headers.the_payees_sort_code"),
+}
 
 
 def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
@@ -71,9 +78,6 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     _refuse_unread_accounts(choices, cells)
     _refuse_same_account(_sources(choices), cells)
     return choices
-
-
-_NUMBER = HeaderMeaning("account_number", "the header says account")
 
 
 def _is_number(header: str, cells: ColumnCells) -> bool:
@@ -289,14 +293,6 @@ def _refuse_ledger_accounts(
     for header in headers:
         if field == "account_number" and any(word in fold(header) for word in _CREDIT):
             refuse_differing(field, (header,), unsaid, cells, what=THE_PAYEES_ACCOUNT)
-
-
-_CREDIT = ("credit", "kredit", "crediteur")
-_WORDS = {
-    "iban": Sentence("headers.the_payees_iban"),
-    "account_number": THE_PAYEES_ACCOUNT,
-    "sort_code": Sentence("headers.the_payees_sort_code"),
-}
 
 
 def _looks_like(field: str, sample: pl.Series) -> bool:

@@ -74,12 +74,10 @@ def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-_DIGIT_FIRST = r"^[^A-Za-z]*[0-9]"
-"""A cell that starts with a digit; no IBAN does."""
+_DIGIT_FIRST = r"^[^A-Za-z]*[0-9]"  # a cell that starts with a digit; no IBAN does
 _DOMESTIC = r"^[0-9]{14}$|^[0-9]{24}$|^[0-9]{26}$"
 """Digits that are not an IBAN, and accounts in national notations."""
-_BEFORE_BANK = r"^[0-9-]{2,17}/[0-9]{4}$"
-"""A Czech or Slovak account before its bank code."""
+_BEFORE_BANK = r"^[0-9-]{2,17}/[0-9]{4}$"  # a Czech or Slovak account before its bank code
 _HYPHEN = rf"[{HYPHENS}]?\s?"
 _SORT_CODE_AND_ACCOUNT = rf"^([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{8}})$"
 

@@ -17,6 +17,9 @@ from pipeline.headers.words import BANK_CODES, Cue, listed
 from pipeline.rules.account_country import UK, AccountSigns
 from pipeline.rules.identifiers import HYPHENS
 
+_VALUE_WORDS = ("value", "number", "no")
+_KINDS_MAX = 20
+
 
 class _BankCode(NamedTuple):
     """A bank code that one country uses."""
@@ -28,8 +31,7 @@ class _BankCode(NamedTuple):
 
 _BANK_CODES = [_BankCode(country, listed(headers), look) for country, headers, look in BANK_CODES]
 _OF_OTHER_LENGTHS = [code for code in _BANK_CODES if code.country in ("DE", "US")]
-_NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"
-"""A sort code after the name of its clearing system."""
+_NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"  # a sort code after the name of its clearing system
 _NOT_IN_CODES = rf"[\s{HYPHENS}]"
 _COUNTRY_WORDS = "country countries land landcode pays país paese kraj maa země ország țară χώρα"
 _COUNTRY = frozenset(map(fold, _COUNTRY_WORDS.split()))
@@ -130,9 +132,6 @@ def kinds_of_codes(header: str, cells: ColumnCells) -> pl.Series | None:
     return _countries_of_kinds(cells.text(kinds[0])) if len(kinds) == 1 else None
 
 
-_VALUE_WORDS = ("value", "number", "no")
-
-
 def _is_no_kind(word: str) -> bool:
     return word not in words_with(Cue.TYPE)
 
@@ -148,9 +147,6 @@ def _countries_of_kinds(kinds: pl.Series) -> pl.Series | None:
         return None
     countries = {kind: country for kind in named if (country := _country_of_kind(kind)) is not None}
     return kinds.replace_strict(countries, default=None, return_dtype=pl.String) if countries else None
-
-
-_KINDS_MAX = 20
 
 
 def _country_of_kind(kind: str) -> str | None:

@@ -7,8 +7,7 @@ from itertools import islice
 import polars as pl
 
 VALUES_SHOWN = 3
-SAMPLE_ROWS = 200
-"""Number of rows that are examined to see what a column looks like."""
+SAMPLE_ROWS = 200  # number of rows that are examined to see what a column looks like
 _LONG_WORD = r"[\p{L}]{3,}"
 
 

@@ -30,6 +30,12 @@ from schemas.payments import FIELDS, IGNORE, ConfiguredHeader
 ACCOUNT_FIELDS = ("iban", "account_number")  # a file needs one of these...
 PAYEE_FIELDS = ("name", "lei", "organisation_bic", "organisation_id")  # ...and one of these
 HEADERS_QUOTED_MAX = 20
+_OF_A_HEADER_LINE = frozenset({*FIELDS, What.GIVEN, What.PREFERRED, What.INITIALS, What.FAMILY, What.COMPANY})
+_EIGHT = r"^[0-9]{8}$"
+_SIX = rf"^[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}$"
+_KEYS = frozenset("lifnr kunnr pernr partner gpart belnr ebeln zuonr xblnr".split())  # noqa: SIM905
+"""SAP's names for suppliers, customers and documents, whose numbers may have six digits."""
+_OF_KEYS = (Cue.SUPPLIER, Cue.CUSTOMER, Cue.PERSON, Cue.ID, Cue.DATE, Cue.REFERENCE)
 
 
 class ColumnsError(InputError):
@@ -126,9 +132,6 @@ def recognised(headers: Iterable[str], mapping: Mapping[str, str]) -> frozenset[
     )
 
 
-_OF_A_HEADER_LINE = frozenset({*FIELDS, What.GIVEN, What.PREFERRED, What.INITIALS, What.FAMILY, What.COMPANY})
-
-
 def is_sufficient(fields: frozenset[str]) -> bool:
     """True if these fields hold an account and a payee."""
     named = any(field in fields for field in (*PAYEE_FIELDS, What.COMPANY))
@@ -167,13 +170,6 @@ def _choices(
         ]
         choices += payee.choose(left, accounts)
     return choices
-
-
-_EIGHT = r"^[0-9]{8}$"
-_SIX = rf"^[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}$"
-_KEYS = frozenset("lifnr kunnr pernr partner gpart belnr ebeln zuonr xblnr".split())  # noqa: SIM905
-"""SAP's names for suppliers, customers and documents, whose numbers may have six digits."""
-_OF_KEYS = (Cue.SUPPLIER, Cue.CUSTOMER, Cue.PERSON, Cue.ID, Cue.DATE, Cue.REFERENCE)
 
 
 def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]) -> None:

@@ -24,8 +24,8 @@ from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 from schemas.summary import NotPayment
 
-FOOTERS_MAX = 20
-"""Number of last rows that are examined."""
+FOOTERS_MAX = 20  # number of last rows that are examined
+_CHARS_MAX = 200
 
 
 class LabelKind(StrEnum):
@@ -291,9 +291,6 @@ def label_of(cell: str) -> Label | None:
         words = parts["words"] or parts["free"]
         return Label(kind, _spelling()[words], parts.get("figure"), currency)
     return None
-
-
-_CHARS_MAX = 200
 
 
 @cache

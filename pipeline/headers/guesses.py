@@ -29,6 +29,12 @@ _DATE = re.compile(
     rf"(?:19|20)?[0-9]{{2}}[-/. ]?{_MONTH}[-/. ]?{_DAY_OF_MONTH}"
     rf"|{_DAY_OF_MONTH}[-/. ]?{_MONTH}[-/. ]?(?:19|20)?[0-9]{{2}}"
 )
+_PUNCTUATION = re.compile(r"[\s\-./:]")
+_KINDS = {
+    "IBANs": _IBAN,
+    "account numbers": re.compile(r"[0-9]{6,10}"),
+    "sort codes with account numbers": re.compile(r"[0-9]{14}"),
+}
 
 
 class Guess(NamedTuple):
@@ -102,14 +108,6 @@ def kinds_in(values: Sequence[str]) -> tuple[str, ...]:
     """Return the kinds of accounts in these cells: "IBANs", "account numbers", ..."""
     compact = [_PUNCTUATION.sub("", value) for value in values]
     return tuple(kind for kind, look in _KINDS.items() if any(map(look.fullmatch, compact)))
-
-
-_PUNCTUATION = re.compile(r"[\s\-./:]")
-_KINDS = {
-    "IBANs": _IBAN,
-    "account numbers": re.compile(r"[0-9]{6,10}"),
-    "sort codes with account numbers": re.compile(r"[0-9]{14}"),
-}
 
 
 def _look(values: Sequence[str]) -> Guess:

@@ -21,14 +21,11 @@ from pipeline.wording import PLACE, ColumnPair, Sentence
 
 COLUMNS_MAX = 1_000
 LINES_BEFORE_HEADER_MAX = 20
-HEADER_LINES_MAX = 3
-"""Maximum number of lines that headers span, including the header line."""
+HEADER_LINES_MAX = 3  # maximum number of lines that headers span, including the header line
 LINES_LOOKED_AT = LINES_BEFORE_HEADER_MAX + HEADER_LINES_MAX
 
-_MEANINGS_MIN = 3
-"""Minimum number of headers with a meaning that make a later line the header line."""
-_LABELS_MIN = 2
-"""Minimum number of cells in a header row; a single cell is a title."""
+_MEANINGS_MIN = 3  # minimum number of headers with a meaning that make a later line the header line
+_LABELS_MIN = 2  # minimum number of cells in a header row; a single cell is a title
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9 ]{10,}")
 _OF_A_PAYMENT = re.compile(
     r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
@@ -38,6 +35,7 @@ _OF_A_PAYMENT = re.compile(
 )
 _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
 """A number, a date, or a text with more digits than `ADDRESS_2`."""
+_LABEL = re.compile(r"[^:=0-9]*?(?=\s*(?:[:=0-9]|[A-Z]{2}[0-9]{2}|$))")
 
 
 class Heading(NamedTuple):
@@ -252,9 +250,6 @@ def _refuse_debit_titles(
     if title is not None and not insists(mapping):
         why = Sentence("headers.direct_debits", columns=[quoted(title)])
         raise InputError(Sentence("headers.refused", where=where, why=why), advice=insist(headers))
-
-
-_LABEL = re.compile(r"[^:=0-9]*?(?=\s*(?:[:=0-9]|[A-Z]{2}[0-9]{2}|$))")
 
 
 def _labels_in(cells: Sequence[str]) -> list[HeaderMeaning]:

@@ -22,6 +22,11 @@ from pipeline.headers.spelling import (
 from pipeline.headers.words import GRAMMAR, PRODUCTS, Cue, listed
 from schemas.payments import FIELDS
 
+_HEADER_LENGTH_MAX = 200  # a longer cell is text, not a header
+_BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})
+"""Words that occur in no header of a payment file."""
+_CANONICAL = {fold(field): field for field in FIELDS}
+
 
 class Side(StrEnum):
     """The party of a column."""
@@ -281,10 +286,3 @@ def _side(cues: frozenset[Cue]) -> Side:
     if Cue.OURS in cues:
         return Side.OURS
     return Side.PAYEE if cues & _PAYEE else Side.UNSAID
-
-
-_HEADER_LENGTH_MAX = 200
-"""A longer cell is text, not a header."""
-_BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})
-"""Words that occur in no header of a payment file."""
-_CANONICAL = {fold(field): field for field in FIELDS}

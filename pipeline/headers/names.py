@@ -34,6 +34,8 @@ _ONE_WORD = r"^[^\s]+$"
 _SMALL = r"^[\p{Ll}\p{N}._-]*\p{Ll}[\p{Ll}\p{N}._-]*$"
 _CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
+_Owner = tuple[Side, str | None]
+_PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FIRST+LAST"))
 
 
 class Candidate(NamedTuple):
@@ -163,9 +165,6 @@ def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells
     return whole
 
 
-_Owner = tuple[Side, str | None]
-
-
 def _joined(
     whole: list[Candidate], parts: Sequence[str], cells: ColumnCells, owner: _Owner = _NOBODYS
 ) -> list[Candidate]:
@@ -225,9 +224,6 @@ def _owner(name: Candidate) -> _Owner | None:
     """Return the owner of a whole name if its header states one."""
     kind = (name.meant.side, party_of(name.headers[0]))
     return None if kind == _NOBODYS or name.rank is Rank.HOLDER else kind
-
-
-_PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FIRST+LAST"))
 
 
 def _is_sure(name: Candidate, cells: ColumnCells) -> bool:

@@ -33,6 +33,37 @@ _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
 """AT-02 of the SEPA Direct Debit rulebooks: country, check digits, business code, national identifier."""
 _DEBIT_CUES_MIN = 2
 _INSISTED_ON = ("name", "iban", "sort_code", "account_number")
+_MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
+"""A unique mandate reference, in capitals: `rum` is a room in Swedish."""
+_DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
+_DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
+_DUES = tuple(map(fold, DUES))
+_DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
+_PARTNERS = {
+    **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor"), Cue.CUSTOMER),
+    **dict.fromkeys(("kreditor", "creditor", "crediteur", "acreedor"), Cue.SUPPLIER),
+}
+"""Words that in headers mean a side of a payment."""
+_ACCOUNTS_MIN = 3
+_DEBIT = (What.MANDATE, What.COLLECTION, What.SEQUENCE, What.CREDITOR_ID)
+_CUES = (*_DEBIT, What.BALANCE, What.BOOKED, What.DIRECTION)
+_CODES = frozenset(
+    f"{before}{after}"
+    for before in ("transaction", "trans", "tran", "txn", "t", "bacs", "bacstransaction")
+    for after in ("code", "type")
+)
+_DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
+"""Bacs codes of direct debits and their instructions; `1` is `01` without its zero."""
+_VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
+_IN_BRACKETS = re.compile(r"\((.+?)\)")
+_AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
+_WAY = (
+    r"(?i)^(?:[+-]|[dcsh]|dr|cr|in|out|money (?:in|out)|incoming|outgoing|deb[ei]t\p{L}*|cr[eé]dit\p{L}*"
+    r"|débit|soll|haben|af|bij|dare|avere|debe|haber)$"
+)
+"""Matches a cell that states whether money came in or went out."""
+_RECEIVED, _TEXTS_MAX = tuple(map(fold, WAYS_RECEIVED)), 20
+_INTO, _OUT = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT))
 
 
 def insist(headers: Sequence[str]) -> Sentence:
@@ -133,21 +164,6 @@ def _is_of_debits(header: str, cells: ColumnCells) -> bool:
     )
 
 
-_MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
-"""A unique mandate reference, in capitals: `rum` is a room in Swedish."""
-_DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
-_DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
-_DUES = tuple(map(fold, DUES))
-_DATEV_KIND = "adressattyp"
-"""Header of DATEV's master data, which holds debtors as well as creditors."""
-_PARTNERS = {
-    **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor"), Cue.CUSTOMER),
-    **dict.fromkeys(("kreditor", "creditor", "crediteur", "acreedor"), Cue.SUPPLIER),
-}
-"""Words that in headers mean a side of a payment."""
-_ACCOUNTS_MIN = 3
-
-
 def _named(cells: ColumnCells, what: str) -> list[str]:
     """Return the filled columns with this meaning."""
     return [header for header in cells.headers if meaning(header).what == what and cells.is_filled(header)]
@@ -212,20 +228,6 @@ def _cue_of(header: str) -> str | None:
     """Return the meaning of a header; `Mandate status` and the like belong to a mandate."""
     what = meaning(header).what
     return What.MANDATE if what is None and Cue.MANDATE in map(cue_of, tokens_of(header)) else what
-
-
-_DEBIT = (What.MANDATE, What.COLLECTION, What.SEQUENCE, What.CREDITOR_ID)
-_CUES = (*_DEBIT, What.BALANCE, What.BOOKED, What.DIRECTION)
-
-
-_CODES = frozenset(
-    f"{before}{after}"
-    for before in ("transaction", "trans", "tran", "txn", "t", "bacs", "bacstransaction")
-    for after in ("code", "type")
-)
-_DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
-"""Bacs codes of direct debits and their instructions; `1` is `01` without its zero."""
-_VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 
 
 def transaction_code(headers: Sequence[str]) -> str | None:
@@ -309,10 +311,6 @@ def _columns_of_two_ways(cells: ColumnCells) -> tuple[str, str] | None:
     return None
 
 
-_IN_BRACKETS = re.compile(r"\((.+?)\)")
-_AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
-
-
 def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
     """True if a header such as `Debit` or `D (debit)` names only a side and its cells are amounts."""
     texts = [] if meaning(header).rule == CANONICAL else [header, *_IN_BRACKETS.findall(header)]
@@ -320,13 +318,6 @@ def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
         words and {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER} for words in map(words_of, texts)
     )
     return any(is_side) and cells.are(header, _AMOUNT)
-
-
-_WAY = (
-    r"(?i)^(?:[+-]|[dcsh]|dr|cr|in|out|money (?:in|out)|incoming|outgoing|deb[ei]t\p{L}*|cr[eé]dit\p{L}*"
-    r"|débit|soll|haben|af|bij|dare|avere|debe|haber)$"
-)
-"""Matches a cell that states whether money came in or went out."""
 
 
 def _says_money_came_in(header: str, cells: ColumnCells) -> bool:
@@ -342,10 +333,6 @@ def _says_money_came_in(header: str, cells: ColumnCells) -> bool:
     texts = cells.sample(header).head(_TEXTS_MAX).to_list()
     count = sum(fold(text).startswith(_RECEIVED) for text in texts)
     return count > 0 and (2 * count >= len(texts) or _of_both_signs(cells) is not None)
-
-
-_RECEIVED, _TEXTS_MAX = tuple(map(fold, WAYS_RECEIVED)), 20
-_INTO, _OUT = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT))
 
 
 def _of_both_signs(cells: ColumnCells, *, above: float = 0) -> str | None:

@@ -16,6 +16,13 @@ _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
 """Endings that mark a compound word as a name, such as `Vereinsname`."""
 _STEM_LENGTH = 8
 """Number of first letters that the forms of a word share, such as `ιδιοκτήτης` and `ιδιοκτήτη`."""
+_NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON, Cue.TYPE})
+"""Words that make an unknown word next to them a text, a kind, a bank or a party that is not paid."""
+_THINGS = frozenset(map(fold, THINGS))
+_RANKS = {
+    **{f"{who}{which}": rank for rank, who in enumerate(KEY_OWNERS) for which in KEY_WORDS},
+    **dict.fromkeys(map(fold, KEYS), 0),
+}
 
 
 def party_of(header: str) -> str | None:
@@ -80,10 +87,6 @@ def is_of_unknown(header: str) -> bool:
     return not is_thing and not all(map(is_known, tokens)) and _NO_PARTIES.isdisjoint(map(cue_of, tokens))
 
 
-_NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON, Cue.TYPE})
-"""Words that make an unknown word next to them a text, a kind, a bank or a party that is not paid."""
-
-
 def _ends_in_name(token: str) -> list[str]:
     """Return the part before `name` in a single word such as `Vereinsname`."""
     return [stem for end in _NAME_ENDS if (stem := token.removesuffix(end)) not in {token, ""}]
@@ -100,13 +103,6 @@ def without_name(token: str) -> str:
 
 def _is_thing(word: str) -> bool:
     return word in _THINGS or word.removesuffix("s") in _THINGS
-
-
-_THINGS = frozenset(map(fold, THINGS))
-_RANKS = {
-    **{f"{who}{which}": rank for rank, who in enumerate(KEY_OWNERS) for which in KEY_WORDS},
-    **dict.fromkeys(map(fold, KEYS), 0),
-}
 
 
 def payee_id_header(headers: Sequence[str]) -> str | None:

@@ -49,6 +49,9 @@ _BANK = (
 
 
 _OURS = rule_of("the same in every row where the payee differs, so taken for your own")
+_BESIDE_ACCOUNTS = ("account_type", "secondary_reference", "bic")
+_UK_ACCOUNT = {"sort_code", "account_number"}
+_PLACES = frozenset(map(fold, PLACES))
 
 
 def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
@@ -159,10 +162,6 @@ def _of_bank_account(name: Candidate, seen: NameColumns, cells: ColumnCells) -> 
         other is not name and cells.share_words(name.headers, other.headers, share=0.5) for other in others
     )
     return name._replace(meant=name.meant._replace(plain=False)) if is_of_bank else name
-
-
-_BESIDE_ACCOUNTS = ("account_type", "secondary_reference", "bic")
-_UK_ACCOUNT = {"sort_code", "account_number"}
 
 
 def _party_of(accounts: Sequence[str]) -> str | None:
@@ -367,9 +366,6 @@ def _may_number_people(header: str) -> bool:
         and not numbers.isdisjoint(cues.values())
         and not {*cues.values()} <= numbers
     )
-
-
-_PLACES = frozenset(map(fold, PLACES))
 
 
 def _may_be_people(header: str, cells: ColumnCells) -> bool:

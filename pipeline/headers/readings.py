@@ -10,6 +10,13 @@ from pipeline.headers.meaning import HeaderMeaning, Side, What, meaning
 from pipeline.wording import PLACE, Sentence
 from schemas.payments import FIELDS
 
+_ACCOUNT_FIELDS = ("iban", "account_number")
+_OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
+_KEPT: Mapping[str | None, Sentence] = {
+    What.NEVER: rule_of("never the payee"),
+    What.SECOND: rule_of("a second line of a name"),
+}
+
 
 class ColumnReading(NamedTuple):
     """The report on one header."""
@@ -100,10 +107,6 @@ def _rule(header: str) -> Sentence:
     return rule_of("by its cells") if meant.what is None else rule_of(meant.rule)
 
 
-_ACCOUNT_FIELDS = ("iban", "account_number")
-_OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
-
-
 def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None:
     """Return the kinds of accounts in a column if they differ from its header."""
     sample = cells.sample(header).to_list()
@@ -131,12 +134,6 @@ def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) 
         return rule_of("your own side, never asked about")
     by_choosers = (choice.why_not[header] for choice in choices if header in choice.why_not)
     return next(by_choosers, None) or _KEPT.get(meant.what) or _instead_of(meant, choices)
-
-
-_KEPT: Mapping[str | None, Sentence] = {
-    What.NEVER: rule_of("never the payee"),
-    What.SECOND: rule_of("a second line of a name"),
-}
 
 
 def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Sentence:

@@ -26,6 +26,7 @@ _PARTS_OF_QUESTIONS = tuple(field for field in FIELDS if field not in _OTHERS)
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
 _WHOLE_NUMBER = r"^-?[0-9]+(?:[.,]00?)?$"
 _OF_PAYMENTS = ("paymentcurrency", "payoutcurrency", "settlementcurrency", "targetcurrency")
+_CENT = 0.0101
 
 
 def choose(cells: ColumnCells, mapped: Mapping[str, object]) -> list[ColumnChoice]:
@@ -73,9 +74,6 @@ def _with_vat(net: str, cells: ColumnCells) -> list[str]:
             if is_tax.fill_null(value=False).all():
                 return [header]
     return []
-
-
-_CENT = 0.0101
 
 
 def _money(header: str, cells: ColumnCells) -> pl.Series:

@@ -24,8 +24,7 @@ class Words(NamedTuple):
     number: int  # the largest single digit, as in `Name 2`; 0 if none
 
 
-Found = Cue | int | str
-"""The meaning of a word: a cue, a digit, or a currency by its ISO 4217 code."""
+Found = Cue | int | str  # the meaning of a word: a cue, a digit, or a currency by its ISO 4217 code
 
 
 def fold(header: str) -> str:
@@ -55,8 +54,7 @@ _PARTS = {Cue.GIVEN, Cue.MIDDLE, Cue.FAMILY, Cue.INITIALS}
 _COMPOUND_LENGTH_MAX = 100
 _CLIPPED = re.compile("[a-z](?:name?|naam|navn|namn)")
 """Clipped words such as `nname`, not found in compounds: `Kundenname` has `Kunden` and `name`."""
-_SUFFIXES = ("no", "nr", "id")
-"""Short words that may end a compound, as in `accountno`."""
+_SUFFIXES = ("no", "nr", "id")  # short words that may end a compound, as in `accountno`
 _ENDINGS = ("s", "ns", "ens", "es", "n", "a", "in")
 _STEM_LENGTH_MIN = 5
 """Minimum length of the rest after removing a non-English ending, so that `an` does not become `a`."""

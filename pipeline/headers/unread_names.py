@@ -38,6 +38,7 @@ _ONE_WORD = r"^\p{Lu}\p{Ll}+(?:-\p{Lu}\p{Ll}+)?$"
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _ACCOUNTS, _OF_BANK = ("iban", "account_number"), ("sort_code", "bic")
 SHARED_WORD = "the headers of the name and the account share a word"
+_OF_PAYMENT = HeaderMeaning("name", "the payee's role", rank=Rank.PAYEE, says_name=True)
 
 
 def refuse(
@@ -144,9 +145,6 @@ def with_payment_names(
         if others and not any(cells.share_words(name.headers, one.headers, share=0.5) for one in others):
             raise either("name", [name.headers, others[0].headers], cells)
     return [*names, *found]
-
-
-_OF_PAYMENT = HeaderMeaning("name", "the payee's role", rank=Rank.PAYEE, says_name=True)
 
 
 def _payment_words(header: str) -> set[str]:

@@ -82,10 +82,8 @@ def listed(text: str) -> tuple[str, ...]:
 
 _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
-PLACES = listed(_FILE["places"]["words"])
-"""Institutions, paid if no other column names people or firms."""
-THINGS = listed(_FILE["things"]["words"])
-"""Things that have names but are neither people nor companies."""
+PLACES = listed(_FILE["places"]["words"])  # institutions, paid if no other column names people or firms
+THINGS = listed(_FILE["things"]["words"])  # things that have names but are neither people nor companies
 DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS, DUES = (
     listed(_FILE["direct_debits"][name])
     for name in ("headers", "cells", "titles", "no_titles", "not_before", "dues")
@@ -108,8 +106,7 @@ GRAMMAR = [
     if "|" in line and not line.startswith("#")
 ]
 """What, rule, groups of cues, other cues and options of each line."""
-PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]
-"""Headers of single products and their meanings."""
+PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]  # headers of single products and their meanings
 TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = (
     listed(_FILE["footers"][name]) for name in ("totals", "subtotals", "notes", "alone")
 )

@@ -736,7 +736,7 @@ def test_whose_name_it_is_beside_parts_relatives_and_firms(columns, name):
 
 
 SIMILAR = [ADA, BRILL]
-"""The same person as `QM` says once, and a firm."""
+"""Names of payouts: the first is also that of the person in the row."""
 
 
 @for_each(
