@@ -22,7 +22,7 @@ from pipeline.headers.meaning import (
     meaning,
 )
 from pipeline.headers.names import NAME_WITHOUT_DIGITS
-from pipeline.headers.spelling import fold, words_of
+from pipeline.headers.spelling import cues_of, fold
 from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
 
@@ -82,8 +82,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
 
 def _is_number(header: str, cells: ColumnCells) -> bool:
     """True if `Number` or `Account code` next to a sort code has account numbers."""
-    words = words_of(header)
-    is_bare = words is not None and words.cues - {Cue.FILLER} in ({Cue.NUMBER}, {Cue.ACCOUNT, Cue.CODE})
+    is_bare = cues_of(header) - {Cue.FILLER} in ({Cue.NUMBER}, {Cue.ACCOUNT, Cue.CODE})
     return is_bare and cells.are(header, _EIGHT_DIGITS, without=PUNCTUATION)
 
 
@@ -290,8 +289,8 @@ def _refuse_ledger_accounts(
 ) -> None:
     """Refuse `Creditor account` next to another account number: it may be a ledger account."""
     unsaid = [(other,) for other in others if other not in headers and meaning(other).side is Side.UNSAID]
-    for header in headers:
-        if field == "account_number" and any(word in fold(header) for word in _CREDIT):
+    for header in headers if field == "account_number" else ():
+        if any(word in fold(header) for word in _CREDIT):
             refuse_differing(field, (header,), unsaid, cells, what=THE_PAYEES_ACCOUNT)
 
 

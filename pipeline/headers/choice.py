@@ -25,10 +25,6 @@ class ColumnChoice(NamedTuple):
     rules: Mapping[str, str] = {}  # header -> its rule, if the sources have different rules
     why_not: Mapping[str, Sentence] = {}  # header -> why this column is never read as this field
 
-    def how_of(self, header: str) -> str:
-        """Return the rule for this header."""
-        return self.rules.get(header, self.rule)
-
 
 class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it becomes a ColumnsError, with the file's name)
     """The columns of a file cannot be read; `candidates` could be the undecided `field`, if there is one."""

@@ -1,9 +1,7 @@
 """Assign the columns of a file to fields, by the meaning of headers, the look of cells, and `--map`.
 
-Headers alone do not show who is paid: a file may have employer and employee, our account and the payee's. So
-each column has a side (ours is never checked), and the payee's columns are ranked from the most explicit to
-the least. If two of one rank differ in any row, the file is refused. `payee` and `account` hold these
-rules; this module combines them and reports how each header was read.
+Each column has a side (ours is never checked), and the payee's columns are ranked from the most explicit to
+the least. If two of one rank differ in any row, the file is refused. `payee` and `account` hold these rules.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,7 +19,7 @@ from pipeline.headers.guesses import Guess, guesses_of, pairs_of
 from pipeline.headers.meaning import IN_HUNDREDTHS, Side, What, meaning
 from pipeline.headers.not_payments import insist, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
-from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
+from pipeline.headers.spelling import cues_of, fold, is_ours, tokens_of
 from pipeline.headers.words import Cue
 from pipeline.rules.identifiers import HYPHENS
 from pipeline.wording import ANY_COLUMN, PLACE, ColumnPair, Sentence, Value
@@ -162,12 +160,8 @@ def _choices(
         _refuse_unread_sort_code(left, choices)
     if "name" not in mapped and all(choice.field != "name" for choice in choices):
         read = {**mapped, **{choice.field: choice.sources for choice in choices}}
-        accounts = [
-            header
-            for field in (*ACCOUNT_FIELDS, "sort_code")
-            for parts in read.get(field, ())
-            for header in parts
-        ]
+        of_accounts = [read.get(field, ()) for field in (*ACCOUNT_FIELDS, "sort_code")]
+        accounts = [header for sources in of_accounts for parts in sources for header in parts]
         choices += payee.choose(left, accounts)
     return choices
 
@@ -178,15 +172,13 @@ def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]
     numbers = found.get("account_number")
     if numbers is None or "sort_code" in found:
         return
-    currencies = [cells.sample(header) for parts in found.get("currency", ()) for header in parts]
-    of_headers = {meaning(header).currency for parts in found.get("amount", ()) for header in parts}
-    if of_headers - {None, "GBP"} or any(
-        len(some) and not some.str.to_uppercase().is_in(["GBP", "£"]).any() for some in currencies
-    ):
+    currencies = filter(len, map(cells.sample, _headers(found.get("currency", ()))))
+    is_other = any(not some.str.to_uppercase().is_in(["GBP", "£"]).any() for some in currencies)
+    if is_other or {meaning(header).currency for header in _headers(found.get("amount", ()))} - {None, "GBP"}:
         return
     if "iban" in found:
         cells = cells.where(cells.first_filled(found["iban"]).is_null())
-    if not all(cells.are(header, _EIGHT) for parts in numbers for header in parts):
+    if not all(cells.are(header, _EIGHT) for header in _headers(numbers)):
         return
     likely = [header for header in cells.headers if _could_be_sort_codes(header, cells)]
     if likely:
@@ -215,10 +207,8 @@ def _is_written(codes: pl.Series) -> bool:
 
 def _is_key(header: str) -> bool:
     """True if a header names a key, whose numbers may have six digits."""
-    words = words_of(header)
-    return not _KEYS.isdisjoint(tokens_of(header)) or (
-        words is not None and Cue.BANK not in words.cues and any(cue in words.cues for cue in _OF_KEYS)
-    )
+    cues = cues_of(header)
+    return not _KEYS.isdisjoint(tokens_of(header)) or (Cue.BANK not in cues and not cues.isdisjoint(_OF_KEYS))
 
 
 def _by_mapping(mapped: Mapping[str, tuple[tuple[str, ...], ...]]) -> list[ColumnChoice]:
@@ -329,13 +319,9 @@ def _missing(found: Collection[str]) -> list[_Need]:
 def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[str, Guess]:
     """Guess missing fields from the cells below unknown headers."""
     fields = {field for need in missing for field in need.fields}
-    unknown = cells.without(
-        [
-            header
-            for header in cells.headers
-            if meaning(header).what not in (None, What.PARENT) or is_code_elsewhere(header)
-        ]
-    )
+    unread = (None, What.PARENT)
+    known = [one for one in cells.headers if meaning(one).what not in unread or is_code_elsewhere(one)]
+    unknown = cells.without(known)
     looks = {
         header: look
         for header, look in guesses_of(unknown).items()
@@ -388,8 +374,6 @@ def _listed(headers: Sequence[str]) -> Sentence:
         return Sentence("headers.none_known", count=len(headers))
     shown = list(map(quoted, headers[:HEADERS_QUOTED_MAX]))
     more = len(headers) - HEADERS_QUOTED_MAX
-    return (
-        Sentence("headers.found_and_more", headers=shown, count=more)
-        if more > 0
-        else Sentence("headers.found", headers=shown)
-    )
+    if more > 0:
+        return Sentence("headers.found_and_more", headers=shown, count=more)
+    return Sentence("headers.found", headers=shown)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pipeline.headers.spelling import (
     Words,
+    cues_of,
     fold,
     known_and_unknown,
     tokens_of,
@@ -146,10 +147,9 @@ def is_code_of_bank(header: str) -> bool:
     >>> is_code_of_bank("Beneficiary bank code"), is_code_of_bank("Debit bank code")
     (True, False)
     """
-    words = words_of(header)
-    if words is None or not words.cues <= _QUALIFIERS - {Cue.OURS} | {Cue.BANK_CODE, Cue.CODE, Cue.NUMBER}:
-        return False
-    return Cue.BANK_CODE in words.cues or (Cue.BANK in words.cues and Cue.CODE in words.cues)
+    cues = cues_of(header)
+    is_code = Cue.BANK_CODE in cues or {Cue.BANK, Cue.CODE} <= cues
+    return is_code and cues <= _QUALIFIERS - {Cue.OURS} | {Cue.BANK_CODE, Cue.CODE, Cue.NUMBER}
 
 
 def is_column_of(cue: Cue, header: str) -> bool:
@@ -215,23 +215,14 @@ def _is_a_holders(words: Words) -> bool:
     )
 
 
-def _is_a_subjects(words: Words) -> bool:
-    """True if an account number may be the supplier's number in our books, not a bank account."""
-    return bool(words.cues & _SUBJECTS) and Cue.BANK not in words.cues
-
-
-def _is_free(words: Words) -> bool:
-    """True if an account name may be a ledger account: its header names neither payee nor bank."""
-    return _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS}
-
-
 _CONDITIONS: Mapping[str, Callable[[Words], bool]] = {
     "always": lambda _words: True,
     "never": lambda _words: False,
     "both": _holds_both,
     "of_holder": _is_a_holders,
-    "of_subject": _is_a_subjects,
-    "free": _is_free,
+    # An account number may be the supplier's in our books; an account name without payee or bank, a ledger.
+    "of_subject": lambda words: bool(words.cues & _SUBJECTS) and Cue.BANK not in words.cues,
+    "free": lambda words: not words.cues & {Cue.BANK, *_SUBJECTS} and _side(words.cues) is not Side.PAYEE,
     "with_side": lambda words: _side(words.cues) is not Side.UNSAID,
     "without_side": lambda words: _side(words.cues) is Side.UNSAID,
     "with_currency": lambda words: words.currency is not None,

@@ -10,7 +10,7 @@ from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import PART_OF_THE_NAME, either, pair, quoted, refuse_differing
 from pipeline.headers.meaning import CANONICAL, HeaderMeaning, Rank, Side, What, is_column_of, meaning
 from pipeline.headers.parties import party_of
-from pipeline.headers.spelling import fold, tokens_of, words_of
+from pipeline.headers.spelling import cues_of, fold, tokens_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ColumnPair, Sentence
 
@@ -116,7 +116,7 @@ def found(cells: ColumnCells) -> NameColumns:
     if (What.FAMILY in kinds) != bool(kinds & {What.GIVEN, What.PREFERRED, What.INITIALS}):
         whole += [name._replace(rank=Rank.PLAIN) for name in eithers]
     elif What.FAMILY not in kinds and any(name.rank is Rank.PLAIN for name in whole):
-        parts += [name.headers[0] for name in eithers if _is_family(name.headers[0])]
+        parts += [name.headers[0] for name in eithers if Cue.FAMILY in cues_of(name.headers[0])]
     whole = _with_parts(whole, parts, cells)
     read = {header for name in whole for header in name.headers}
     subjects = {meant[header].subject for header in usable if meant[header].what != What.PARENT}
@@ -133,12 +133,8 @@ def found(cells: ColumnCells) -> NameColumns:
 
 def _is_either(header: str) -> bool:
     """True if a header is for names of people or companies, such as `Nom ou raison sociale`."""
-    return _is_family(header) or (meaning(header).says_name and bool({*header, *tokens_of(header)} & _OR))
-
-
-def _is_family(header: str) -> bool:
-    words = words_of(header)
-    return words is not None and Cue.FAMILY in words.cues
+    says_or = not _OR.isdisjoint([*header, *tokens_of(header)])
+    return Cue.FAMILY in cues_of(header) or (meaning(header).says_name and says_or)
 
 
 def _holds_codes(header: str, cells: ColumnCells, *, says_name: bool) -> bool:

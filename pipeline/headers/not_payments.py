@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import quoted
 from pipeline.headers.meaning import CANONICAL, Rank, Side, What, meaning
-from pipeline.headers.spelling import cue_of, fold, tokens_of, words_of
+from pipeline.headers.spelling import cue_of, cues_of, fold, tokens_of
 from pipeline.headers.words import (
     CREDIT,
     DEBIT_CELLS,
@@ -71,13 +71,9 @@ def insist(headers: Sequence[str]) -> Sentence:
     of = {field: [header for header in headers if meaning(header).what == field] for field in _INSISTED_ON}
     if of["iban"] and not of["sort_code"]:
         of["account_number"] = []
-    # Which of several names is the payee's, only the user knows.
-    known = {
-        field: some[0] if field != "name" or len(some) == 1 else ANY_COLUMN
-        for field, some in of.items()
-        if some
-    }
-    pairs = [ColumnPair(field, header) for field, header in known.items()]
+    if len(of["name"]) > 1:
+        of["name"] = [ANY_COLUMN]  # which of several names is the payee's, only the user knows
+    pairs = [ColumnPair(field, some[0]) for field, some in of.items() if some]
     unknown = [ColumnPair(field, ANY_COLUMN) for field in _INSISTED_ON[:2]]
     return Sentence("headers.insist", columns=pairs or unknown)
 
@@ -278,8 +274,7 @@ def _owes_suppliers(cells: ColumnCells) -> bool:
 
 def _has_date(cells: ColumnCells) -> bool:
     """True if a column is called just `Date`, which next to a value date is the booking date."""
-    words = (words_of(header) for header in cells.headers if cells.is_filled(header))
-    return any(each is not None and each.cues == {Cue.DATE} for each in words)
+    return any(cells.is_filled(header) and cues_of(header) == {Cue.DATE} for header in cells.headers)
 
 
 def _has_one_account(cells: ColumnCells) -> bool:
@@ -314,10 +309,8 @@ def _columns_of_two_ways(cells: ColumnCells) -> tuple[str, str] | None:
 def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
     """True if a header such as `Debit` or `D (debit)` names only a side and its cells are amounts."""
     texts = [] if meaning(header).rule == CANONICAL else [header, *_IN_BRACKETS.findall(header)]
-    is_side = (
-        words and {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER} for words in map(words_of, texts)
-    )
-    return any(is_side) and cells.are(header, _AMOUNT)
+    is_side = any({side} <= cues <= {side, Cue.AMOUNT, Cue.FILLER} for cues in map(cues_of, texts))
+    return is_side and cells.are(header, _AMOUNT)
 
 
 def _says_money_came_in(header: str, cells: ColumnCells) -> bool:

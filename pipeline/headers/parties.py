@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.frames import Original, Payments
 from pipeline.headers.meaning import meaning
-from pipeline.headers.spelling import cue_of, fold, is_known, tokens_of, words_of, words_with
+from pipeline.headers.spelling import cue_of, cues_of, fold, is_known, tokens_of, words_with
 from pipeline.headers.words import KEY_OWNERS, KEY_WORDS, KEYS, THINGS, Cue
 
 _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
@@ -60,9 +60,8 @@ def names_payment(header: str) -> bool:
 
 def beside_payment(header: str) -> frozenset[Cue]:
     """Return the cues of a header next to a word for payments; none without such a word."""
-    words = words_of(header)
-    is_known = words is not None and Cue.PAYMENT in words.cues
-    return words.cues - {Cue.PAYMENT, Cue.FULL, Cue.FILLER} if words and is_known else frozenset()
+    cues = cues_of(header)
+    return cues - {Cue.PAYMENT, Cue.FULL, Cue.FILLER} if Cue.PAYMENT in cues else frozenset()
 
 
 def names_unknown_payee(header: str) -> bool:

@@ -106,9 +106,12 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
         first, second = chosen[0].headers, seen.seconds[0]
         pairs = [pair("name", first), pair("name", (*first, second))]
         raise either("name", [first, (second,)], cells, what=PART_OF_THE_NAME, pairs=pairs)
-    candidates = tuple(
-        header for candidate in (*seen.whole, *seen.companies, *seen.parents) for header in candidate.headers
-    )
+    why = rule_of("the employer, never the payee") if seen.has_person else _OURS
+    for company in seen.companies:
+        if company not in chosen and (seen.has_person or cells.is_constant(company.headers)):
+            why_not |= dict.fromkeys(company.headers, why)
+    named = (*seen.whole, *seen.companies, *seen.parents)
+    candidates = tuple(header for candidate in named for header in candidate.headers)
     return [
         ColumnChoice(
             "name",
@@ -117,22 +120,9 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
             candidates,
             notes=doubts(chosen, cells),
             rules={header: candidate.meant.rule for candidate in chosen for header in candidate.headers},
-            why_not={**why_not, **_companies_not_read(seen, chosen, cells)},
+            why_not=why_not,
         )
     ]
-
-
-def _companies_not_read(
-    seen: NameColumns, chosen: Sequence[Candidate], cells: ColumnCells
-) -> dict[str, Sentence]:
-    """Return company header -> why it is not read as the payee."""
-    why = rule_of("the employer, never the payee") if seen.has_person else _OURS
-    return {
-        header: why
-        for name in seen.companies
-        if name not in chosen and (seen.has_person or cells.is_constant(name.headers))
-        for header in name.headers
-    }
 
 
 # The owner of the account.
@@ -227,9 +217,8 @@ def _without_payer(
 ) -> list[Candidate]:
     """Drop unmarked names that are constant while a marked one varies: they are ours.
 
-    If the accounts vary, names in parts count as marked beside a constant shop, agency or the like.
-
-    Raises ColumnsRefused: the payee is constant, but suppliers and accounts vary: it may be their customer.
+    If the accounts vary, names in parts count as marked beside a constant shop, agency or the like. A
+    constant payee beside suppliers and accounts that vary may be their customer, and is refused.
     """
     has_accounts = bool(accounts) and cells.varies(accounts)
     varying = [name for name in names if cells.varies(name.headers)]

@@ -47,7 +47,8 @@ def readings_of(
             readings.append(ColumnReading(header, None, rule_of("ignored"), (), values))
         elif disputed is not None and header in disputed:
             field, others = disputed[header]
-            readings.append(ColumnReading(header, field, _rule(header), others, values, is_disputed=True))
+            how = rule_of("by its cells" if meaning(header).what is None else meaning(header).rule)
+            readings.append(ColumnReading(header, field, how, others, values, is_disputed=True))
         elif choice is not None:
             others = tuple(
                 other
@@ -56,7 +57,9 @@ def readings_of(
                 and other not in choice.why_not
                 and meaning(other).side is not Side.OURS
             )
-            how = _joined(rule_of(choice.how_of(header)), _of_accounts(choice.field, header, cells))
+            how = _joined(
+                rule_of(choice.rules.get(header, choice.rule)), _of_accounts(choice.field, header, cells)
+            )
             readings.append(ColumnReading(header, choice.field, how, others, values))
         else:
             readings.append(ColumnReading(header, None, _why_kept(header, cells, choices), (), values))
@@ -102,11 +105,6 @@ def _joined(one: Sentence, other: Sentence | None) -> Sentence:
     return one if other is None else Sentence("column.both", one=one, other=other)
 
 
-def _rule(header: str) -> Sentence:
-    meant = meaning(header)
-    return rule_of("by its cells") if meant.what is None else rule_of(meant.rule)
-
-
 def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None:
     """Return the kinds of accounts in a column if they differ from its header."""
     sample = cells.sample(header).to_list()
@@ -138,11 +136,8 @@ def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) 
 
 def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Sentence:
     """Return why a possible column is not read: another one is, or its content does not fit."""
-    field = (
-        "name"
-        if meant.what in (What.COMPANY, What.GIVEN, What.PREFERRED, What.MIDDLE, What.FAMILY)
-        else str(meant.what)
-    )
+    of_name = (What.COMPANY, What.GIVEN, What.PREFERRED, What.MIDDLE, What.FAMILY)
+    field = "name" if meant.what in of_name else str(meant.what)
     if field not in FIELDS:
         return rule_of(meant.rule)
     first = _read_first(field, choices)

@@ -38,9 +38,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, object]) -> list[ColumnChoic
 
 def _candidates(field: str, cells: ColumnCells) -> list[str]:
     """Return the columns that could be a field, the most explicit first."""
-    there = [
-        header for header in cells.headers if meaning(header).what == field and _fits(field, header, cells)
-    ]
+    there = [one for one in cells.headers if meaning(one).what == field and _fits(field, one, cells)]
     if field == "amount" and not there:
         priced = [header for header in cells.headers if _has_price(header, cells)]
         there = priced if len(priced) == 1 else []
@@ -60,11 +58,7 @@ def _candidates(field: str, cells: ColumnCells) -> list[str]:
 
 def _with_vat(net: str, cells: ColumnCells) -> list[str]:
     """Return the column that adds the VAT, in another column as an amount or a rate, in every row."""
-    vats = [
-        header
-        for header in cells.headers
-        if not VAT.isdisjoint([*tokens_of(header), *tokens_of(header.lower())])
-    ]
+    vats = [one for one in cells.headers if not VAT.isdisjoint(tokens_of(one) + tokens_of(one.lower()))]
     money = partial(_money, cells=cells)
     for header in cells.headers if vats else ():
         is_other = header != net and are_amounts(cells.sample(header).to_list())

@@ -171,6 +171,12 @@ def words_of(header: str) -> Words | None:
     return _counted([*outside, *kept])
 
 
+def cues_of(header: str) -> frozenset[Cue]:
+    """Return the cues of a header; none if a word is unknown."""
+    words = words_of(header)
+    return frozenset() if words is None else words.cues
+
+
 def words_outside_brackets(header: str) -> Words | None:
     """Return the words of a header outside brackets; None if one is unknown."""
     return words_of(_BRACKETS.sub(" ", header))
