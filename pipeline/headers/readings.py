@@ -47,7 +47,8 @@ def readings_of(
             readings.append(ColumnReading(header, None, rule_of("ignored"), (), values))
         elif disputed is not None and header in disputed:
             field, others = disputed[header]
-            how = rule_of("by its cells" if meaning(header).what is None else meaning(header).rule)
+            meant = meaning(header)
+            how = rule_of("by its cells") if meant.what is None else rule_of(meant.rule)
             readings.append(ColumnReading(header, field, how, others, values, is_disputed=True))
         elif choice is not None:
             others = tuple(
