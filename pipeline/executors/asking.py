@@ -129,10 +129,9 @@ Piece = Callable[[], Awaitable[pl.DataFrame]]
 
 
 class RunQuestions(AnswerSink, Protocol):
-    """The questions of a run in parts, and their answers, which arrive in any order.
+    """The questions of a run in parts, and their answers in any order.
 
-    Question number n is in part `(n - 1) % part_count`, at index `(n - 1) // part_count` when sorted by
-    number.
+    Question n is in part `(n - 1) % part_count`, at index `(n - 1) // part_count` when sorted by number.
     """
 
     @property
@@ -165,7 +164,6 @@ class FileQuestions:
     part_count = 1
 
     def __init__(self, checks: Checks) -> None:
-        """Start without any answers."""
         self.counts = Counter(question_counts(checks))
         self._checks = checks
         self._kept: list[pl.DataFrame] = []
@@ -247,15 +245,10 @@ class Way(Protocol):
 def ask_all(
     job: CheckJob, questions: RunQuestions, profile: Profile, way: Way, surface: Surface
 ) -> AskingResult:
-    """Ask open questions and report progress, until none is left or the run is stopped.
+    """Ask open questions and report progress; return the result even after an error or a stop request.
 
-    Returns:
-        The result, even after an error or a stop request; the answers are in `questions`.
-
-    Raises:
-        DiskError: the ledger or the work folder cannot be written.
-        IncompleteError: a shared ledger is unavailable, and no other copy of the answers exists.
-        StoppedError: the run must stop at once; the ledger has the answers.
+    Raises DiskError if ledger or work folder cannot be written, StoppedError if the run must stop at once,
+    and IncompleteError if a shared ledger is unavailable and no other copy of the answers exists.
     """
     run = in_event_loop if way.kept is None else way.kept.run
     return run(partial(_ask_all, Asking(job, questions, profile, new_context(surface), surface), way))
@@ -319,11 +312,7 @@ class Alone:
 
 
 async def left_to_ask(asking: Asking, ledger: Ledger) -> tuple[Sequence[Piece], Collection[ApiName]]:
-    """Store open questions and existing answers.
-
-    Returns pieces, at least one, in the order of asking: questions that were asked before come last; and the
-    APIs that have already answered a question of this run.
-    """
+    """Store open questions and answers; return pieces, those asked before last, and APIs that answered."""
     questions, limit = asking.questions, asking.job.limit
     if not any(ledger.counts) and limit is None:
         asking.world.tally.check_count = questions.counts.total()

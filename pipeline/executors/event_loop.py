@@ -48,10 +48,7 @@ def in_event_loop(main: Callable[[], Awaitable[T]]) -> T:
 async def watched(
     asking: Callable[[], Awaitable[object]], world: AskingContext, surface: Surface
 ) -> PrecheckError | None:
-    """Ask, report progress, and obey stop requests; return the error that ended the run early, or None.
-
-    `asking` asks until no question is left or `world.stop` is set (DiskError: the ledger cannot be written).
-    """
+    """Ask until `world.stop` or the end; return the error that ended the run early (DiskError: no ledger)."""
     asyncio.get_running_loop().set_exception_handler(_note)
     try:
         with _nothing_walked_again(), surface.stop.watched():
@@ -99,11 +96,7 @@ def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 async def watch_for_stop(
     stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope
 ) -> None:
-    """Watch for stop requests: the first lets only requests in flight finish, the second ends the run.
-
-    `watch` is called with the number of requests in flight. This returns once it has cancelled `scope` for
-    good.
-    """
+    """Watch for stop requests: the first lets requests in flight finish, the second cancels `scope`."""
     while not stop.is_urgent:
         if stop.first is not None and not world.stop.is_set():
             if not world.tally.is_asking:
@@ -116,7 +109,6 @@ async def watch_for_stop(
 
 
 async def _show(tally: AskingTally, watch: RunObserver) -> None:
-    """Report the progress of the run from time to time, and at its end."""
     try:
         while True:
             watch.update(_progress(tally))

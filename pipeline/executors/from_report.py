@@ -1,8 +1,7 @@
 """The executor that reads the payer's bank's reports about payments instead of asking.
 
-A report identifies payments by ids of the payment file; account and amount, if it has them, must agree.
-Nothing is guessed: rows stay unanswered if a report's entry fits several payments, or contradicts the file or
-another report.
+Ids of the payment file identify payments; account and amount, if present, must agree. Nothing is guessed:
+rows stay unanswered if an entry fits several payments, or contradicts the file or another report.
 """
 
 from collections.abc import Iterator, Sequence
@@ -124,7 +123,6 @@ def _heads(content: StatusReports) -> pl.DataFrame:
 
 
 def _about(content: StatusReports, messages: pl.Series) -> StatusReports:
-    """Return the reports with these numbers."""
     if _heads(content)["message"].is_in(messages.implode()).all():
         return content
     is_own = pl.col("message").is_in(messages.implode())
@@ -137,7 +135,6 @@ def _named(content: StatusReports, message: Message) -> pl.DataFrame:
 
 
 def _own(content: StatusReports, message: Message) -> pl.Series:
-    """Return the numbers of the reports on a payment file."""
     named, sent = _named(content, message), message.levels["created"][0]
     is_of_file = [
         not (_is_before(time, sent) or _is_of_other_time(of_file, sent))
@@ -297,7 +294,6 @@ def _answers(mine: pl.DataFrame) -> Answers:
 
 
 def _payments(message: Message) -> pl.DataFrame:
-    """Return every payment of the file, with the fields that reports use to identify and confirm it."""
     batch = message.locations["level"]
     columns = message.payments.select(
         account=_account(pl.coalesce("iban", "account_number")),
@@ -422,10 +418,7 @@ def _of_other_names(found: pl.DataFrame, transactions: pl.DataFrame, payments: p
 
 
 def _counted(some: pl.DataFrame, payments: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return transactions with the `count` of payments that have these values, and the first one's `row`.
-
-    They are found by a hash, which needs a third of the memory of the values; then the values are compared.
-    """
+    """Return transactions with the `count` of equal payments and the first `row`; a hash saves memory."""
     if some.is_empty():
         return some.with_columns(row=pl.lit(None, pl.UInt32), count=pl.lit(0, pl.UInt32))
     hashed = pl.DataFrame({"hash": payments.select(keys).hash_rows()}).with_row_index("at")
@@ -461,8 +454,7 @@ def _of_levels(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return `_FOUND` for payments in matching batches and messages whose figures agree with the file.
 
-    If another report contradicts a match of a batch or a message, its payments get a doubt instead, unless
-    the contradicting report is pending there. A match that its own report contradicts has no effect.
+    A contradiction by another report that is not pending gives a doubt; one by its own report gives nothing.
     """
     batches = payments.group_by("batch", "batch_id").agg(
         row_count=pl.len(), row_sum=pl.when(pl.col("amount").null_count() == 0).then(pl.col("amount").sum())

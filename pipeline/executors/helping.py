@@ -66,8 +66,6 @@ def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> 
 
 @dataclass(slots=True)
 class _Turn:
-    """The results of one pass through all runs."""
-
     undone_count: int = 0  # unfinished chunks
     workable_count: int = 0  # unfinished chunks of runs that are not being skipped
     has_asked: bool = False
@@ -90,7 +88,6 @@ class _Helper:
     """The (run, round) pairs where it has asked questions."""
 
     async def work(self) -> None:
-        """Go from run to run until no question is left or a stop is requested."""
         while not self.world.stop.is_set():
             await self._be_seen()
             try:
@@ -114,7 +111,6 @@ class _Helper:
             await anyio.to_thread.run_sync(self.access.store.be_seen, abandon_on_cancel=True)
 
     async def _turn(self) -> _Turn:
-        """Ask the free questions of each run."""
         turn = _Turn()
         for record in works_in(self.wanted.root):
             if self.world.stop.is_set():
@@ -124,7 +120,6 @@ class _Helper:
         return turn
 
     async def _help(self, record: WorkRecord, turn: _Turn) -> None:
-        """Ask the free questions of one run."""
         if (shared := await self._opened(record)) is None:
             return
         state = await shared.latest_round()
@@ -190,7 +185,6 @@ class _Helper:
         return opened
 
     async def _forget_if_finished(self, run_id: UUID) -> None:
-        """Close a finished run, and delete its questions."""
         run = await anyio.to_thread.run_sync(self.access.store.find, run_id, abandon_on_cancel=True)
         if run is not None and run.finished_at is not None:
             self._known.pop(run_id).close()

@@ -1,7 +1,4 @@
-"""Resources that the files of a command share: sandbox, ledger, and servers' tokens and connections.
-
-They stay open between files, together with a share of each server, in an event loop that has its own thread.
-"""
+"""Resources that files share, in their own event loop: sandbox, ledger, tokens, connections, shares."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from concurrent import futures
@@ -33,7 +30,6 @@ class KeptOpen:
     """Opens resources when a file needs them, and closes them after the last file."""
 
     def __init__(self) -> None:
-        """Start without open resources."""
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
         self._profiles: dict[str, Profile] = {}
@@ -131,7 +127,6 @@ class _KeptChannels:
             raise self._lost
 
     async def close(self) -> None:
-        """Close the open channels."""
         self._close.set()
         await self._closed.wait()
 

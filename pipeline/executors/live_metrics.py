@@ -1,8 +1,4 @@
-"""Prometheus metrics of a process, while it runs.
-
-The labels (API, host, profile) have few values, and say nothing about a payee. `reports/metrics` has the
-figures of a finished command.
-"""
+"""Prometheus metrics of a running process. No label says anything about a payee."""
 
 import time
 from collections import Counter as Counts
@@ -163,8 +159,6 @@ def _named(name: str, meaning: str) -> tuple[str, str]:
 
 
 class _ApiMetrics(NamedTuple):
-    """The metrics of one API, with their labels."""
-
     requests: Counter
     repeats: Counter
     answers: Callable[[Outcome], Counter]
@@ -176,8 +170,6 @@ class _ApiMetrics(NamedTuple):
 
 
 class _QuestionMetrics:
-    """Counts what happens to one question."""
-
     __slots__ = ("_clock", "_of_api", "_since")
 
     def __init__(self, of_api: _ApiMetrics, clock: Callable[[], float]) -> None:
@@ -186,7 +178,6 @@ class _QuestionMetrics:
         self._since: float | None = None  # when its current step began; None if it has none
 
     def event(self, event: QuestionEvent) -> None:
-        """Count one event of the question."""
         of_api = self._of_api
         match event:
             case Wait():

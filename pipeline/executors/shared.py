@@ -1,8 +1,7 @@
 """Ask questions of a run together with other processes, in rounds.
 
-A round consists of the questions that are open when it begins, in chunks. A process joins an open round, or
-begins one with all unanswered questions. When all chunks are done, the round ends, and so does the work of
-its participants; questions that are still unanswered are left for the next round.
+A process joins an open round, or begins one with all unanswered questions in chunks. The round ends when all
+chunks are done; questions without an answer are left for the next round.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""OpenTelemetry traces of checks: one span per question, with spans for waits, commits and requests.
-
-Spans contain the API, codes, counts and correlation ids, but never a name, an account or a key.
-OpenTelemetry's environment variables (OTEL_*) set the collector and the sampling. Requests are unchanged.
-"""
+"""OpenTelemetry traces: spans for questions, waits, commits and requests, without a name or account."""
 
 import logging
 import os
@@ -72,8 +68,6 @@ class Traces:
 
 
 class _QuestionTrace:
-    """The span of one question, and of its current step."""
-
     __slots__ = ("_context", "_ended", "_span", "_step", "_tracer")
 
     def __init__(self, tracer: Tracer, span: Span, ended: "Callable[[_QuestionTrace], None]") -> None:
@@ -121,7 +115,6 @@ class _QuestionTrace:
         self._ended(self)
 
     def leave(self) -> None:
-        """End the trace of a question without an answer."""
         self._span.set_attribute("precheck.state", LEFT)
         self._end_span()
 
@@ -153,12 +146,9 @@ def _name_reply(request: Span, reply: str) -> None:
 
 @contextmanager
 def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterator[Traces]:
-    """Send traces to the collector named in the environment, during the block.
+    """Send traces to the collector in OTEL_* during the block (ConfigurationError: package not installed).
 
     When the first span is lost, `failed` is called with the reason, possibly from another thread.
-
-    Raises:
-        ConfigurationError: the environment requests a package that is not installed.
     """
     for variable in _PROTOCOL_VARIABLES:
         if (wanted := os.environ.get(variable, PROTOCOL)) != PROTOCOL:

@@ -1,7 +1,6 @@
 """Ask a run together with other processes, through a shared ledger.
 
-The shared ledger has all answers, and the ledger in a file's folder gets a copy: requests of this process at
-once, so that none are lost even if the database is; those of others when a run begins and when it ends.
+The folder's ledger gets a copy of all answers: this process's at once, others' at the run's start and end.
 """
 
 from collections import Counter
@@ -35,7 +34,6 @@ class FolderCopy:
     """The copy in one folder's ledger."""
 
     def __init__(self, ledger: SqliteLedger) -> None:
-        """Start with an empty batch; the folder's ledger has its own keys for questions."""
         self.ledger = ledger
         self._waiting: list[tuple[Check, RecordedRequest]] = []
         self._is_writing = False
@@ -59,16 +57,10 @@ class FolderCopy:
             self.ledger.copy([self._own(check, request) for check, request in waiting])
 
     def take_over(self, lines: Iterable[RecordedRequest], checks: pl.DataFrame, shared: SharedRun) -> None:
-        """Copy all lines of the shared run that are missing here.
+        """Copy all missing `lines` of a shared run, whose questions have keys by `shared`.
 
-        Args:
-            lines: the shared ledger's lines, by all processes.
-            checks: `Checks` of the run.
-            shared: computes the keys that the lines use for questions.
-
-        Raises:
-            DiskError: the ledger of the folder cannot be written, or a line is corrupt.
-            IncompleteError: the database is unavailable; all earlier lines are copied.
+        Raises DiskError if the ledger cannot be written or a line is corrupt; IncompleteError without the
+        database.
         """
         self.flush()
         indexes = {shared.question_key(check): index for index, check in enumerate(_rows(checks))}
@@ -203,10 +195,7 @@ def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[in
 
 
 async def _end_round(asker: RoundAsker) -> None:
-    """End the round together with its unasked questions that no other process has; record the causes.
-
-    This process may not have reached caps that other processes have used up.
-    """
+    """End the round with its unasked questions; record the causes, such as caps that others used up."""
     if asker.round_number is None:
         return
     await asker.run.end_round(asker.round_number, is_over=True)

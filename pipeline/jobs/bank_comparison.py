@@ -1,8 +1,4 @@
-"""Compare a check with what the payer's bank later reported about the same file. Sends nothing.
-
-The outcomes of the check stay. A payment about which the bank disagrees gets the warning BANK_DIFFERS, which
-the review, the policy and every report treat like any other warning.
-"""
+"""Compare a check with the bank's later reports: payments that disagree get the warning BANK_DIFFERS."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -94,11 +90,8 @@ class Comparing(NamedTuple):
 def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple[Summary, Sequence[Change]]:
     """Write a comparison into the folder of a check: the summary, the reports and the evidence.
 
-    Raises:
-        InputError: a file of the run was changed, or its outcomes were purged.
-        ConfigurationError: the key that signed the folder cannot be read.
-        LockedError: a run works in the folder.
-        OutputError, DiskError: a file cannot be written.
+    Raises InputError if a file was changed or purged, ConfigurationError if the key cannot be read,
+    LockedError if a run works there, and OutputError or DiskError if a file cannot be written.
     """
     run, folder = job.run, job.run.folder
     with opened_to_read(folder, now=timestamp(now), alone=True):
@@ -146,7 +139,6 @@ def drop_copies(run: EndedRun, *, now: datetime) -> None:
 
 
 def _copies(folder: Path) -> list[Path]:
-    """List the copies that exist while a comparison is being written."""
     return [folder / copy_before(name) for name in _REWRITTEN]
 
 

@@ -88,10 +88,7 @@ def check(
     """Check one payment file, and return its results even if an error ended the run.
 
     Resources in `kept` stay open for the next file; `ahead` is this file's payments if they were read ahead.
-
-    Raises:
-        PrecheckError: the run ended before the first question, or its outcome file cannot be written; the
-            exit code says why. Answers received so far are kept, and not asked for again.
+    PrecheckError: it ended before the first question, or cannot write its outcomes; answers so far are kept.
     """
     return check_input(job, partial(WholeFile.read, ahead=ahead), surface, kept)
 
@@ -179,7 +176,6 @@ def begin(job: CheckJob, ledger: SqliteLedger, *, now: str) -> str:
 
 
 def _notify_unsigned(job: CheckJob, chosen: Chosen, surface: Surface) -> None:
-    """Notify the user if an already finished run has an unsigned manifest though a key is configured."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         missing = Sentence("jobs.notice_not_signed")
         surface.notify(Notice(missing, {"folder": str(job.out)}, is_vital=True))

@@ -31,9 +31,8 @@ def check_files(
 ) -> Iterator[FileResult]:
     """Check payment files in order, and yield the result of each as soon as it is ready.
 
-    `surfaces` opens a surface for each job. Stopping one job ends them all. If the jobs share `kept`, each
-    file is read while the previous one's questions are asked. An error that affects all later files too is
-    raised, after the result of its own file.
+    `surfaces` opens a surface for each job; stopping one ends all. With `kept`, each file is read while the
+    one before asks. An error that affects all later files is raised after its own result.
     """
     turn = how if kept is None else _Turns(jobs, kept)
     for job in jobs:
@@ -61,7 +60,6 @@ class _Turns:
         self._ahead: PaymentSource | None = None
 
     def __call__(self, job: CheckJob, surface: Surface) -> RunResult:
-        """Check a file, and read the next one while its questions are asked."""
         ahead, self._ahead = self._ahead, None
         following = next(self._left, None)
 

@@ -26,12 +26,7 @@ from schemas.columns import Column, ColumnsRead, KnownFormat, KnownFormats, Name
 def columns_of(
     file: Path, given: ReadAs, config: Path | None = None
 ) -> tuple[ColumnsRead, InputError | None]:
-    """Read a file; return what is known about its columns, and an error if it cannot be read as payments.
-
-    Raises:
-        ConfigurationError: the configuration cannot be read.
-        UsageError: an option does not apply to the file's format.
-    """
+    """Read a file; return facts about its columns, and why it is unreadable, or raise a UsageError."""
     configuration = ConfigurationFile(config)
     read_as = given.completed(file.name, configuration.inputs)
     section = section_for(file.name, configuration.inputs)
@@ -56,10 +51,7 @@ def columns_of(
 
 
 def _section(name: str, source: PaymentSource, read_as: ReadAs) -> str:
-    """Return a section of configuration that reads files like this one.
-
-    It maps the sort code only if the user mapped it, or if its header alone does not identify it.
-    """
+    """Return a section for such files; it maps the sort code only if its header is not enough."""
     encoding = source.dialect.encoding
     mapping = {
         field: _by_header(column, source)

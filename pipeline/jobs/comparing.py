@@ -1,11 +1,7 @@
-"""Compare a file with earlier runs: choose the runs, and keep data for the next comparison.
+"""Compare a file with earlier runs: choose and verify the runs, and keep data for the next comparison.
 
-Sends nothing. An earlier run is first verified, then read: its `payees.csv` if there is one, or else its
-outcome file. rules/known_payees.py decides which of its payees are known.
-
-`payees.csv` contains no names. Old names are shown masked, from the earlier run's outcome file if it still
-exists. If a payment contradicts keys of an earlier run, those are carried forward under that run's key, so
-that the newest run has the latest confirmation of each payee.
+`payees.csv`, or else the outcome file, has the payees of a run; it holds no names. Keys of an earlier run
+that a payment contradicts are carried forward, so that the newest run has each payee's latest confirmation.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -105,11 +101,7 @@ class KeptRun(NamedTuple):
 def kept_run(
     run: EndedRun, payee_key: bytes, *, now: datetime, spool: Path | None = None
 ) -> Iterator[KeptRun]:
-    """Open a finished run's payees; their keyed hashes are in the spool folder during the block.
-
-    Raises:
-        InputError: the folder was changed after the run, or has no data left to compare with.
-    """
+    """Open a finished run's payees, hashed in the spool folder (InputError: changed, or no data left)."""
     folder, manifest = run.folder, run.manifest
     from pipeline.jobs.verify import VerifyJob, require_verified  # not needed without a comparison
 
@@ -133,7 +125,6 @@ def kept_run(
 
 
 def _kept(run: EndedRun, copy: Path) -> pl.LazyFrame:
-    """Return what a run keeps, as a copy that is quick to search."""
     try:
         with writing(copy), copy.open("wb") as file, with_own_errors(file) as through:
             pl.scan_csv(run.folder / PAYEES, schema=KEPT_PAYEES).sink_parquet(through)
@@ -307,11 +298,8 @@ def compare_with_earlier(
 ) -> ComparedRun | None:
     """Compare payments that can be checked with earlier runs; None if no comparison is wanted.
 
-    Raises:
-        UsageError: a folder contains no finished run, or is this run's own.
-        InputError: a folder was changed after its run, or has no data left to compare with.
-        LockedError: a run works in one of the folders.
-        OutputError, DiskError: a folder cannot be read.
+    Raises UsageError for an unfinished run or this run's own folder, InputError for a changed folder or one
+    with no data left, LockedError for one in use, and OutputError or DiskError for one that cannot be read.
     """
     if (words := wanted.in_words) is None:
         return None
@@ -344,10 +332,7 @@ def compare_with_earlier(
 
 
 def _compared(rows: Iterable[ComparedRows], kept: Sequence[KeptRun]) -> tuple[Changes, pl.DataFrame, int]:
-    """Return all changes, the `KeptPayees` that they contradict, and the number of payments.
-
-    Most payments are unchanged since the latest run, and need no closer look.
-    """
+    """Return all changes, the `KeptPayees` that they contradict, and the number of payments."""
     changes, carried = [pl.DataFrame(schema=CHANGES)], [pl.DataFrame(schema=KEPT_PAYEES)]
     payee_count, waiting = 0, list[ComparedRows]()
 
@@ -383,7 +368,6 @@ def _compared(rows: Iterable[ComparedRows], kept: Sequence[KeptRun]) -> tuple[Ch
 
 
 def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Manifest]:
-    """Return the earlier runs, latest first."""
     if wanted.folders:
         if real_path(subject.folder) in {real_path(folder) for folder in wanted.folders}:
             raise UsageError(
@@ -399,10 +383,7 @@ def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Man
 
 
 def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]]:
-    """Yield runs on other files, in the same kind of environment, that ended before this run began.
-
-    This excludes sandbox trials of the same file and, if an older run is resumed, all runs after it.
-    """
+    """Yield runs on other files, in the same kind of environment, that ended before this run began."""
     for folder in matching_folders(pattern):
         try:
             manifest = read_manifest(folder)

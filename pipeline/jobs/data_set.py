@@ -6,9 +6,8 @@
     bucket -divide_answers-> answers by part
     part   -decide_part->    outcome file, summary of the part
 
-A bucket contains all payments to some of the accounts. An engine (`pipeline.executors.datasets`) runs the
-four functions. Each writes its complete result to the work folder, and is not called again if the result
-exists, so a killed run resumes where it stopped.
+A bucket has all payments to some accounts. Each function keeps its whole result in the work folder, and is
+not called again if the result exists, so a killed run resumes where it stopped.
 """
 
 from collections.abc import Sequence

@@ -29,11 +29,7 @@ from schemas.strict import timestamp
 
 
 def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
-    """Read, validate and plan one payment file, and forecast its check; sends nothing.
-
-    Raises:
-        PrecheckError: the file or the configuration cannot be used; the exit code says why.
-    """
+    """Read, validate and plan one payment file, and forecast its check; sends nothing (PrecheckError)."""
     return _forecast(job, WholeFile.read, clock)
 
 

@@ -1,8 +1,4 @@
-"""Turn a bank's reports on payments into the folder of a run. Sends nothing.
-
-The steps are those of `jobs.check`, but the executor reads reports instead of asking. The reports are copied
-into the folder, so that outcomes can be derived again from the copies.
-"""
+"""Turn a bank's reports into a run, by the steps of `jobs.check`. Their copies prove its outcomes later."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -71,11 +67,7 @@ class ImportJob:
 
 
 def import_report(job: ImportJob, surface: Surface) -> RunResult:
-    """Match the reports with the payments, and write a new run's folder or extend an existing one.
-
-    Raises:
-        PrecheckError: nothing was written; the exit code says why.
-    """
+    """Match reports with payments, and write or extend a run's folder (PrecheckError: nothing written)."""
     clock, started, by = surface.clock, surface.clock(), decider(job.by)
     now = timestamp(started)
     surface.watch.enter(Phase.READING)
@@ -177,7 +169,7 @@ class _Found(NamedTuple):
 
 
 def _answer(payments: WholeFile | CheckedSet, profile: Profile, verdicts: pl.DataFrame) -> int:
-    """Answer the questions of an input; return how many stay unanswered."""
+    """Answer an input's questions; return how many stay unanswered."""
     planned, questions, unanswered_count = payments.planned(profile), payments.questions(), 0
     questions.forget()
     for part, (checks, assignments) in enumerate(planned.questions):

@@ -40,13 +40,9 @@ class NamedLedger(NamedTuple):
 
 
 def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
-    """Create the tables of a ledger unless they exist, and grant access to the role of the runs.
+    """Create missing tables of a ledger; grant access to the role, by default the profile's if not the owner.
 
-    By default, this is the profile's role, unless that is the owner.
-
-    Raises:
-        ConfigurationError: the profile names no ledger, its server refuses access, or there are other tables.
-        IncompleteError: the server is unavailable.
+    Raises ConfigurationError if access is refused or other tables exist, IncompleteError without the server.
     """
     with connected_ledger(job) as (named, care):
         role = grant_to or (care.user if job.role is not None else None)
@@ -59,12 +55,7 @@ def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
 
 
 def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None) -> Sentence:
-    """Change the key of a ledger to one in an environment variable or a file; return what is left to do.
-
-    Raises:
-        ConfigurationError: see `create_ledger`; or a key cannot be read, or the current one is wrong.
-        IncompleteError: the server is unavailable.
-    """
+    """Change a ledger's key to one in a variable or file; return what is left to do (see `create_ledger`)."""
     new_key = secret(variable, path)
     with connected_ledger(job) as (named, care):
         care.rekey(named.key, new_key)
@@ -72,12 +63,9 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
 
 
 def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
-    """Close a run that will not be resumed, by its id in `precheck status`; its answers are kept.
+    """Close a run by its id in `precheck status`; its answers are kept (UsageError: it is unknown).
 
-    Raises:
-        UsageError: the ledger has no such run.
-        IncompleteError: a process is working on it, or the server is unavailable.
-        ConfigurationError: see `create_ledger`.
+    Raises IncompleteError if a process works on it, and the errors of `create_ledger`.
     """
     with connected_ledger(job) as (_, care):
         closed = care.close_run(run_id)
@@ -115,12 +103,7 @@ SILENT_MAX_S = 15.0  # a process that has not reported for this long is silent; 
 
 
 def status_of(job: LedgerJob) -> LedgerStatus:
-    """Return the unfinished runs, and the processes that ask.
-
-    Raises:
-        ConfigurationError: the profile names no ledger, or the server refuses access.
-        IncompleteError: the server is unavailable.
-    """
+    """Return the unfinished runs, and the processes that ask (errors: see `create_ledger`)."""
     with connected_ledger(job) as (named, care):
         state = care.state()
     return LedgerStatus(

@@ -22,10 +22,7 @@ _KILL = 9
 async def notify(
     config: ConfigurationFile | Path | None, notification: Notification, wait_max_s: float = NOTIFY_MAX_S
 ) -> str | None:
-    """Send a notification within ten seconds, if `[notify]` exists; return why it could not be sent, or None.
-
-    Never raises, so that no file, status or approval depends on it.
-    """
+    """Send a notification within ten seconds, if `[notify]` exists; return why it failed. It never raises."""
     file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
     try:
         section = file.notify

@@ -82,15 +82,10 @@ def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
 def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
     """Delete the names that banks returned to a run, and record that in its folder.
 
-    Raises:
-        UsageError: it is not the folder of a run.
-        IncompleteError: names are old enough, but the run has not finished; or its shared ledger does not
-    answer.
-        LockedError: another process works in the folder.
-        InputError: another signer has signed the folder.
-        ConfigurationError: the private key cannot be read.
-        OutputError: the file there is not a ledger, or a file cannot be deleted.
-        DiskError: the ledger is damaged or cannot be written to.
+    Raises UsageError if the folder is no run's, IncompleteError if names of an unfinished run are old enough
+    or its shared ledger does not answer, LockedError if another process works there, InputError if another
+    signer signed it, ConfigurationError for an unreadable key, and OutputError or DiskError for unusable
+    files.
     """
     time, answers_before, by = timestamp(now), timestamp(now - job.older_than), job.by and decider(job.by)
     look = _look(folder, job, answers_before, time)

@@ -13,10 +13,7 @@ from pipeline.wording import Sentence
 
 
 def cap_uses(now: datetime) -> tuple[list[tuple[str, int, int, datetime]], list[Sentence]]:
-    """Return (server and client, used, cap, next day) of each daily cap of this user, and shared caps.
-
-    A client is named by its profiles or, if unknown, by a hash. Shared caps are a sentence for each profile.
-    """
+    """Return (server and client, used, cap, next day) of each daily cap of this user, and shared caps."""
     profiles = _profiles()
     clients = dict(_clients(profiles))
     own = [

@@ -1,7 +1,4 @@
-"""Rewrite the reports of a finished run from the files in its folder. Sends nothing.
-
-The ledger is open for reading in the meantime, which locks the folder.
-"""
+"""Rewrite the reports of a finished run from the files in its folder, which is locked. Sends nothing."""
 
 from datetime import datetime
 from functools import partial
@@ -46,18 +43,13 @@ def report(  # noqa: PLR0913 (what is written, and how)
 ) -> tuple[Summary, str | None]:
     """Rewrite the reports of a run from the files in its folder.
 
-    Returns the summary, and the new name of a workbook that people had changed, or None. Page and workbook
-    keep their language unless another is given, which the manifest then records. An existing pain.002 is kept
-    unless a new one is requested. `adopt` is the reason for signing an unsigned folder as it is.
+    Returns the summary, and the new name of a workbook that people had changed, or None. An existing pain.002
+    is kept unless a new one is requested. `adopt` is the reason for signing an unsigned folder as it is.
+    `language` is recorded; None keeps it.
 
-    Raises:
-        UsageError: the folder holds no finished run, the payment file is missing or not a pain.001, or
-        adopting lacks a key.
-        InputError: a source file of the reports was changed after the run; or the folder would be signed, but
-        is unsigned or fails `verify`.
-        ConfigurationError: the private key cannot be read.
-        LockedError: a run works in the folder.
-        OutputError, DiskError: a report cannot be written, or a file cannot be read.
+    Raises UsageError if there is no finished run, pain.001 or signing key, InputError if a source was changed
+    or the folder to sign fails `verify`, ConfigurationError if the key cannot be read, LockedError if a run
+    works there, and OutputError or DiskError if a file cannot be written or read.
     """
     run = ended_run(folder)
     signer = None if adopt is None else _adopting_signer(run, sign_with, now=now)

@@ -1,8 +1,4 @@
-"""Reuse answers of earlier runs, and count the calls that this saves.
-
-Only matches are reused: other answers may have changed since, and errors say nothing about the payee. A
-reused answer keeps its original time, so it grows older.
-"""
+"""Reuse matches of earlier runs, and count the calls that this saves. An answer keeps its original time."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -62,14 +58,10 @@ def reuse_answers(
     *,
     now: datetime,
 ) -> None:
-    """Record in the ledger which questions are answered by matches of earlier runs.
+    """Record which questions without a final answer are answered by matches of earlier runs.
 
-    Questions that already have a final answer in the ledger stay unchanged.
-
-    Raises:
-        UsageError: a folder contains no run, or its run asked another kind of server or another provider.
-        LockedError: a run works in one of the folders.
-        DiskError: one of the ledgers is damaged.
+    Raises UsageError if a folder has no run or another provider's, LockedError if one is in use, or
+    DiskError.
     """
     if not permitted.folders and not permitted.in_ledger:
         return
@@ -221,9 +213,8 @@ def reuse(
 ) -> list[KnownAnswer]:
     """Return earlier matches for this run's unanswered questions, in the order of the questions.
 
-    If several runs of the same environment and provider asked a question, only the latest answer counts, even
-    if an older one was a match. Times are UTC, ISO 8601 with Z; answers from the future, dated by a wrong
-    clock, are ignored.
+    Only the latest answer of all runs counts, even if an older one was a match. Times are UTC, ISO 8601 with
+    Z; answers from the future, dated by a wrong clock, are ignored.
     """
     assert checks.schema == CHECKS
     every = _each(checks)

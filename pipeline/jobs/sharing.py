@@ -1,7 +1,4 @@
-"""Run together with other processes: begin or join a run in a shared ledger, ask, and finish it.
-
-Without a shared ledger in the profile, none of this applies: the folder's own ledger then has everything.
-"""
+"""Begin or join a run in a shared ledger, ask, and finish it; without one, the folder's ledger has it all."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -59,13 +56,9 @@ def joined_run(
 ) -> Iterator["JoinedRun | None"]:
     """Begin or join the shared run of these questions; yield None without a shared ledger.
 
-    The locked folder records which run it belongs to. If the job has a work folder, the questions are stored
-    there for workers.
-
-    Raises:
-        ConfigurationError: the ledger cannot be used with this profile, an active process has other limits,
-            or another version of this program planned the run differently. No run was started.
-        IncompleteError: the database stayed unavailable until the timeout; no question was asked.
+    The locked folder records its run; a job's work folder stores the questions for workers.
+    ConfigurationError: the ledger is unusable, or a process has other limits or another plan.
+    IncompleteError: no database.
     """
     url = plan.chosen.settings.ledger
     if url is None:
@@ -120,8 +113,7 @@ def ask(  # noqa: PLR0913 (what to ask, how, and where to put the answers)
 ) -> tuple[AskingResult, QuestionsLeft]:
     """Ask the open questions, alone or with the processes that share the run; return what is left.
 
-    `record` is the ledger of the folder, and the shared run, if any; `left_of` takes the answers and counts
-    what is left. In a shared run, workers ask unless `asks`. Same errors as `asking.ask_all`.
+    `record` is the folder's ledger, and the shared run, if any; its workers ask unless `asks`. See `ask_all`.
     """
     _, joined = record
     asked = ask_all(job, plan.questions, plan.profile, plan.way(*record, asks=asks), surface)
@@ -174,13 +166,10 @@ class WorkerJob:
 
 
 def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
-    """Help until no question is left, or until a stop is requested, which is not an error.
+    """Help until no question is left, or a stop is requested, which is no error (PrecheckError).
 
-    Raises:
-        ConfigurationError: the profile has no shared ledger, or its ledger cannot be used.
-        OutputError: the work folder cannot be read, or other users can read it.
-        IncompleteError: questions are left that this worker cannot ask now, or its ledger is unavailable.
-        PrecheckError: errors that end a run of this profile, such as refused credentials.
+    Raises ConfigurationError without a usable ledger, OutputError for a work folder that is unreadable or
+    open to others, and IncompleteError if questions are left that this worker cannot ask now.
     """
     chosen = choose(job.profile, job.config)
     if (url := chosen.settings.ledger) is None:

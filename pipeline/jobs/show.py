@@ -1,8 +1,4 @@
-"""Show the whole history of one row, from the file to the next step. Sends nothing.
-
-The outcome file is read again as a payment file, and its questions are planned again with the settings in the
-manifest. The ledger is opened for reading, which keeps runs out of the folder.
-"""
+"""Show the whole history of one row, from the file to the next step. Sends nothing."""
 
 import csv
 import io
@@ -85,13 +81,9 @@ class RowContext(NamedTuple):
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
-    """Collect all facts about one row, counted from 1.
+    """Collect all facts about one row, counted from 1 (UsageError: no finished run, or no such row).
 
-    Raises:
-        UsageError: the folder contains no finished run, or the row does not exist.
-        InputError: the outcome file was changed after the run.
-        LockedError: a run works in the folder.
-        DiskError: a file cannot be read.
+    Raises InputError if the outcome file was changed, LockedError if a run works there, or DiskError.
     """
     run = ended_run(folder)
     manifest = run.manifest
@@ -133,10 +125,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
 
 
 def _rows_with(row: int, run: EndedRun) -> Rows:
-    """Return all rows of a file or, for a data set, the rows that may pay the same account.
-
-    The original is only that of the row.
-    """
+    """Return all rows, or a data set's that may pay the same account; the original is that of the row."""
     parts = run.parts()
     own = next(part for part in reversed(parts) if part.first_row <= row)
     rows = run.rows(own)

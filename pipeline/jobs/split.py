@@ -66,12 +66,7 @@ class SplitJob(ReviewJob):
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
-    """Write the payments that may be made, those that are held, and the reasons.
-
-    Raises:
-        IncompleteError: a payment is undecided, and the job does not say to hold it.
-        PrecheckError: no file was written; the exit code says why.
-    """
+    """Write released and held payments, and reasons (IncompleteError: undecided; PrecheckError: no file)."""
     time = timestamp(now)
     with finished_run(job.folder, now=time) as run, ExitStack() as alone, ExitStack() as files:
         refuse_simulated(run, allowed=job.allow_simulated or run.summary.is_rehearsal)

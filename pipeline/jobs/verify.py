@@ -1,7 +1,6 @@
 """Verify that the folder of a run is complete, consistent and unchanged. Sends nothing.
 
-The questions are planned again with the settings in the manifest, from the payment file or, if that is
-missing, from the outcome file. Their answers in the ledger must agree with the outcome file.
+Questions are planned again from the manifest and the payment file or, without it, the outcome file.
 """
 
 import io
@@ -72,15 +71,10 @@ class VerifyJob:
 
 
 def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
-    """Check that the folder of a run is unchanged and consistent.
+    """Check that the folder of a run is unchanged and consistent: one finding per check, even if some fail.
 
-    Returns one finding per check, in order. A failed check does not prevent the others.
-
-    Raises:
-        UsageError: the folder contains no finished run, or the public key itself.
-        ConfigurationError: the public key cannot be used.
-        InputError: the payment file cannot be read.
-        LockedError: a run works in the folder.
+    Raises UsageError for an unfinished run or its own public key, ConfigurationError for an unusable key,
+    InputError for an unreadable payment file, and LockedError for a folder in use.
     """
     folder, run = job.folder, ended_run(job.folder)
     manifest = run.manifest
@@ -115,7 +109,6 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
 
 
 def _others(folder: Path, manifest: Manifest) -> list[Finding]:
-    """List files in the folder that are not in the evidence."""
     others = sorted(unrecorded(folder, manifest))
     folders = [path for name in others if not (path := folder / name).is_symlink()]
     within = chain.from_iterable(path.rglob("*") for path in folders)
@@ -144,12 +137,7 @@ def _looks_payable(path: Path, manifest: Manifest) -> bool:
 
 
 def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
-    """Refuse a folder that was changed after the run; `refusal` is the key of the sentence to use.
-
-    Raises:
-        InputError: the folder was changed.
-        PrecheckError: see `verify`.
-    """
+    """Refuse a changed folder (InputError with the sentence `refusal`; PrecheckError: see `verify`)."""
     for finding in verify(job, now=now):
         if finding.exit_code:
             raise InputError(Sentence(refusal, folder=job.folder, what=finding.what, detail=finding.detail))
@@ -209,7 +197,6 @@ class _LookedAt:
         self.original = lru_cache(maxsize=1)(self._original)
 
     def counted(self) -> Iterator[tuple[Payments, Outcomes]]:
-        """Yield the payments and outcomes of each part."""
         return (self.rows(part)[:2] for part in self.parts())
 
     def _original(self, part: RunPart) -> PaymentSource:

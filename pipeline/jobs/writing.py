@@ -211,7 +211,6 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
 
 
 def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes) -> "ComparedReports | None":
-    """Compare a continued check with the reports imported into its folder; None if there are none."""
     if run.reported is not None or run.before is None or not run.bank_reports:
         return None
     from pipeline.jobs.bank_comparison import compared_again

@@ -26,10 +26,7 @@ class Engine(Protocol):
     """Runs one function for many tasks."""
 
     def each(self, function: Callable[[Task], Found], tasks: Sequence[Task]) -> Iterator[tuple[Task, Found]]:
-        """Yield each task with its result, in any order (IncompleteError: a worker process died).
-
-        The function is one of a module, and its tasks may be sent to another process, even twice.
-        """
+        """Yield each task and result, in any order; a task may run twice (IncompleteError: a worker died)."""
 
 
 def watched(

@@ -1,13 +1,4 @@
-"""The four functions of a data set, which engines run.
-
-    part   -read_part->      accepted payments by bucket, rejects, warnings
-    bucket -plan_bucket->    distinct questions, which rows they are for, warnings across parts
-    bucket -divide_answers-> answers by part
-    part   -decide_part->    outcome file, summary of the part
-
-A bucket contains all payments to each of its accounts, so findings that need all payments to an account are
-made there.
-"""
+"""The four functions of a data set, which engines run; `pipeline.jobs.data_set` shows their order."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
