@@ -130,7 +130,6 @@ def _about(content: StatusReports, messages: pl.Series) -> StatusReports:
 
 
 def _named(content: StatusReports, message: Message) -> pl.DataFrame:
-    """Return the heads of the reports that name the id of a payment file."""
     return _heads(content).filter(pl.col("id") == pl.lit(message.levels["id"][0], pl.String))
 
 
@@ -273,7 +272,6 @@ def kept_reports(run: EndedRun, messages: Sequence[Message]) -> list[ReceivedRep
 
 
 def _answers(mine: pl.DataFrame) -> Answers:
-    """Return `Answers` from verdicts and the headers of their reports."""
     code = pl.coalesce("doubt", "code", pl.lit(OwnCode.NOT_IN_REPORT.value))
     is_final = pl.col("doubt").is_null() & pl.col("is_final").fill_null(value=False)
     is_odd = is_final & (pl.col("code") == CODES[Status.CLOSE_MATCH]) & ~pl.col("by_name")
@@ -320,7 +318,6 @@ def _money(column: str) -> pl.Expr:
 
 
 def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
-    """Return the cleaned transactions of a report, with their batch ids."""
     batches = report.content.levels.filter(pl.col("batch") > 0).select("message", "batch", batch_id="id")
     cleaned = report.content.transactions.with_columns(
         report=pl.lit(number, pl.UInt32),

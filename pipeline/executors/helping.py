@@ -73,8 +73,6 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Helper:
-    """One worker."""
-
     access: SharedAccess
     wanted: HelpWanted
     world: AskingContext
@@ -169,7 +167,6 @@ class _Helper:
         world.stop.set()
 
     async def _opened(self, record: WorkRecord) -> SharedRun | None:
-        """Open a run, if it is in this ledger and has not finished."""
         if (known := self._known.get(record.run)) is not None:
             return known
         run = await anyio.to_thread.run_sync(self.access.store.find, record.run, abandon_on_cancel=True)

@@ -204,7 +204,6 @@ class _QuestionMetrics:
                 assert_never(event)
 
     def _step_s(self) -> float:
-        """Return the duration of the step that ends now."""
         assert self._since is not None
         began, self._since = self._since, self._clock()
         return self._since - began

@@ -79,7 +79,6 @@ class FolderCopy:
             self.ledger.reuse(reused)
 
     def _own(self, check: Check, request: RecordedRequest) -> RecordedRequest:
-        """Return a request with the folder ledger's key for its question."""
         question = self.ledger.question_key(check)
         answer, reused = request.answer, request.reused
         return request._replace(

@@ -174,7 +174,6 @@ def _restore(run: EndedRun) -> None:
 def _with_comparison(
     summary: Summary, outcomes: Outcomes, found: ComparedReports, used: Sequence[ReportUsed]
 ) -> Summary:
-    """Return the summary of a check with this comparison, which replaces an earlier one."""
     warnings = warnings_of(found.changes)
     new = [
         WarningRow(row=row, code=code, message=message)
@@ -199,7 +198,6 @@ def _with_comparison(
 
 
 def _released(manifest: Manifest, changes: Changes) -> Sentence | None:
-    """Return how many of the differing payments the last split has already released; None if none."""
     if not manifest.splits:
         return None
     last = manifest.splits[-1]

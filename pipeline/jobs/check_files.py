@@ -52,8 +52,6 @@ def check_files(
 
 
 class _Turns:
-    """Checks files in order, with shared resources and files read ahead."""
-
     def __init__(self, jobs: Sequence[CheckJob], kept: "KeptOpen") -> None:
         self._left = iter(jobs[1:])
         self._kept = kept

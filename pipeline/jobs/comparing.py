@@ -178,7 +178,6 @@ def _of_outcomes(run: EndedRun, payee_key: bytes, spool: Path) -> pl.LazyFrame:
 
 
 def _decided(manifest: Manifest) -> DecidedRows:
-    """Return decisions about a run's payments, by `precheck split` and by people."""
     held = manifest.splits[-1].held_rows if manifest.splits else None
     # After a fresh start, decisions may concern another file that was checked in the same folder.
     began = manifest.ledger.created_at
@@ -242,9 +241,7 @@ class CurrentRun(NamedTuple):
     folder: Path
     input_sha256: str
     environment: str
-    begun: str
-    """When the first run in its folder began (UTC, ISO 8601 with Z); runs that ended later are not earlier.
-    """
+    begun: str  # when the first run in its folder began (UTC, ISO 8601 with Z); no later end is earlier
 
 
 class ComparedRows(NamedTuple):
@@ -254,8 +251,7 @@ class ComparedRows(NamedTuple):
     names: pl.DataFrame  # their `row` and `name`; the name as in the question
 
 
-Compared = Callable[[], Iterator[ComparedRows]]
-"""Yields all payments to compare, in pieces; can be called repeatedly."""
+Compared = Callable[[], Iterator[ComparedRows]]  # yields all payments to compare; can be called repeatedly
 
 
 class ComparedRun(NamedTuple):

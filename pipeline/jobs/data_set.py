@@ -84,7 +84,6 @@ class CheckedSet:
         return cls(replace(of, check=check), open_data_set(check.file, of.work))
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
-        """See `RunInput.finished_before`."""
         job, found = self.job, finished_before(self.job, None, ledger)
         if found is None or not found.complete:
             return None
@@ -97,7 +96,6 @@ class CheckedSet:
         return found if is_same and same_tables(found.modulus, modulus_of(chosen, today=today)) else None
 
     def changes(self, summary: Summary) -> Sequence[Change]:
-        """See `RunInput.changes`."""
         run = EndedRun(self.job.out, read_manifest(self.job.out))
         if (changes := changes_in(run.folder, run.content)) is None:
             return ()
@@ -108,7 +106,6 @@ class CheckedSet:
         return listed_changes(gravest_in_parts(changes, parts), summary.compared)
 
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, watch: RunObserver) -> Sentence | None:
-        """Read, plan and compare the parts; see `RunInput.prepare`."""
         there = routes(profile)._replace(modulus=modulus_of(chosen, today=time.now.date()))
         self.task = task_of(self._of, self._data, chosen, there, time.now.date())
         if self.job.fresh:
@@ -122,7 +119,6 @@ class CheckedSet:
         return why_refused(self.planned_set.many_names, where=self.job.file.name, positions=positions)
 
     def planned(self, profile: Profile) -> PlannedInput:
-        """See `RunInput.planned`; its frames are read when they are needed."""
         usable, rows, files = self.planned_set.usable, self.planned_set.rows, self.task.files
 
         def payments(part: DataPart, read: PartRead, start: int) -> pl.DataFrame:
@@ -169,7 +165,6 @@ class CheckedSet:
         return [(part, message_of_part(self.task, part)) for part, _ in self.planned_set.usable]
 
     def questions(self, surface: Surface | None = None) -> "SetQuestions":
-        """See `RunInput.questions`."""
         from pipeline.executors.datasets.questions import SetQuestions
 
         write_record(self.job.out, self._data, self.run_sha256, self.planned_set.unusable, self.task.files)
@@ -188,14 +183,12 @@ class CheckedSet:
         notify_of_wasted_calls(pl.concat(found), rows.positions, surface)
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
-        """See `RunInput.left`."""
         from pipeline.jobs.data_set_outcomes import look_at_answers
 
         self._answered = look_at_answers(self.task, self.planned_set, asked)
         return self._answered.left
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
-        """See `RunInput.decide`."""
         from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, set_results
 
         known = KnownSet(self._data, self.task, self.planned_set, self._answered, self.compared)

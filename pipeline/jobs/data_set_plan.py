@@ -229,8 +229,6 @@ def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart
 
 
 class _Columns(NamedTuple):
-    """The columns of the parts read so far."""
-
     decision: Mapping[str, str]  # how each column was read, decided by a part with cells in it
     filled: set[str]  # columns with cells in any part, by position
 

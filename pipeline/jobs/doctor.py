@@ -100,7 +100,6 @@ def _try_server(server: Server, now: datetime) -> list[Finding]:
 
 
 def _try(what: Sentence, trial: Callable[[], Sentence]) -> Finding:
-    """Run a test; return its finding, or why it failed."""
     try:
         return Finding(what, trial())
     except PrecheckError as error:

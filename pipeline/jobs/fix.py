@@ -127,7 +127,6 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
 
 
 def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: Approver) -> pl.DataFrame:
-    """Return the rows to correct as `Decisions`, each with a reason."""
     if job.decisions is not None:
         return decisions_of(job.decisions, run, approver).filter(decision=Decision.FIX)
     rows = accepted_corrections(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
@@ -140,7 +139,6 @@ def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: A
 
 
 def _corrected(job: FixJob, chosen: Corrections, part: FinishedRun) -> Write:
-    """Return a function that writes an outcome file as a payment file with its corrections."""
     mine = chosen.join(part.outcomes, on="row", how="semi", maintain_order="left")
     return partial(payments_writer(part, job.input_file).corrected, Corrections(mine))
 
@@ -190,7 +188,6 @@ def _copy(run: FinishedRun) -> Path:
 
 
 def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> str:
-    """Return the command that checks the corrected file, or that makes one."""
     folder = run.folder
     if corrected is None:
         workbook = job.decisions if isinstance(job.decisions, Path) else _copy(run)

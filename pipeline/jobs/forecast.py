@@ -84,7 +84,6 @@ def _forecast(
 
 
 def _with_cells(rejects: Sequence[RejectedRow], payments: Payments) -> list[RejectedRow]:
-    """Return the rejects with the cells of their rows."""
     rows = payments[[one.row - 1 for one in rejects]].iter_rows(named=True)
     return [
         one.model_copy(update={"name": row["name"], "amount": row["amount"], "cell": row.get(one.field)})

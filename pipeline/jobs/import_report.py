@@ -205,7 +205,6 @@ def _known(folder: Path, surface: Surface) -> RunResult:
 
 
 def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface: Surface) -> RunResult:
-    """Compare the check in a folder with the reports, and keep both; outcomes stay unchanged."""
     now = surface.clock()
     kept, reports, new = _received(job, run, [message])
     if not new:
@@ -231,7 +230,6 @@ def _next_step(count: int, unnamed: Sequence[str]) -> Sentence:
 def _copied(
     reports: Iterable[ReceivedReport], folder: Path, *, first: int, by: str, now: str
 ) -> list[ReportUsed]:
-    """Copy reports unchanged into a folder."""
     used = []
     for number, report in enumerate(reports, start=first):
         name = bank_report_name(number, _SUFFIXES[sniff(report.data)])

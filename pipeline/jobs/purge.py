@@ -32,14 +32,9 @@ _PATTERN = frozenset("*?[")
 class PurgeJob:
     """The arguments of `precheck purge`."""
 
-    older_than: timedelta = timedelta()
-    """Names in younger answers are kept; 0 deletes all names, even if the run has not finished."""
-    with_files: bool = False
-    """Also delete the files that contain the names: all of them if any answer is old enough, even if some
-    names are kept.
-    """
-    with_payments: bool = False
-    """With `with_files`, also delete the files of `precheck split` and the keyed hashes of payees."""
+    older_than: timedelta = timedelta()  # keeps younger names; 0 deletes all, even of unfinished runs
+    with_files: bool = False  # also delete all files that contain the names, if any answer is old enough
+    with_payments: bool = False  # with `with_files`: also the files of split, and the keyed hashes of payees
     by: str | None = None  # the user's name; None if unknown, as in a container
     reason: str | None = None
     sign_with: Path | None = None  # the private key that signs the manifest; None means the profile's, if any

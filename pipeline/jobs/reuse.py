@@ -38,8 +38,7 @@ class EarlierAnswers(NamedTuple):
 
     question_key: Callable[[Check], bytes]  # returns the key of a question in that run
     input_sha256: str
-    answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
-    """Looks up the final answers to questions by their keys."""
+    answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]  # final answers by questions' keys
 
 
 class KnownAnswer(NamedTuple):
@@ -148,7 +147,6 @@ def _records(
 def _others(
     permitted: ReusePermission, checks: pl.DataFrame, ledger: SqliteLedger | SharedRun, now: datetime
 ) -> list[EarlierAnswers]:
-    """Return reusable answers of other runs in the same ledger."""
     if not permitted.in_ledger:
         return []
     keys = list(map(ledger.question_key, _each(checks)))
@@ -196,7 +194,6 @@ def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
 def _unanswered(
     checks: pl.DataFrame, record: LedgerReader | SqliteLedger | SharedRun, answered: Collection[bytes]
 ) -> pl.DataFrame:
-    """Return the checks without a final answer in a record."""
     if not answered:
         return checks
     is_open = [record.question_key(check) not in answered for check in _each(checks)]

@@ -211,7 +211,6 @@ def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _extent(file: InputFile) -> Sentence:
-    """Describe how many rows a file has, and where the first and the last one are."""
     rows = Sentence("jobs.rows_of_file", file=file.name, last=str(file.row_count))
     if file.positions is None:
         return rows
@@ -278,7 +277,6 @@ def _route(accepted: pl.DataFrame) -> StoryRoute | None:
 
 
 def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | None:
-    """Return the question that answers a row, or None."""
     checks, assignments = planned
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS

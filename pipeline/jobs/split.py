@@ -60,8 +60,7 @@ class SplitJob(ReviewJob):
 
     config: Path | None = None
     hold_undecided: bool = False
-    repeated_rows: Sequence[int] = ()
-    """Rows whose payment another family's file released; for the policy they are PAYMENT_REPEATED."""
+    repeated_rows: Sequence[int] = ()  # PAYMENT_REPEATED for the policy: another family's file released them
     release_again: bool = False  # true if payments that were released before may be released again
 
 
@@ -237,7 +236,6 @@ ROLES: tuple[Role, Role] = (RELEASE, HOLD)
 
 
 def _placed(job: SplitJob, placements: Placements, role: Role, part: FinishedRun) -> Write | None:
-    """Return a function that writes the payments of one destination; None if there are none."""
     mine = placements["place"].slice(part.part.first_row - 1, part.part.row_count) == role
     return partial(payments_writer(part, job.input_file).part, mine, role) if mine.any() else None
 

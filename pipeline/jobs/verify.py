@@ -175,7 +175,6 @@ def verification(findings: Iterable[Finding]) -> Verification:
 
 
 def _as_checked(path: Path, manifest: Manifest) -> Finding:
-    """Check that a payment file is the one that the run checked."""
     try:
         sha256, _ = identity_of(path)
     except OSError as error:
@@ -355,7 +354,6 @@ def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def _some(rows: Sequence[int]) -> str:
-    """Format the first of these rows, for a sentence."""
     return ", ".join(map(str, rows[:ROWS_NAMED_MAX])) + ("..." if len(rows) > ROWS_NAMED_MAX else "")
 
 
@@ -466,7 +464,6 @@ def _fault_of_approvals(manifest: Manifest) -> Sentence | None:
 
 
 def _decided(manifest: Manifest) -> Sentence:
-    """State how many decisions there are, who made them and who approved them."""
     approvals = manifest.approvals
     deciders = _names(each.by for each in approvals if each.rows)
     alone = any(each.self_approved for each in approvals)

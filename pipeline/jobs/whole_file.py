@@ -62,14 +62,12 @@ class WholeFile:
         return cls(job, source)
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
-        """See `RunInput.finished_before`."""
         source, job = self._source, self.job
         found = finished_before(job, job.format or source.outcome_format, ledger)
         judged_by = wanted(job, chosen).in_words, modulus_of(chosen, today=today)
         return found if found is not None and is_same_reading(found, job, source, *judged_by) else None
 
     def changes(self, summary: Summary) -> Sequence[Change]:
-        """See `RunInput.changes`."""
         return changes_of(summary, self._source.payments, changes_in(self.job.out))
 
     def prepare(
@@ -79,14 +77,12 @@ class WholeFile:
         time: RunTime,
         watch: RunObserver,  # noqa: ARG002 (quick)
     ) -> Sentence | None:
-        """See `RunInput.prepare`."""
         if self.job.work is not None and chosen.settings.ledger is None:
             raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
         self._prepared, self._checks = prepare(self.job, self._source, chosen, profile, time)
         return self._prepared.refusal
 
     def planned(self, profile: Profile) -> PlannedInput:  # noqa: ARG002 (its types are already assumed)
-        """See `RunInput.planned`."""
         source, prepared = self._source, self._prepared
         found = prepared.facts(source)
         if source.message is not None:
@@ -107,7 +103,6 @@ class WholeFile:
         return [] if message is None else [(None, message)]
 
     def questions(self, surface: Surface | None = None) -> "FileQuestions":
-        """See `RunInput.questions`."""
         from pipeline.executors.asking import FileQuestions
 
         if surface is not None:
@@ -116,7 +111,6 @@ class WholeFile:
         return self._questions
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
-        """See `RunInput.left`."""
         from pipeline.executors.asking import questions_left
 
         checks, prepared, answers = self._checks, self._prepared, self._questions.answers()
@@ -127,7 +121,6 @@ class WholeFile:
         return questions_left(answers, self._asked.bases, asked)
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
-        """See `RunInput.decide`."""
         from pipeline.jobs.writing import write_results
 
         source, findings = self._source, self._prepared.findings

@@ -56,10 +56,7 @@ class DataSet(NamedTuple):
 
 
 def open_data_set(path: Path, work: Path) -> DataSet:
-    """Find and hash the parts of a data set; a Parquet file is first divided into parts in the work folder.
-
-    Raises InputError: there is no part, or another file; OutputError, DiskError: parts cannot be written.
-    """
+    """Find and hash a data set's parts; a Parquet file is first divided (InputError, DiskError: no parts)."""
     if not path.is_dir():
         return _divided(path, work)
     files = _files_in(path)

@@ -291,10 +291,8 @@ class FinishedRun(NamedTuple):
 def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
     """Open the folder of a run exclusively for this process during the block.
 
-    Raises:
-        UsageError: the folder contains no run, or a run without an outcome file.
-        InputError: a file in it is missing, or was changed after the run.
-        LockedError, OutputError, DiskError: see `opened_to_read`.
+    Raises UsageError without a run or an outcome file, InputError for a missing or changed file, and the
+    errors of `opened_to_read`.
     """
     with opened_to_read(folder, now=now, alone=True) as record:
         finish = record.last_finish
@@ -356,8 +354,8 @@ def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
 def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
     """Return the current path of a run's payment file (UsageError: missing; InputError: not the same file).
 
-    Without `given`, search for its name and hash beside the run's folder, in the working folder, and in
-    folders beside the run's, where `precheck fix` puts corrected files.
+    Without `given`, search by name and hash beside the run's folder and in folders there, and in the working
+    folder.
     """
     beside = folder.absolute().parent
     searched = (beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}")))

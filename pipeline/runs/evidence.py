@@ -351,7 +351,6 @@ def _compared_answers(
 
 
 def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence:
-    """Return the finding that the answers match, with how many names could not be compared."""
     detail = Sentence("evidence.answers_agree", row_count=sum(part.compared_count for part in found))
     count = sum(part.unknown_name_count for part in found)
     if not count:
@@ -384,7 +383,6 @@ def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:
 
 
 def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with an answer from a server."""
     was_asked = (pl.col("check_outcome") != Outcome.NOT_POSSIBLE) | ~pl.col("check_code").is_in(list(UNASKED))
     return outcomes.filter((ANSWERED & was_asked) | pl.col("check_id").is_not_null())
 

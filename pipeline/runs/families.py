@@ -79,10 +79,9 @@ def identity(manifest: Manifest) -> tuple[str, Sequence[int] | None]:
 
 @contextmanager
 def splitting(folder: Path) -> Iterator[None]:
-    """Prevent other splits in a family during the block; first wait for a running one to end.
+    """Prevent other splits in a family during the block, by locking its runs in order, except read-only ones.
 
-    Each split locks all runs of the family, in the same order; read-only ones cannot be split. Raises as
-    `read_manifest`, and OutputError, DiskError: a run cannot be locked.
+    Raises as `read_manifest`, and OutputError, DiskError: a run cannot be locked.
     """
     own = real_path(folder)
     first, _ = identity(read_manifest(own))
@@ -161,7 +160,6 @@ def _naming(folders: Iterable[Path], sha256: str) -> Iterator[tuple[Path, Manife
 
 
 def _beside(folder: Path) -> list[Path]:
-    """Return the run folders beside a folder, including itself."""
     return [real_path(path.parent) for path in folder.parent.glob(f"*/{MANIFEST}")]
 
 

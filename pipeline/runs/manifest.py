@@ -152,10 +152,8 @@ def write_manifest(  # noqa: PLR0913 (everything to be written)
 ) -> Manifest:
     """Write the manifest, as the last file of a run, without credentials; same errors as `write_atomically`.
 
-    The outcome file comes first in `files`. `before` is the manifest from before the run; a manifest that
-    will be signed takes decisions only from it.
-
-    Raises InputError: approvals are unreadable, or the summary or outcome file was changed meanwhile.
+    The outcome file comes first in `files`. `before` is the manifest from before the run; a signed manifest
+    takes decisions only from it. InputError: approvals are unreadable, or a file was changed meanwhile.
     """
     outcome_file, *others = [evidence(path) for path in files]
     if outcome_file.sha256 != recorded.finish.outcome_sha256:
@@ -231,10 +229,9 @@ def refresh_manifest(  # noqa: PLR0913 (everything that may change)
 ) -> Manifest:
     """Update a verified manifest with files written to the run's folder, and approvals there.
 
-    Entries of the run itself stay as they are, so that later changes of its files show. Files in `written`
-    are hashed again; those in `removed` are dropped. Only approvals in `decided` may be new; None allows any.
-
-    Raises InputError: an approval is missing, or not by this job; OutputError, DiskError: it is not written.
+    Other entries stay, so that later changes show: `written` are hashed again, `removed` dropped. Only
+    approvals in `decided` may be new; None allows any. Raises InputError: an approval is missing, or not by
+    this job; OutputError, DiskError: it is not written.
     """
     approvals, known_count = approvals_of(folder), len(manifest.approvals)
     if approvals[:known_count] != manifest.approvals or decided not in (None, approvals[known_count:]):

@@ -1,7 +1,6 @@
 """Open the ledger of a run's folder, or sign it; only here, so no unverified ledger is used or signed.
 
-The manifest's digests prove the lines that existed when it was written; with a signing key, only if it is
-signed. Lines of a run that was killed later are proved by their seals under that key.
+The manifest's digests, signed if there is a key, prove the lines it knew; seals prove those of a killed run.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,10 +56,7 @@ def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
 
 
 def is_outdated(folder: Path, manifest: Manifest) -> bool:
-    """True if this machine has signed a newer manifest of the run, or of its file in this folder.
-
-    It stores, beside the daily caps, the time of the last manifest that it signed, by run and by folder.
-    """
+    """True if this machine has signed a newer manifest of the run or its folder, by its own record."""
     for path_of in (_path_of, partial(_path_of_place, folder)):
         with suppress(OSError, ValueError, PrecheckError):
             if plain_bytes(path_of(manifest)).decode() > manifest.written:
@@ -114,15 +110,11 @@ def opened_to_read(  # noqa: PLR0913 (who reads, and what proves the ledger)
 ) -> Iterator[LedgerReader]:
     """Open a run's ledger for reading; no run can work in the folder during the block.
 
-    Jobs that write files of the folder pass `alone`, to exclude other readers too. Only jobs that report on
-    the ledger itself, or purge it, read an unverified one. With `signer`, the ledger must be signed, or
-    sealed if the run has not ended.
+    `alone` excludes other readers too, for jobs that write in the folder. Only jobs about the ledger itself
+    read an unverified one. With `signer`, the ledger must be signed or, if the run has not ended, sealed.
 
-    Raises:
-        UsageError: no run used the folder.
-        LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
-        InputError: the ledger does not match the manifest, or is not signed.
-        OutputError, DiskError: see `reader.ledger_reader`.
+    Raises UsageError without a run, LockedError if the folder is held, InputError if the ledger does not
+    match the manifest or is unsigned, and OutputError or DiskError as `reader.ledger_reader`.
     """
     require_ledger(ledger_of(folder))
     proof = proof_of(folder, signer, manifest) if proves else NO_PROOF
@@ -143,10 +135,9 @@ def open_ledger(  # noqa: PLR0913 (what to open, and for whom)
 ) -> SqliteLedger:
     """Start or resume a ledger; only the profile's key may have signed its manifest, `before`.
 
-    With `over`, the run starts afresh: an earlier run is deleted or, if it must be kept, moved aside; then
-    `over` is called with a notice of the new path.
-
-    Raises as `SqliteLedger.open` and `PriorRun.move_aside`, and InputError: decisions are not signed.
+    With `over`, the run starts afresh: an earlier run is deleted or, if it must be kept, moved aside; `over`
+    gets a notice of its path. Raises as `SqliteLedger.open` and `PriorRun.move_aside`, and InputError:
+    decisions are not signed.
     """
     signer = chosen.signer
     if over is None:

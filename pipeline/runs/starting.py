@@ -217,10 +217,8 @@ def is_same_reading(
 def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fresh: bool) -> None:
     """Refuse, before any request, to replace other programs' files, or a real run by a simulated one.
 
-    Raises:
-        OtherRunError: answers of a real server would be replaced.
-        OutputError: any user can write to the folder; one of our file names is not a plain file, or is there
-            without a ledger; or the decisions for the manifest cannot be read.
+    Raises OtherRunError for the latter, OutputError if any user can write to the folder, a file of ours is
+    not plain or has no ledger, or the manifest's decisions cannot be read.
     """
     fixed = (SUMMARY, MANIFEST, SIGNATURE, *REPORTS, *OPTIONAL)
     others = (folder / name for name in fixed)

@@ -21,7 +21,6 @@ class SetQuestions:
     """The questions of a data set; a `RunQuestions` whose parts are buckets."""
 
     def __init__(self, files: PartFiles, counts: Sequence[Mapping[ApiName, int]]) -> None:
-        """Take the files, and each bucket's question counts by API."""
         self.part_count = len(counts)
         self.counts = sum(map(Counter, counts), Counter[ApiName]())
         self._files = files
@@ -29,15 +28,12 @@ class SetQuestions:
         self._spill_count = 0
 
     def checks(self, part: int) -> Checks:
-        """Return the `Checks` of a bucket."""
         return Checks(read_frame(self._files.frame("questions", part), CHECKS))
 
     def unasked(self, part: int) -> Piece:
-        """Return a function that reads the questions when they are needed."""
         return partial(to_thread.run_sync, lambda: never_asked(self.checks(part)))
 
     def put_aside(self, part: int, name: str, todo: pl.DataFrame) -> Piece:
-        """Write open questions to a file."""
         path = self._files.left(part, name)
         write_frame(todo.cast(LEFT), path)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
         return partial(to_thread.run_sync, read_frame, path, LEFT)
@@ -59,11 +55,9 @@ class SetQuestions:
         return pl.DataFrame(schema=ANSWERS)
 
     def keep(self, part: int, name: str, answers: pl.DataFrame) -> None:
-        """Write answers to a file of their bucket."""
         write_frame(answers, self._files.answers(part) / f"{name}.parquet")
 
     def forget(self) -> None:
-        """Delete the files of all answers."""
         for part in range(self.part_count):
             for piece in self._files.answers(part).glob("*"):
                 piece.unlink(missing_ok=True)

@@ -327,7 +327,6 @@ def decide_part(task: DecideTask) -> PartDecided:
 
 
 def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
-    """Return the outcomes of a part, its warnings, and the sentences of its reasons."""
     files, part = task.shared.files, task.part.number
     given = _of_buckets(task, lambda bucket: files.frame("given", part, bucket), GIVEN).with_row_index(
         "check", offset=1
@@ -349,7 +348,6 @@ def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
 
 
 def _of_buckets(task: DecideTask, path_of: Callable[[int], Path], schema: Schema) -> pl.DataFrame:
-    """Return the results of all buckets for a part."""
     found = (read_frame(path_of(bucket), schema) for bucket in range(task.shared.bucket_count))
     return pl.concat([pl.DataFrame(schema=schema), *found])
 
