@@ -187,18 +187,11 @@ class RoundAsker:
             ) as channels:
                 self.watch.enter(Phase.ASKING)
                 await ask(
-                    part,
-                    channels,
-                    self.run,
-                    self.world,
-                    has_answered=self.has_answered,
-                    answers=NoAnswers(),
+                    part, channels, self.run, self.world, has_answered=self.has_answered, answers=NoAnswers()
                 )
                 self.caps |= await caps_of(self.access.profile.servers, channels)
         finally:
-            self.world.tally.is_asking = (
-                False  # no request can be in flight before the channels are open again
-            )
+            self.world.tally.is_asking = False  # no request is in flight until the channels open again
         self.is_used_up = part.is_used_up
         return part.claim_count > before
 

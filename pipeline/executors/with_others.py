@@ -127,17 +127,9 @@ class WithOthers:
 
     def begin(self, asking: Asking) -> None:
         """Copy the answers of other processes (IncompleteError: the database is unavailable)."""
-        job, questions, _, world, surface = asking
-        access, _, shared = self.joined
-        self._asker = RoundAsker(
-            shared,
-            access,
-            questions.counts.keys(),
-            world,
-            surface.watch,
-            limit=job.limit,
-            wait_max_s=job.wait_max_s,
-        )
+        job, questions, _, world, (watch, *_) = asking
+        (access, _, shared), apis = self.joined, questions.counts.keys()
+        self._asker = RoundAsker(shared, access, apis, world, watch, job.limit, job.wait_max_s)
         shared.copy_to(self.copy.add)
         if shared.counts != self.copy.ledger.counts:
             self._take_over(questions)

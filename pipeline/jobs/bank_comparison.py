@@ -1,6 +1,6 @@
 """Compare a check with the bank's later reports: payments that disagree get the warning BANK_DIFFERS."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -101,20 +101,13 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
         found = compared_with(job.message, rows.payments, rows.outcomes, job.received)
         changes = found.joined(rows.changes)
         summary = _with_comparison(run.summary(), rows.outcomes, found, job.used)
-        for note in found.notes:
+        for note in (*found.notes, *_released(run.manifest, found.changes)):
             surface.notify(Notice(note, {}, is_vital=True))
-        if (released := _released(run.manifest, found.changes)) is not None:
-            surface.notify(Notice(released, {}, is_vital=True))
         keep_workbook(folder, surface)
         rows = rows._replace(changes=changes)
+        name, policy = run.outcome_file.name, policy_today(summary.profile)
         with speaking(job.language or run.manifest.language):
-            documents = reports(
-                folder,
-                summary,
-                rows,
-                outcome_name=run.outcome_file.name,
-                policy=policy_today(summary.profile),
-            )
+            documents = reports(folder, summary, rows, outcome_name=name, policy=policy)
         _keep(run)
         written = [keep_document(folder / SUMMARY, summary), keep_changes(changes, folder), *documents]
         made = refresh_manifest(
@@ -197,9 +190,7 @@ def _with_comparison(
     )
 
 
-def _released(manifest: Manifest, changes: Changes) -> Sentence | None:
-    if not manifest.splits:
-        return None
-    last = manifest.splits[-1]
-    count = changes.filter(~pl.col("row").is_in(last.held_rows)).height
-    return Sentence("jobs.differing_released", count=count, time=Moment(last.time)) if count else None
+def _released(manifest: Manifest, changes: Changes) -> Iterator[Sentence]:
+    for last in manifest.splits[-1:]:
+        if count := changes.filter(~pl.col("row").is_in(last.held_rows)).height:
+            yield Sentence("jobs.differing_released", count=count, time=Moment(last.time))

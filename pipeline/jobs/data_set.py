@@ -174,11 +174,10 @@ class CheckedSet:
 
     def _notify_of_wasted_calls(self, surface: Surface) -> None:
         rows = self.planned_set.rows
+        paths = (self.task.files.frame("warnings", number) for number in rows.parts)
         found = (
-            read_frame(self.task.files.frame("warnings", number), WARNINGS).with_columns(
-                pl.col("row") + start
-            )
-            for number, start in zip(rows.parts, rows.starts, strict=True)
+            read_frame(path, WARNINGS).with_columns(pl.col("row") + start)
+            for path, start in zip(paths, rows.starts, strict=True)
         )
         notify_of_wasted_calls(pl.concat(found), rows.positions, surface)
 

@@ -83,12 +83,8 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -
     counts, unknown, digest = Counter[tuple[str, str, str]](), [], hashlib.sha256()
     for bucket in range(shared.bucket_count):
         pieces = sorted(shared.files.answers(bucket).glob("*.parquet"))
-        answers = pl.concat(
-            [
-                pl.DataFrame(schema=ANSWERS).select(_READ),
-                *(read_frame(piece, ANSWERS, _READ) for piece in pieces),
-            ]
-        )
+        kept = (read_frame(piece, ANSWERS, _READ) for piece in pieces)
+        answers = pl.concat([pl.DataFrame(schema=ANSWERS).select(_READ), *kept])
         questions = read_frame(shared.files.frame("questions", bucket), CHECKS, ["check", "api", "account"])
         digest.update(_digest(answers).encode())
         for api, state, code, count in (
@@ -203,9 +199,7 @@ def set_results(
     warned = Warned(every.unique(maintain_order=True))
     with write_atomically(out / WARNED) as file, with_own_errors(file) as through:
         warned.write_parquet(through)
-    kept = (
-        PartReport(*(read_as_written(files.frame(name, number)) for name in REPORTED)) for number in decided
-    )
+    kept = (PartReport(*(read_as_written(files.frame(name, one)) for name in REPORTED)) for one in decided)
     keep_workbook(out, surface)
     with speaking(run.language):
         changes, documents = data_set_reports(
@@ -268,9 +262,8 @@ def add_up(
 ) -> Summary:
     """Return the summary of a data set, from its parts in order and their `bank_counts`."""
     summaries = [part.decided.summary for part in parts if part.decided is not None]
-    is_complete = not any(part.read.problem is not None for part in parts) and not any(
-        summary.undecided_count for summary in summaries
-    )
+    has_problem = any(part.read.problem is not None for part in parts)
+    is_complete = not has_problem and not any(summary.undecided_count for summary in summaries)
     attention = sorted(
         (row for summary in summaries for row in summary.attention),
         key=lambda row: (row.amount is None, -(row.amount or 0), row.row),

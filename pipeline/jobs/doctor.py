@@ -55,11 +55,8 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
 
 
 def _try_modulus_tables(profile: Profile, today: date) -> list[Finding]:
-    weights, substitutions, day = (
-        profile.modulus_weights,
-        profile.modulus_substitutions,
-        profile.modulus_weights_date,
-    )
+    weights, substitutions = profile.modulus_weights, profile.modulus_substitutions
+    day = profile.modulus_weights_date
     if weights is None or substitutions is None or day is None:
         return []
 

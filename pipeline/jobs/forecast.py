@@ -11,7 +11,7 @@ from pipeline.frames import Payments
 from pipeline.jobs.check import RunInput
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of
 from pipeline.jobs.quota import quota_usage
-from pipeline.jobs.reuse import OwnFolder, spared_checks
+from pipeline.jobs.reuse import spared_checks
 from pipeline.jobs.whole_file import WholeFile
 from pipeline.reports.changes import listed_changes
 from pipeline.runs.request import CheckJob, Clock, DataSetJob, RunObserver
@@ -52,7 +52,7 @@ def _forecast(
     refusal = source.prepare(chosen, profile, RunTime(now, begun=timestamp(now)), RunObserver())
     planned = source.planned(profile)
     apis = {server.name: api_of(server) for server in profile.servers}
-    own = OwnFolder(job.out, identity_of(source.run_sha256, chosen))
+    own = job.out, identity_of(source.run_sha256, chosen)
     counts, unasked = dict[ApiName, QuestionCounts](), SparedChecks()
     with spared_checks(job.reusable, own, apis, now=now) as spared:
         for checks, assignments in planned.questions:

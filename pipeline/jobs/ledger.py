@@ -32,33 +32,26 @@ class LedgerJob(NamedTuple):
     role: str | None = None  # the role to connect as; None means the profile's
 
 
-class NamedLedger(NamedTuple):
-    """A profile's ledger, with its name for messages."""
-
-    url: str
-    key: SecretStr
-
-
 def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
     """Create missing tables of a ledger; grant access to the role, by default the profile's if not the owner.
 
     Raises ConfigurationError if access is refused or other tables exist, IncompleteError without the server.
     """
-    with connected_ledger(job) as (named, care):
+    with connected_ledger(job) as (_, key, care):
         role = grant_to or (care.user if job.role is not None else None)
-        is_new = care.create(named.key, grant_to=role)
+        is_new = care.create(key, grant_to=role)
         where = {"place": care.place, "database": care.database}
         if role is None:
             return Sentence("jobs.ledger_created" if is_new else "jobs.ledger_was_there", **where)
-        key = "jobs.ledger_created_for" if is_new else "jobs.ledger_was_there_for"
-        return Sentence(key, **where, role=role)
+        said = "jobs.ledger_created_for" if is_new else "jobs.ledger_was_there_for"
+        return Sentence(said, **where, role=role)
 
 
 def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None) -> Sentence:
     """Change a ledger's key to one in a variable or file; return what is left to do (see `create_ledger`)."""
     new_key = secret(variable, path)
-    with connected_ledger(job) as (named, care):
-        care.rekey(named.key, new_key)
+    with connected_ledger(job) as (_, key, care):
+        care.rekey(key, new_key)
         return Sentence("jobs.ledger_rekeyed", place=care.place)
 
 
@@ -67,36 +60,32 @@ def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
 
     Raises IncompleteError if a process works on it, and the errors of `create_ledger`.
     """
-    with connected_ledger(job) as (_, care):
+    with connected_ledger(job) as (_, _, care):
         closed = care.close_run(run_id)
     if closed.was_closed:
         return Sentence("jobs.run_was_closed", run_id=str(run_id))
-    return Sentence(
-        "jobs.run_closed",
-        run_id=str(run_id),
-        answer_count=closed.answer_count,
-        question_count=closed.question_count,
-    )
+    counts = {"answer_count": closed.answer_count, "question_count": closed.question_count}
+    return Sentence("jobs.run_closed", run_id=str(run_id), **counts)
 
 
 def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
     """Check a ledger, its server and, after a restore, requests in doubt; same errors as `create_ledger`."""
-    with connected_ledger(job) as (named, care):
-        found = care.findings(named.key, is_restored=is_restored)
+    with connected_ledger(job) as (_, key, care):
+        found = care.findings(key, is_restored=is_restored)
     wrong = ConfigurationError.exit_code
     return [Finding(each.name, each.detail, wrong if each.is_wrong else 0) for each in found]
 
 
 @contextmanager
-def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
-    """Open the ledger of a profile as its owner (ConfigurationError: the profile names none)."""
+def connected_ledger(job: LedgerJob) -> Iterator[tuple[str, SecretStr, StoreCare]]:
+    """Open a profile's ledger as its owner; yield its address and key too (ConfigurationError: no ledger)."""
     chosen = choose(job.profile, job.config)
     url, key = chosen.settings.ledger, chosen.settings.ledger_key()
     if url is None or key is None:
         raise ConfigurationError(Sentence("jobs.profile_names_no", chosen=chosen.name))
     clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # the user is waiting for the result
     with kind_of(url).cared_for(url, clocks, role=job.role) as care:
-        yield NamedLedger(url, key), care
+        yield url, key, care
 
 
 SILENT_MAX_S = 15.0  # a process that has not reported for this long is silent; live ones do every few seconds
@@ -104,10 +93,10 @@ SILENT_MAX_S = 15.0  # a process that has not reported for this long is silent; 
 
 def status_of(job: LedgerJob) -> LedgerStatus:
     """Return the unfinished runs, and the processes that ask (errors: see `create_ledger`)."""
-    with connected_ledger(job) as (named, care):
+    with connected_ledger(job) as (url, _, care):
         state = care.state()
     return LedgerStatus(
-        ledger=named.url,
+        ledger=url,
         time=state.time,
         runs=[
             RunStatus(

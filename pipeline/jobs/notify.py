@@ -1,6 +1,7 @@
 """Notify the recipients in `[notify]`, by a command or a webhook."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
@@ -67,21 +68,15 @@ async def _post(section: NotifySection, document: bytes) -> None:
 
 async def _run(command: list[str], document: bytes) -> None:
     """Run a command without our secrets, in a process group that is killed on timeout."""
+    environment = children.environment()
     child = await anyio.open_process(
-        command,
-        stdin=PIPE,
-        stdout=DEVNULL,
-        stderr=DEVNULL,
-        start_new_session=True,
-        env=children.environment(),
+        command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True, env=environment
     )
     assert child.stdin is not None
     try:
-        try:
+        with suppress(anyio.BrokenResourceError, OSError):  # the command need not read the document
             await child.stdin.send(document)
             await child.stdin.aclose()
-        except (anyio.BrokenResourceError, OSError):
-            pass  # the command need not read the document
         status = await child.wait()
     except BaseException:
         with anyio.CancelScope(shield=True):

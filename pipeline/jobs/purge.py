@@ -85,11 +85,8 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
     time, answers_before, by = timestamp(now), timestamp(now - job.older_than), job.by and decider(job.by)
     look = _look(folder, job, answers_before, time)
     files = _files_to_delete(folder, job)
-    is_due = (
-        not job.older_than
-        or look.name_count + look.detail_count > 0
-        or (look.files_are_due and bool(_there(files)))
-    )
+    is_due = not job.older_than or look.name_count + look.detail_count > 0
+    is_due = is_due or (look.files_are_due and bool(_there(files)))
     if not is_due or job.dry_run:
         deleted = [*_there(files), *map(str, filter(holds_only_ours, _works(folder, job)))] if is_due else []
         return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
@@ -112,12 +109,9 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
             remove_work(work.parent, UUID(work.name))
 
     _purge_shared(folder, answers_before, now)
+    proof = proof_of_purge(signer)
     name_count = purge_ledger(
-        ledger_of(folder),
-        answers_before=answers_before,
-        now=time,
-        first=delete_files,
-        proof=proof_of_purge(signer),
+        ledger_of(folder), answers_before=answers_before, now=time, first=delete_files, proof=proof
     )
     left = [*_there(_holding_names(folder)), *_not_ours(folder)]
     left += [str(work) for work in every if work not in works]

@@ -65,12 +65,13 @@ def reuse_answers(
     if not permitted.folders and not permitted.in_ledger:
         return
     ledger, identity = own
+    not_before, time = timestamp(now - permitted.age_max), timestamp(now)
     answered = {final.question for final in ledger.answers()}
     with _records(permitted, identity, now) as folders:
         for part in range(questions.part_count):
             left = _unanswered(questions.checks(part), ledger, answered)
             earlier = [*folders, *_others(permitted, left, ledger, now)]
-            known = _known(permitted, left, earlier, apis, now)
+            known = reuse(left, earlier, apis, not_before=not_before, now=time)
             ledger.reuse(
                 [
                     ReusedAnswer(
@@ -79,32 +80,26 @@ def reuse_answers(
                         one.answer.request_id or "",
                         one.answer.time or "",
                         earlier[one.source].input_sha256,
-                        timestamp(now),
+                        time,
                     )
                     for one in known
                 ]
             )
 
 
-class OwnFolder(NamedTuple):
-    """The run's own folder, which may already be in use."""
-
-    folder: Path
-    identity: RunIdentity
-
-
 @contextmanager
 def spared_checks(
-    permitted: ReusePermission, own: OwnFolder, apis: Mapping[ApiName, Api], *, now: datetime
+    permitted: ReusePermission, own: tuple[Path, RunIdentity], apis: Mapping[ApiName, Api], *, now: datetime
 ) -> Iterator[Callable[[pl.DataFrame], SparedChecks]]:
     """Yield a function that finds `Checks` to skip; same errors as `reuse_answers`, but records nothing."""
-    refuse_own_folder(permitted.folders, own.folder)
-    with ExitStack() as stack, _records(permitted, own.identity, now) as records:
-        record, answers, why_uncounted = _answered(own, now, stack)
+    (folder, identity), not_before = own, timestamp(now - permitted.age_max)
+    refuse_own_folder(permitted.folders, folder)
+    with ExitStack() as stack, _records(permitted, identity, now) as records:
+        record, answers, why_uncounted = _answered(folder, identity, now, stack)
 
         def spared(checks: pl.DataFrame) -> SparedChecks:
             left = checks if record is None else _unanswered(checks, record, answers)
-            known = _known(permitted, left, records, apis, now)
+            known = reuse(left, records, apis, not_before=not_before, now=timestamp(now))
             answered = frozenset(checks["check"]) - frozenset(left["check"])
             return SparedChecks(answered, frozenset(one.check.check for one in known), why_uncounted)
 
@@ -112,10 +107,9 @@ def spared_checks(
 
 
 def _answered(
-    own: OwnFolder, now: datetime, stack: ExitStack
+    folder: Path, identity: RunIdentity, now: datetime, stack: ExitStack
 ) -> tuple[LedgerReader | None, Collection[bytes], LocalizedText | None]:
     """Open the folder's record, and return the answered questions, or why it cannot be read."""
-    folder, identity = own.folder, own.identity
     if not os.path.lexists(ledger_of(folder)):
         return None, (), None
     try:
@@ -163,16 +157,6 @@ def _among(answers: Mapping[bytes, FinalAnswer], questions: Sequence[bytes]) -> 
 
 def _each(checks: pl.DataFrame) -> list[Check]:
     return [Check(number, ApiName(api), *fields) for number, api, *fields in checks.iter_rows()]
-
-
-def _known(
-    permitted: ReusePermission,
-    checks: pl.DataFrame,
-    records: Sequence[EarlierAnswers],
-    apis: Mapping[ApiName, Api],
-    now: datetime,
-) -> list[KnownAnswer]:
-    return reuse(checks, records, apis, not_before=timestamp(now - permitted.age_max), now=timestamp(now))
 
 
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:

@@ -96,16 +96,12 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         control = require_sums(run, payment_files)
         reasons = [_reasons(part, placements, decisions) for part in run.each()]
         write_for_people(pl.concat(reasons), run, HOLD_REASONS, files)
-        approvals = (
-            [approval_of_none(approver, job.decisions, _note_of("no decision on any row", release))]
-            if decisions.is_empty()
-            else _approvals(
-                _not_on_record(decisions, approvals_of(job.folder)),
-                placements,
-                release,
-                partial(approvals_for, approver),
-            )
-        )
+        if decisions.is_empty():
+            note = _note_of("no decision on any row", release)
+            approvals = [approval_of_none(approver, job.decisions, note)]
+        else:
+            new = _not_on_record(decisions, approvals_of(job.folder))
+            approvals = _approvals(new, placements, release, partial(approvals_for, approver))
         record_approval(job.folder, *approvals)
         files.close()  # gives each file its final name
         in_force = {**DEFAULT_POLICY, **policy}
@@ -136,7 +132,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         )
         sign(job.folder, signer, renewed)
         earlier = run.manifest.splits
-    released_warnings = _released_warnings(warned, placements)
+    released_warnings, held = _released_warnings(warned, placements), why_held(placements)
     return Split(
         simulated=run.summary.simulated,
         policy=in_force,
@@ -152,10 +148,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         released_warnings=released_warnings,
         how_to_hold=_how_to_hold(run, released_warnings),
         reasons=str(job.folder / HOLD_REASONS),
-        held=[
-            HoldReason(why=why.recorded(), row_count=row_count)
-            for why, row_count in why_held(placements).values()
-        ],
+        held=[HoldReason(why=why.recorded(), row_count=count) for why, count in held.values()],
         unheeded_rows=made.refused_rows,
     )
 

@@ -166,10 +166,8 @@ def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
 def verification(findings: Iterable[Finding]) -> Verification:
     """Return the findings as a document, in English and with the command's options."""
     found = [
-        VerifiedItem(
-            what=str(each.what), well=not each.exit_code, detail=words(each.detail, SurfaceKind.COMMAND)
-        )
-        for each in findings
+        VerifiedItem(what=str(what), well=not exit_code, detail=words(detail, SurfaceKind.COMMAND))
+        for what, detail, exit_code, _ in findings
     ]
     return Verification(well=all(each.well for each in found), findings=found)
 
@@ -232,16 +230,9 @@ def _cells_agree(looked_at: _LookedAt) -> list[Finding]:
     found = [cells_agree(manifest.input, tables)]
     source, recorded, name = looked_at.original(parts[0]), manifest.input.decision, manifest.input.name
     if len(parts) == 1 and dict(source.decision) != recorded:
-        fields = sorted(
-            field
-            for field in {*recorded, *source.decision}
-            if recorded.get(field) != source.decision.get(field)
-        )
-        differs = Finding(
-            Sentence("evidence.columns"),
-            Sentence("evidence.other_columns", file=name, fields=fields),
-            DIFFERS,
-        )
+        fields = sorted({field for field, _ in recorded.items() ^ source.decision.items()})
+        detail = Sentence("evidence.other_columns", file=name, fields=fields)
+        differs = Finding(Sentence("evidence.columns"), detail, DIFFERS)
         found.append(_by_another_version(differs, manifest))
     return found
 
@@ -269,11 +260,8 @@ def _ledger_agrees(looked_at: _LookedAt, now: datetime) -> list[Finding]:
             return [*ledger_agrees(manifest, kept, None), *reported]
         known = _known(record, run.key_of_names(record, job.config))
         agree = answers_agree(manifest, map(planned, looked_at.parts()), known)
-        return [
-            *ledger_agrees(manifest, kept, None),
-            *(_by_another_version(each, manifest) for each in agree),
-            *reported,
-        ]
+        agree = [_by_another_version(each, manifest) for each in agree]
+        return [*ledger_agrees(manifest, kept, None), *agree, *reported]
 
 
 def _known(record: LedgerReader, secret: SecretStr | None) -> LedgerAnswers:
@@ -325,9 +313,8 @@ def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
     made_by = manifest.tool_version
     if not finding.exit_code or made_by == _VERSION:
         return finding
-    return finding._replace(
-        detail=Sentence("evidence.other_version", finding=finding.detail, version=made_by)
-    )
+    detail = Sentence("evidence.other_version", finding=finding.detail, version=made_by)
+    return finding._replace(detail=detail)
 
 
 def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
@@ -426,18 +413,16 @@ def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
     if approvals != manifest.approvals:
         return [Finding(what, Sentence("evidence.approvals_unlike", approvals=APPROVALS), DIFFERS)]
     if (fault := _fault_of_approvals(manifest)) is not None:
-        return [
-            Finding(what, Sentence("evidence.approvals_untrue", fault=fault, approvals=APPROVALS), DIFFERS)
-        ]
+        untrue = Sentence("evidence.approvals_untrue", fault=fault, approvals=APPROVALS)
+        return [Finding(what, untrue, DIFFERS)]
     decided = [Finding(what, _decided(manifest))] if approvals else []
     shaped = manifest.splits[-1].shaped if manifest.splits else []
     return [*decided, *(Finding(Sentence("evidence.shaped"), _shaped(one)) for one in shaped)]
 
 
 def _shaped(one: Shaped) -> Sentence:
-    return Sentence(
-        f"evidence.shaped_{one.act.name.lower()}", name=one.by, time=Moment(one.time), sha256=one.file
-    )
+    key = f"evidence.shaped_{one.act.name.lower()}"
+    return Sentence(key, name=one.by, time=Moment(one.time), sha256=one.file)
 
 
 def _fault_of_approvals(manifest: Manifest) -> Sentence | None:

@@ -104,12 +104,9 @@ class OpenRun(NamedTuple):
             return []
         provided = [
             Sentence(
-                "jobs.report_provided",
-                name=report.provided_by,
-                file=report.given_as,
-                time=Moment(report.provided),
+                "jobs.report_provided", name=one.provided_by, file=one.given_as, time=Moment(one.provided)
             )
-            for report in self.reported.reports
+            for one in self.reported.reports
         ]
         return [note.recorded() for note in (*provided, *self.reported.notes)]
 
@@ -122,11 +119,8 @@ class OpenRun(NamedTuple):
         """The bank's reports that answered this run, or that this check was compared with."""
         if self.reported is not None:
             return self.reported.reports
-        return (
-            ()
-            if self.before is None or self.before.environment is Environment.BANK
-            else self.before.bank_reports
-        )
+        before = self.before
+        return () if before is None or before.environment is Environment.BANK else before.bank_reports
 
 
 class DecidedRun(NamedTuple):
@@ -228,7 +222,7 @@ def keep_reasons(reasons: Reasons, folder: Path) -> Path:
 
 
 def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> InputFile:
-    job, facts = run.job, prepared.facts(source)
+    job, facts, layout = run.job, prepared.facts(source), source.layout
     return InputFile(
         name=job.file.name,
         sha256=source.sha256,
@@ -237,9 +231,7 @@ def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> Input
         made_of=made_of(job.file, source.sha256, job.out),
         format=source.format,
         format_said=job.input_format is not None,
-        layout=None
-        if source.layout is None
-        else source.layout.model_dump(mode="json", exclude_defaults=True),
+        layout=None if layout is None else layout.model_dump(mode="json", exclude_defaults=True),
         sheet=job.sheet,
         country=country_of(job, run.chosen),
         columns=source.read_as,
