@@ -26,7 +26,10 @@ from schemas.columns import Column, ColumnsRead, KnownFormat, KnownFormats, Name
 def columns_of(
     file: Path, given: ReadAs, config: Path | None = None
 ) -> tuple[ColumnsRead, InputError | None]:
-    """Read a file; return facts about its columns, and why it is unreadable, or raise a UsageError."""
+    """Read a file; return facts about its columns, and an error if it cannot be read as payments.
+
+    Raises ConfigurationError, and UsageError: an option does not apply to the file's format.
+    """
     configuration = ConfigurationFile(config)
     read_as = given.completed(file.name, configuration.inputs)
     section = section_for(file.name, configuration.inputs)

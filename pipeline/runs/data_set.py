@@ -56,7 +56,10 @@ class DataSet(NamedTuple):
 
 
 def open_data_set(path: Path, work: Path) -> DataSet:
-    """Find and hash a data set's parts; a Parquet file is first divided (InputError, DiskError: no parts)."""
+    """Find and hash the parts of a data set; a single Parquet file is first divided in the work folder.
+
+    Raises InputError: no file, or not parts of one table; OutputError, DiskError: they cannot be written.
+    """
     if not path.is_dir():
         return _divided(path, work)
     files = _files_in(path)
