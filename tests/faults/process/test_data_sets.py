@@ -7,6 +7,8 @@ from collections import Counter
 import polars as pl
 import pytest
 from desk import VOLATILE
+from paymentfiles.pain001 import Batch, Payment, document
+from paymentfiles.pain002 import Said, SaidOfBatch, report, zipped
 
 PARTS, ROWS_OF_PART = 4, 40
 IN_FLIGHT_MAX = 32
@@ -115,6 +117,18 @@ def checked(desk, sandbox):
     return desk, split, whole
 
 
+def killed_at(desk, moments, command, goes_on):
+    """How often the command goes on as it should where it was killed at these moments, and was killed."""
+    survived = killed = 0
+    for pattern in moments:
+        start_over(desk)
+        finished = desk.start(*command).kill_when(lambda pattern=pattern: any(desk.folder.glob(pattern)))
+        killed += finished.status == -9
+        survived += goes_on()
+    assert killed
+    return survived, killed
+
+
 def start_over(desk):
     shutil.rmtree(desk.folder / FOLDER)
     shutil.copytree(desk.folder / "kept", desk.folder / FOLDER)
@@ -133,19 +147,17 @@ def is_as_undisturbed(desk, split, whole):
 
 def test_a_kill_leaves_no_half_of_a_split_of_a_data_set(checked, tell):
     desk, split, whole = checked
-    folder = desk.folder / FOLDER
     moments = {
         "release begun": "release.simulated.parts.part/*",
         "last part of hold": f"hold.simulated.parts.part/part-{PARTS - 1}*",
         "named": "release.simulated.parts",
     }
-    survived = killed = 0
-    for pattern in moments.values():
-        start_over(desk)
-        finished = desk.start(*split).kill_when(lambda pattern=pattern: any(folder.glob(pattern)))
-        killed += finished.status == -9
-        survived += is_whole_or_absent(desk, whole) and is_as_undisturbed(desk, split, whole)
-    assert killed
+    survived, killed = killed_at(
+        desk,
+        [f"{FOLDER}/{pattern}" for pattern in moments.values()],
+        split,
+        lambda: is_whole_or_absent(desk, whole) and is_as_undisturbed(desk, split, whole),
+    )
     tell(
         "A1",
         "killed while a data set is split",
@@ -153,6 +165,91 @@ def test_a_kill_leaves_no_half_of_a_split_of_a_data_set(checked, tell):
         survived=survived,
         figure=f"SIGKILL at {', '.join(moments)}; killed {killed}",
         goal="no folder of parts has its name before it is whole; then the identical parts",
+    )
+
+
+def test_a_killed_correction_of_a_data_set_is_made_again(checked, tell):
+    desk, corrected = checked[0], "corrected.simulated.parts"
+    fix = ("fix", FOLDER, "--accept", "close_match", "--reason", "asked", "--by", "Ann", "--allow-simulated")
+    start_over(desk)
+    assert desk(*fix).status == 0
+    whole = parts_of(desk.folder / FOLDER / corrected)
+
+    def goes_on():
+        is_half = parts_of(desk.folder / FOLDER / corrected) not in (None, whole)
+        again = desk(*fix).status == 0 and parts_of(desk.folder / FOLDER / corrected) == whole
+        return not is_half and again and desk("verify", FOLDER).status == 0
+
+    moments = (f"{FOLDER}/{corrected}.part/*", f"{FOLDER}/{corrected}.part/part-{PARTS - 1}*")
+    survived, killed = killed_at(desk, moments, fix, goes_on)
+    tell(
+        "A1",
+        "killed while a data set is corrected",
+        tried=len(moments),
+        survived=survived,
+        figure=f"SIGKILL at the first and the last part; killed {killed}",
+        goal="no folder of parts has its name before it is whole; then the identical parts",
+    )
+
+
+def test_a_killed_comparison_of_a_data_set_goes_on(checked, sandbox, tell):
+    desk = checked[0]
+    start_over(desk)
+    compared = ("run", "set", "--out", "compared", "--compare-with", FOLDER, "--reuse-from", FOLDER,
+                "--work", "work", *sandbox.using("production"), "--quiet")  # fmt: skip
+    before = sandbox.call_count
+    assert desk(*compared).status == 0
+    whole, asked = stable_outcomes(desk.folder / "compared"), sandbox.call_count - before
+
+    def goes_on():
+        again = desk(*compared).status == 0 and stable_outcomes(desk.folder / "compared") == whole
+        is_proved = again and desk("verify", "compared").status == 0
+        shutil.rmtree(desk.folder / "compared")
+        return is_proved
+
+    shutil.rmtree(desk.folder / "compared")
+    before, moments = sandbox.call_count, ("work/*/changes/*", "work/*/decided/*", "compared/outcomes/*")
+    survived, killed = killed_at(desk, moments, compared, goes_on)
+    assert sandbox.call_count - before == len(moments) * asked  # matches are reused, the others asked once
+    tell(
+        "A1",
+        "a data set that is compared with its last run and reuses its answers, killed",
+        tried=len(moments),
+        survived=survived,
+        figure=f"SIGKILL while comparing, deciding and writing; killed {killed}; no question twice",
+        goal="as undisturbed",
+    )
+
+
+def test_a_killed_import_of_reports_on_parts_is_made_again(desk_in, tmp_path_factory, tell):
+    desk = desk_in(tmp_path_factory.mktemp("reports-on-parts") / "desk")
+    (desk.folder / "set").mkdir()
+    reports = []
+    for part in range(2):
+        payments = [Payment(end_to_end_id=f"E-{part}-{at}", amount=f"{part}{at}.00") for at in range(10)]
+        desk.file(f"set/part-{part}.xml", document((Batch(tuple(payments)),), message_id=f"M-{part}"))
+        said = [Said(one.end_to_end_id, "RVNM" if at % 3 else "RCVC") for at, one in enumerate(payments)]
+        reports.append(report((SaidOfBatch(tuple(said)),), message_id=f"M-{part}"))
+    command = ("import", "set", "--work", "work", "--by", "Ann", "--report", "vop.zip")
+    desk.file("vop.zip", zipped(*reports))
+    assert desk(*command).status == 0
+    whole = stable_outcomes(desk.folder / FOLDER)
+    (desk.folder / "kept").mkdir()
+
+    def goes_on():
+        again = desk(*command)
+        is_there = again.status == 0 and stable_outcomes(desk.folder / FOLDER) == whole
+        return is_there and desk("verify", FOLDER, "--input", "set").status == 0
+
+    moments = (f"{FOLDER}/bank_report-1*", "work/*/decided/*", f"{FOLDER}/summary.json")
+    survived, killed = killed_at(desk, moments, command, goes_on)
+    tell(
+        "A1",
+        "killed while reports on the parts of a data set are imported",
+        tried=len(moments),
+        survived=survived,
+        figure=f"SIGKILL while copying, deciding and reporting; killed {killed}",
+        goal="the same command again comes to the same, and is proved",
     )
 
 
