@@ -59,6 +59,6 @@ class Change(OwnDocument):
     """The old value, masked; null if the payee is new or the value was deleted. With BANK_DIFFERS, the
     outcome of the check or the name that it returned."""
     now: str
-    earlier: str | None  # of the earlier run's folder or the bank's report; None if the payee is new
+    earlier: str | None  # earlier run's folder or bank's report; None if the payee is new
     amount: Decimal | None = None
     currency: str | None = None

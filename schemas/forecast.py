@@ -78,10 +78,10 @@ class Forecast(OwnDocument):
     """The address of a shared ledger, which the forecast does not query: answers and used caps of other hosts
     are not counted.
     """
-    positions: RowPositions | None = None  # of the rows in the file; None if the format has no lines
+    positions: RowPositions | None = None  # where rows are in the file; None if the format has no lines
     notes: list[Spoken] = []  # notes for people on how columns were chosen
     not_payments: list[NotPayment] = []  # rows of the table that are not payments
-    controls: list[StatedControl] = []  # of a payment format, at most a thousand, differing ones first
+    controls: list[StatedControl] = []  # totals that the file states, at most 1,000, differing ones first
     set_aside: list[SetAside] = []  # contents of the file other than payments
     bank_warnings: list[BankWarning] = []  # what a bank may refuse
     currency_sources: CurrencySources = CurrencySources()  # how the currency of each row is known

@@ -107,7 +107,7 @@ class SplitMade(OwnDocument):
 class Manifest(OwnDocument):
     """What was checked, how, and the result."""
 
-    tool_version: str  # of the run that wrote the outcome file
+    tool_version: str  # the version that wrote the outcome file
     versions: dict[str, str]  # versions of Python and of libraries that affect results
     profile: ProfileUsed
     environment: Environment

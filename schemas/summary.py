@@ -114,10 +114,10 @@ class FileDialect(OwnDocument):
     byte_order_mark: bool = False
     sheet_name: str | None = None  # the sheet with the payments, in a workbook
     numbers: tuple[str, ...] = ()  # the columns of amounts in a workbook whose filled cells are all numbers
-    extra_column_count: int = 0  # of columns in the outcome file that hold excess cells of rows
+    extra_column_count: int = 0  # columns in the outcome file for excess cells of rows
     lines_above: bool = False  # true if lines other than the header line precede the payments
     compression: Literal["gzip", "zip"] | None = None  # the file's compression, or None
-    unpacked_name: str | None = None  # of the file inside a compressed file, with a payment file's suffix
+    unpacked_name: str | None = None  # name inside a compressed file, if it has a payment file's suffix
 
 
 class InputFile(FileDialect):
@@ -132,17 +132,17 @@ class InputFile(FileDialect):
     format_said: bool = False  # true if `--input-format` was given
     layout: dict[str, JsonValue] | None = None  # the user's layout; None for a built-in format
     sheet: str | None = None  # sheet of a workbook, as the user named it; None: the only one with data
-    country: str | None = None  # of all accounts without an IBAN, by option or profile; None: from the file
+    country: str | None = None  # for accounts without an IBAN, by option or profile; None: from the file
     columns: dict[str, str]  # header -> its canonical field; other columns are copied unchanged
     mapping: dict[str, str] = {}  # field -> header, from `--map`
     decision: dict[str, str] = {}  # field -> its columns by position, in `--map` notation
     notes: list[LocalizedText] = []  # notes for people on how columns were chosen
-    positions: RowPositions | None = None  # of the rows in the file; None if the format has no lines
+    positions: RowPositions | None = None  # where rows are in the file; None if the format has no lines
     not_payments: list[NotPayment] = []  # the rows of the table that are not payments, in file order
     warning_codes: list[Literal["TOTALS_DIFFER"]] = []  # warnings about the whole file, by code
 
     facts: dict[str, str] = {}  # facts in a payment file about itself, such as version and encoding
-    controls: list[StatedControl] = []  # of a payment format, at most a thousand, differing ones first
+    controls: list[StatedControl] = []  # totals that the file states, at most 1,000, differing ones first
     control_count: int = 0  # number of all control totals
     set_aside: list[SetAside] = []  # contents of the file other than payments
     bank_warnings: list[BankWarning] = []  # what a bank may refuse by its rules at the time of the check
@@ -283,9 +283,9 @@ class ModulusUsed(OwnDocument):
 class ReportUsed(OwnDocument):
     """An imported bank report; anyone could have written the file."""
 
-    name: str  # of the copy in the folder
+    name: str  # the name of the copy in the folder
     given_as: str  # the name of the file that was imported
-    sha256: str  # of the copy
+    sha256: str  # the hash of the copy
     provided_by: str  # the person who provided it; nothing proves that it comes from the bank
     provided: str  # when it was imported
     message_ids: list[str]  # the IDs of the reports in it

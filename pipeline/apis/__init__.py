@@ -74,7 +74,7 @@ class Api(NamedTuple):
     request: Callable[[Check, str, str], httpx.Request]  # builds one: (check, correlation id, timestamp)
     read: Callable[[httpx.Response, Check, str], ParsedAnswer]
     """Reads a 200 response: (response, check, correlation id) -> answer; raises ContractBreachError."""
-    meanings: Mapping[tuple[Basis, str], Meaning]  # of every code that `read` can return
+    meanings: Mapping[tuple[Basis, str], Meaning]  # what each code from `read` means
     responder: Callable[[Check], str]
     """Names the bank that answers for an account. It only decides which questions share a bulkhead and a
     breaker, so a wrong guess does no harm.
@@ -96,10 +96,10 @@ class ApiDeclaration(NamedTuple):
     form: str  # the value of `api` in its section, which distinguishes APIs with the same key
     section: type[Server]
     api: Callable[[Server], Api]  # returns the API for the requester described by such a section
-    takes: frozenset[str]  # of its questions besides the account; `responder_bic` is required if there
+    takes: frozenset[str]  # question fields besides the account; `responder_bic` is required if listed
     routes: Mapping[RouteReason, Route]
     """Routes by the account details that a payment has: either only UK accounts, or no UK accounts."""
-    meanings: Mapping[tuple[Basis, str], Meaning]  # those of its `Api`, the same for every requester
+    meanings: Mapping[tuple[Basis, str], Meaning]  # as in its `Api`, the same for every requester
     asked: Mapping[Basis, str]  # basis of a question -> what users call the API
 
     @property

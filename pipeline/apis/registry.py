@@ -19,7 +19,7 @@ DECLARED: Mapping[ApiName, ApiDeclaration | ReportDeclaration] = {
     ApiName.BANK_REPORT: vop.BANK_REPORT,
 }
 """All sources of answers: the APIs and a bank's report."""
-UK_APIS = tuple(name for name, declared in APIS.items() if declared.takes_uk)  # of UK accounts
+UK_APIS = tuple(name for name, declared in APIS.items() if declared.takes_uk)  # those for UK accounts
 
 
 def about_uk_accounts(questions: pl.DataFrame) -> pl.DataFrame:

@@ -53,8 +53,8 @@ class DeskSection(Section):
     proxy_user: Words | None = None  # the system user of the proxy; only this user may connect to the socket
     identity_header: HeaderName = "X-Forwarded-Email"  # carries the user's name from the proxy
     upload_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 512  # maximum size of an upload
-    person_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 8192  # of one person's files at the desk
-    idle_minutes_max: Annotated[int, Field(ge=1, le=1_000_000)] = 240  # of a session without activity
+    person_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 8192  # for one person's files at the desk
+    idle_minutes_max: Annotated[int, Field(ge=1, le=1_000_000)] = 240  # a session without activity ends then
     session_hours_max: Annotated[int, Field(ge=1, le=1_000_000)] = 12  # how long a session lasts at most
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
     """How long names and files are kept after the last check; None means until a user deletes them."""

@@ -79,7 +79,7 @@ class HeaderMeaning(NamedTuple):
     what: str | None  # a canonical field, or a `What`; None if the words leave it open
     rule: str  # the rule that recognised the header, in words
     side: Side = Side.UNSAID
-    rank: Rank | None = None  # of a name
+    rank: Rank | None = None  # how explicitly it names the payee
     subject: Cue | None = None  # the party that the list is about, if the header shows it
     plain: bool = False  # true for an account without an owner, and an account name that may be a ledger's
     explicit: int = 1  # among columns of a side field, the one with the largest value is read
@@ -259,7 +259,7 @@ def _meaning(words: Words) -> HeaderMeaning:
         return UNKNOWN
     plain, side = line.plain(words), _side(words.cues)
     if side is Side.UNSAID and Cue.HOLDER in words.cues and line.what != "name":
-        side = Side.PAYEE  # of the account holder's, anything but a whole name is the payee's
+        side = Side.PAYEE  # unless it is a whole name, an account holder's column is the payee's
     return HeaderMeaning(
         line.what,
         line.rule,

@@ -77,7 +77,7 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
     check = as_configured(job.check, file)
     payments = _read(check, job.work, file)
     before = None if check.fresh else replaced_manifest(check.out)
-    if before is not None and compares(before) and before.input.sha256 == payments.sha256:
+    if before is not None and compares(before) and _is_known(before, payments):
         if not isinstance(payments, WholeFile):
             raise UsageError(Sentence("jobs.import_compares_files", folder=check.out), advice=_ELSEWHERE)
         [(_, message)] = payments.messages()
@@ -180,10 +180,14 @@ def _answer(payments: WholeFile | CheckedSet, profile: Profile, verdicts: pl.Dat
     return unanswered_count
 
 
+def _is_known(before: Manifest, payments: WholeFile | CheckedSet) -> bool:
+    """True if a folder has results of this input, perhaps before an unusable part was corrected."""
+    return before.input.sha256 == payments.sha256 or payments.run_sha256 != payments.sha256
+
+
 def _refuse_other(folder: Path, before: Manifest, payments: WholeFile | CheckedSet) -> None:
     """Refuse a folder with results of another file, or with a check that reports cannot be compared with."""
-    is_known = payments.run_sha256 != payments.sha256  # some unusable part of the data set was corrected
-    if before.input.sha256 != payments.sha256 and not is_known:
+    if not _is_known(before, payments):
         raise UsageError(Sentence("jobs.import_other_file", folder=folder), advice=_ELSEWHERE)
     if before.environment is not Environment.BANK:
         raise UsageError(Sentence("jobs.import_simulated", folder=folder), advice=_ELSEWHERE)

@@ -16,7 +16,7 @@ from pipeline.rules.placeholders import without_words
 from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, COUNTRIES_KNOWN, elsewhere
 
 UK = ("GB", "JE", "GG", "IM")  # the United Kingdom and the islands whose banks have UK sort codes
-_UK_CURRENCIES = ("GBP", "EUR", "USD")  # of UK accounts with a sort code; others are against the UK
+_UK_CURRENCIES = ("GBP", "EUR", "USD")  # UK accounts are paid in these; others speak against the UK
 _SEPARATORS = rf"[\s.{HYPHENS}]"
 _BOTH = r"^[0-9]{6}/?[0-9]{8}$"
 _BOTH_WRITTEN = rf"^\s*[0-9]{{2}}[{HYPHENS}][0-9]{{2}}[{HYPHENS}][0-9]{{2}}[\s{HYPHENS}/]*[0-9]{{8}}\s*$"

@@ -45,7 +45,7 @@ class CheckJob:
     input_format: str | None = None  # the name of the format; None means that it is recognised
     country: str | None = None  # the country of accounts that are not IBANs; None means the profile's, if any
     account_type: AccountType | None = None  # where UK payments state none; None: the profile's default
-    format: str | None = None  # of the outcome file; None: the input's, or CSV if that cannot be written
+    format: str | None = None  # outcome format; None: the input's, or CSV if that cannot be written
     order: Literal["file", "amount"] = "file"
     limit: int | None = None
     fresh: bool = False  # True to delete the answers of earlier runs in this folder
@@ -56,7 +56,7 @@ class CheckJob:
     work: Path | None = None  # the folder where a shared run stores its questions for workers, if any
     sign_with: Path | None = None  # the private key that signs the manifest; None means the profile's, if any
     pain002: bool = False  # True to also write the report for bank software
-    language: str | None = None  # of page and workbook; None: the recorded one, or else the terminal's
+    language: str | None = None  # for page and workbook; None: as recorded, or else the terminal's
     compare_with: Sequence[Path] = ()  # folders of earlier runs; if empty, those of the profile, if any
 
 

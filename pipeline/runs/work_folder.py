@@ -39,7 +39,7 @@ Kept = Literal[
     "accepted",  # of each bucket and part
     "warnings_across", "given",  # of each part and bucket
     "changes",  # of each part that was compared with earlier runs
-    "batches",  # of each payment of a part
+    "batches",  # where each payment of a part is booked
     "attention", "shown", "sums", "changed",  # data of a decided part for the reports
     "banks", "warned", "reasons", "matched",  # of a decided part; the rows of `matched` are the data set's
 ]  # fmt: skip

@@ -43,7 +43,7 @@ class Call:
     has_cookie: bool = False  # true if the client sent a cookie
     faults: tuple[str, ...] = ()  # names of the faults applied to it
     account: str | None = None  # the account asked about, for faults that affect one account; not logged
-    headers: dict[str, str] = field(default_factory=dict)  # of the response to this request; not logged
+    headers: dict[str, str] = field(default_factory=dict)  # response headers for this request; not logged
 
     @property
     def asked(self) -> ApiName | None:
@@ -72,7 +72,7 @@ class Journal:
 
     visits: list[Visit] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)  # of each API's gateway
+    responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)  # waits by each gateway
     has_rate: bool = False  # true if the server has had a rate limit at any time so far
 
     @property

@@ -219,7 +219,7 @@ class Shares(Protocol):
 LEDGER_WAIT_MAX_S = 300.0  # how long to wait for an unavailable server, by default
 QuestionParts = Callable[[int], pl.DataFrame]
 """Number of a part of the questions -> its `Checks`, in the order of `PlannedChunk`."""
-RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]  # of this process, with its question
+RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]  # copies a request and its question
 
 
 class StoreClocks(NamedTuple):

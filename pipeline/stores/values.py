@@ -10,7 +10,7 @@ from pipeline.wording import Moment, Sentence
 from schemas.problem import ProblemCode
 
 Window = Literal["utc_day", "rolling_24h"]  # what counts as a day for a cap
-FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})  # of a request that ends its question
+FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})  # states that end a question
 ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT, ProblemCode.CLIENT_INVALID}
 """Codes that do not indicate a failing server or network, and may recur forever. For 401 and 403 the recorded
 code is the status, so CLIENT_INVALID here came with a status that refuses only one question.

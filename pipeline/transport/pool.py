@@ -130,7 +130,7 @@ class _Departure:
         return bool(self.request.extensions.get(FRESH_CONNECTION))
 
 
-_leaving: ContextVar[_Departure | None] = ContextVar("_leaving", default=None)  # of the current task
+_leaving: ContextVar[_Departure | None] = ContextVar("_leaving", default=None)  # the current task's
 
 
 class _Protocol(ResponseHandler):

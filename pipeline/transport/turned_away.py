@@ -16,7 +16,7 @@ _CERTIFICATE = re.compile(rb"(ssl|tls|client|x\.?509)[ -]certificate|certificate
 _HEADERS = re.compile(
     rb"request header|header (fields|or cookie)|headers? (is |are )?too large", re.IGNORECASE
 )
-_CERTIFICATE_STATUSES = frozenset({495, 496})  # of nginx and others: client certificate wrong or missing
+_CERTIFICATE_STATUSES = frozenset({495, 496})  # nginx and others: client certificate wrong or missing
 
 _ADDRESS = frozenset({404, 405, 410, *range(300, 400)})
 _WRONG_CREDENTIALS = {

@@ -272,7 +272,7 @@ class _Styled(str):
 _MARKS: Mapping[str, str] = {"": ", ", "each": " ", ";": "; "}
 _STYLES: Mapping[str, Literal["standard", "or"]] = {"and": "standard", "or": "or"}
 LOCALES: Mapping[str, str] = {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}
-_SEPARATORS: Mapping[str, str] = {"en": ",.", "de": ".,", "fr": "\u202f,"}  # of thousands and decimals
+_SEPARATORS: Mapping[str, str] = {"en": ",.", "de": ".,", "fr": "\u202f,"}  # for thousands and decimals
 
 
 def number_of(number: float | Decimal, style: str, language: str) -> str:

@@ -174,7 +174,7 @@ def test_reports_on_the_parts_of_a_data_set_come_to_what_each_file_alone_does(de
     assert shown["outcome"]["check_code"] == "REPORT_DIFFERS"
 
 
-def test_what_cannot_be_imported_for_a_data_set_is_refused(desk, sandbox, file):
+def test_what_cannot_be_imported_for_a_data_set_is_refused(desk, sandbox, using):
     (desk.folder / "set").mkdir()
     for name in ("a.xml", "b.xml"):
         desk.file(f"set/{name}", document((Batch(PAYMENTS),)))
@@ -183,6 +183,11 @@ def test_what_cannot_be_imported_for_a_data_set_is_refused(desk, sandbox, file):
     (desk.folder / "set/b.xml").unlink()
     assert desk("run", "set", "--work", "work", *sandbox.using("sandbox")).status == 0
     assert "simulated answers" in desk("import", "set", *of_all).err
+    desk.file("set/c.xml", "<Document/>")  # a part that cannot be used does not hide whose folder it is
+    assert desk("run", "set", "--out", "real", "--work", "work", *using).status == 65
+    for part in ("<Document/>", document((Batch(PAYMENTS),), message_id="M-2")):
+        desk.file("set/c.xml", part)
+        assert "checks of single files only" in desk("import", "set", *of_all, "--out", "real").err
     (desk.folder / "tables").mkdir()
     desk.file("tables/a.csv", "name,iban\nAda,DE89370400440532013000\n")
     assert "tables: is not a pain.001" in desk("import", "tables", *of_all).err
