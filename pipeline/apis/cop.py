@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
-from pipeline.apis import (
-    CLOSE_NAME,
-    MATCH_CODE,
-    RETRY_ELSEWHERE,
-    Api,
-    ApiDeclaration,
-    Basis,
-    ContractBreachError,
-    ParsedAnswer,
-    Route,
-    is_visible,
-    post,
-    require_echo,
-    require_json,
-)
+from pipeline import apis
 from pipeline.frames import Check, Meaning, RouteReason
 from pipeline.sections import Oauth
 from pipeline.wording import Sentence
@@ -81,26 +67,28 @@ def request(check: Check, request_id: str, time: str) -> httpx.Request:
         CORRELATION_HEADER: request_id,
         "X-Request-Timestamp": time,
     }
-    return post(PATH, headers, body.to_json())
+    return apis.post(PATH, headers, body.to_json())
 
 
-def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnswer:
+def read(response: httpx.Response, _check: Check, request_id: str) -> apis.ParsedAnswer:
     """Read a 200 response (ContractBreachError: it contradicts itself or the API reference in any way)."""
-    require_json(response)
-    require_echo(response, CORRELATION_HEADER, request_id)
+    apis.require_json(response)
+    apis.require_echo(response, CORRELATION_HEADER, request_id)
     try:
         report = parse(NameVerificationResponse, response.content).data.verification_report
     except ValueError:
-        raise ContractBreachError(Sentence("apis.not_of_model", model="NameVerificationResponse")) from None
+        raise apis.ContractBreachError(
+            Sentence("apis.not_of_model", model="NameVerificationResponse")
+        ) from None
     match report.matched, report.reason_code, report.name or None:  # an empty name is none
         case True, None, None:
-            return ParsedAnswer(MATCH_CODE, None)
-        case False, ReasonCode() as code, str() as name if code in CLOSE_MATCHES and is_visible(name):
-            return ParsedAnswer(code.value, name)
+            return apis.ParsedAnswer(apis.MATCH_CODE, None)
+        case False, ReasonCode() as code, str() as name if code in CLOSE_MATCHES and apis.is_visible(name):
+            return apis.ParsedAnswer(code.value, name)
         case False, ReasonCode() as code, None if code not in CLOSE_MATCHES:
-            return ParsedAnswer(code.value, None)
+            return apis.ParsedAnswer(code.value, None)
         case _:
-            raise ContractBreachError(
+            raise apis.ContractBreachError(
                 Sentence("apis.contradiction", members=["matched", "reasonCode", "name"])
             )
 
@@ -122,11 +110,11 @@ def _other_type(reason: Sentence, advice: Sentence) -> Meaning:
 
 def _close_name_other_type(reason: Sentence) -> Meaning:
     action, advice = Action.FIX_NAME_AND_ACCOUNT_TYPE, Sentence("explain.judge_names_and_type")
-    return CLOSE_NAME._replace(action=action, reason=reason, advice=advice)
+    return apis.CLOSE_NAME._replace(action=action, reason=reason, advice=advice)
 
 
 _MEANINGS: dict[str, Meaning] = {
-    MATCH_CODE: Meaning(
+    apis.MATCH_CODE: Meaning(
         Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), Sentence("explain.match_of_cop")
     ),
     ReasonCode.ANNM: Meaning(
@@ -138,7 +126,7 @@ _MEANINGS: dict[str, Meaning] = {
         _COMPARE_DETAILS,
         not_said=Sentence("explain.account_unknown"),
     ),
-    ReasonCode.MBAM: CLOSE_NAME,
+    ReasonCode.MBAM: apis.CLOSE_NAME,
     ReasonCode.BANM: _other_type(Sentence("answer.banm"), Sentence("explain.make_business")),
     ReasonCode.PANM: _other_type(Sentence("answer.panm"), Sentence("explain.make_personal")),
     ReasonCode.BAMM: _close_name_other_type(Sentence("answer.bamm")),
@@ -168,7 +156,7 @@ _MEANINGS: dict[str, Meaning] = {
         _COMPARE_DETAILS,
         not_said=Sentence("explain.no_such_sort_code"),
     ),
-    ReasonCode.HTTPERR: _not_possible(Action.RETRY_LATER, Sentence("answer.httperr"), RETRY_ELSEWHERE),
+    ReasonCode.HTTPERR: _not_possible(Action.RETRY_LATER, Sentence("answer.httperr"), apis.RETRY_ELSEWHERE),
 }
 
 
@@ -177,15 +165,15 @@ def responder(check: Check) -> str:
     return check.account[:6]
 
 
-API = Api(
+API = apis.Api(
     name=ApiName.COP,
     responder_wait_s=7.0,
     request=request,
     read=read,
-    meanings={(Basis.NAME, code): meaning for code, meaning in _MEANINGS.items()},
+    meanings={(apis.Basis.NAME, code): meaning for code, meaning in _MEANINGS.items()},
     responder=responder,
 )
-DECLARATION = ApiDeclaration(
+DECLARATION = apis.ApiDeclaration(
     name=ApiName.COP,
     key="cop",
     form="gateway",
@@ -193,9 +181,9 @@ DECLARATION = ApiDeclaration(
     api=lambda _section: API,
     takes=frozenset({"name", "account_type", "secondary_reference"}),
     routes={
-        RouteReason.GB_IBAN: Route(pl.col("iban").str.slice(8)),
-        RouteReason.SORT_CODE: Route(pl.concat_str("sort_code", "account_number")),
+        RouteReason.GB_IBAN: apis.Route(pl.col("iban").str.slice(8)),
+        RouteReason.SORT_CODE: apis.Route(pl.concat_str("sort_code", "account_number")),
     },
     meanings=API.meanings,
-    asked={Basis.NAME: "Confirmation of Payee"},
+    asked={apis.Basis.NAME: "Confirmation of Payee"},
 )

@@ -13,44 +13,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import polars as pl
 from pydantic import Field, StringConstraints
 
-from pipeline.apis import (
-    CLOSE_NAME,
-    IDENTIFICATION,
-    MATCH_CODE,
-    Api,
-    ApiDeclaration,
-    Basis,
-    ContractBreachError,
-    ParsedAnswer,
-    ReportDeclaration,
-    Route,
-    basis_of,
-    is_visible,
-    post,
-    require_echo,
-    require_json,
-)
+from pipeline import apis
 from pipeline.frames import Check, Meaning, RouteReason
 from pipeline.sections import MutualTls, Oauth, Server
 from pipeline.wording import Sentence
+from schemas import vop
 from schemas.outcomes import Action, ApiName, Outcome
 from schemas.strict import parse
-from schemas.vop import (
-    Agent,
-    Bic11,
-    FinancialInstitutionId,
-    GatewayRequest,
-    IdMatch,
-    NameMatch,
-    OrganisationId,
-    OtherId,
-    Party,
-    PartyAccount,
-    PartyIdentification,
-    SchemeCode,
-    StandardRequest,
-    VerificationOfPayeeResponse,
-)
+from schemas.vop import IdMatch, NameMatch
 
 if TYPE_CHECKING:
     import httpx
@@ -75,9 +45,9 @@ class VopStandard(MutualTls):
     name: ClassVar[ApiName] = ApiName.VOP_STANDARD
 
     api: Literal["standard"]
-    requesting_bic: Bic11
-    bic_table: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}[A-Z0-9]{1,30}$")], Bic11] = Field(
-        default_factory=dict
+    requesting_bic: vop.Bic11
+    bic_table: dict[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}[A-Z0-9]{1,30}$")], vop.Bic11] = (
+        Field(default_factory=dict)
     )
     """Start of an IBAN without its check digits, such as DE10010010 -> BIC11 of its bank."""
     send_remittance: bool = False
@@ -103,104 +73,104 @@ def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
 
     `request_id` is a UUID v4 in lower case; `time` is UTC, as `YYYY-MM-DDThh:mm:ss.sssZ`.
     """
-    body = GatewayRequest(party=_party(check), party_account=PartyAccount(iban=check.account))
-    return post(GATEWAY_PATH, _headers(request_id, time), body.to_json())
+    body = vop.GatewayRequest(party=_party(check), party_account=vop.PartyAccount(iban=check.account))
+    return apis.post(GATEWAY_PATH, _headers(request_id, time), body.to_json())
 
 
 def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> httpx.Request:
     """Build the request in the standard form, which names both banks by BIC11; else as `gateway_request`."""
     if check.responder_bic is None:
         raise AssertionError("a VoP Standard check has the responder's BIC")
-    body = StandardRequest(
+    body = vop.StandardRequest(
         party=_party(check),
-        party_account=PartyAccount(iban=check.account),
+        party_account=vop.PartyAccount(iban=check.account),
         party_agent=_agent(check.responder_bic),
         requesting_agent=_agent(requesting_bic),
         unstructured_remittance_information=None if check.remittance is None else [check.remittance],
     )
-    return post(STANDARD_PATH, _headers(request_id, time), body.to_json())
+    return apis.post(STANDARD_PATH, _headers(request_id, time), body.to_json())
 
 
-def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswer:
+def read(response: httpx.Response, check: Check, request_id: str) -> apis.ParsedAnswer:
     """Read a 200 response (ContractBreachError: it contradicts itself or the API reference in any way).
 
     A name is answered in `partyNameMatch`, an identification in `partyIdMatch`. The other member must be
     absent or NOAP.
     """
-    require_json(response)
-    require_echo(response, CORRELATION_HEADER, request_id)
+    apis.require_json(response)
+    apis.require_echo(response, CORRELATION_HEADER, request_id)
     try:
-        answer = parse(VerificationOfPayeeResponse, response.content)
+        answer = parse(vop.VerificationOfPayeeResponse, response.content)
     except ValueError:
-        raise ContractBreachError(
+        raise apis.ContractBreachError(
             Sentence("apis.not_of_model", model="VerificationOfPayeeResponse")
         ) from None
     told = answer.party_name_match, answer.matched_name or None, answer.party_id_match
-    match basis_of(check), *told:
-        case Basis.NAME, NameMatch.CMTC, str() as name, None | IdMatch.NOAP if is_visible(name):
-            return ParsedAnswer(NameMatch.CMTC.value, name)
+    match apis.basis_of(check), *told:
+        case apis.Basis.NAME, NameMatch.CMTC, str() as name, None | IdMatch.NOAP if apis.is_visible(name):
+            return apis.ParsedAnswer(NameMatch.CMTC.value, name)
         case (
-            Basis.NAME,
+            apis.Basis.NAME,
             (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code,
             None,
             None | IdMatch.NOAP,
         ):
-            return ParsedAnswer(code.value, None)
-        case Basis.IDENTIFICATION, None | NameMatch.NOAP, None, IdMatch() as code:
-            return ParsedAnswer(code.value, None)
+            return apis.ParsedAnswer(code.value, None)
+        case apis.Basis.IDENTIFICATION, None | NameMatch.NOAP, None, IdMatch() as code:
+            return apis.ParsedAnswer(code.value, None)
         case _:
             members = ("partyNameMatch", "matchedName", "partyIdMatch")
-            raise ContractBreachError(Sentence("apis.contradiction", members=members))
+            raise apis.ContractBreachError(Sentence("apis.contradiction", members=members))
 
 
 def _headers(request_id: str, time: str) -> dict[str, str]:
     return {"Content-Type": "application/json", CORRELATION_HEADER: request_id, "X-Request-Timestamp": time}
 
 
-def _agent(bic: str) -> Agent:
-    return Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
+def _agent(bic: str) -> vop.Agent:
+    return vop.Agent(financial_institution_id=vop.FinancialInstitutionId(bicfi=bic))
 
 
-def _party(check: Check) -> Party:
+def _party(check: Check) -> vop.Party:
     if check.name is not None:
-        return Party(name=check.name)
+        return vop.Party(name=check.name)
     others = None
     if check.organisation_id is not None:
         scheme = check.organisation_id_scheme
-        other = OtherId(
+        other = vop.OtherId(
             identification=check.organisation_id,
-            scheme_name_code=None if scheme is None else SchemeCode(scheme),
+            scheme_name_code=None if scheme is None else vop.SchemeCode(scheme),
             issuer=check.organisation_id_issuer,
         )
         others = [other]
-    organisation = OrganisationId(lei=check.lei, any_bic=check.organisation_bic, others=others)
-    return Party(identification=PartyIdentification(organisation_id=organisation))
+    organisation = vop.OrganisationId(lei=check.lei, any_bic=check.organisation_bic, others=others)
+    return vop.Party(identification=vop.PartyIdentification(organisation_id=organisation))
 
 
 _UNDISCLOSED = Sentence("explain.undisclosed")
 
-_MEANINGS: dict[tuple[Basis, str], Meaning] = {
-    (Basis.NAME, MATCH_CODE): Meaning(
+_MEANINGS: dict[tuple[apis.Basis, str], Meaning] = {
+    (apis.Basis.NAME, apis.MATCH_CODE): Meaning(
         Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), Sentence("explain.payee_is_owed")
     ),
-    (Basis.NAME, NameMatch.CMTC): CLOSE_NAME,
-    (Basis.NAME, NameMatch.NMTC): Meaning(
+    (apis.Basis.NAME, NameMatch.CMTC): apis.CLOSE_NAME,
+    (apis.Basis.NAME, NameMatch.NMTC): Meaning(
         Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("answer.other_name"), Sentence("explain.harm_nor_whose")
     ),
-    (Basis.NAME, NameMatch.NOAP): Meaning(
+    (apis.Basis.NAME, NameMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("answer.noap"), _UNDISCLOSED
     ),
-    (Basis.IDENTIFICATION, MATCH_CODE): Meaning(
+    (apis.Basis.IDENTIFICATION, apis.MATCH_CODE): Meaning(
         Outcome.MATCH, Action.PAY, Sentence("answer.id_mtch"), Sentence("explain.owed_name_not_sent")
     ),
-    (Basis.IDENTIFICATION, IdMatch.NMTC): Meaning(
+    (apis.Basis.IDENTIFICATION, IdMatch.NMTC): Meaning(
         Outcome.NO_MATCH,
         Action.ASK_PAYEE,
         Sentence("answer.id_nmtc"),
         Sentence("explain.harm_name_not_sent"),
         Sentence("explain.compare_identification"),
     ),
-    (Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(
+    (apis.Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("answer.id_noap"), _UNDISCLOSED
     ),
 }
@@ -211,32 +181,32 @@ def responder(check: Check) -> str:
     return check.responder_bic or check.account[:2] + check.account[4:8]
 
 
-GATEWAY = Api(ApiName.VOP_GATEWAY, RESPONDER_WAIT_S, gateway_request, read, _MEANINGS, responder)
+GATEWAY = apis.Api(ApiName.VOP_GATEWAY, RESPONDER_WAIT_S, gateway_request, read, _MEANINGS, responder)
 
 
-def standard(requesting_bic: str) -> Api:
+def standard(requesting_bic: str) -> apis.Api:
     """Return the standard form of the API, for a requester with this BIC11."""
     build = partial(standard_request, requesting_bic)
-    return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS, responder)
+    return apis.Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS, responder)
 
 
-def _standard_api(section: Server) -> Api:
+def _standard_api(section: Server) -> apis.Api:
     assert isinstance(section, VopStandard)
     return standard(section.requesting_bic)
 
 
-GATEWAY_DECLARATION = ApiDeclaration(
+GATEWAY_DECLARATION = apis.ApiDeclaration(
     name=ApiName.VOP_GATEWAY,
     key="vop",
     form="gateway",
     section=VopGateway,
     api=lambda _section: GATEWAY,
-    takes=frozenset({"name", *IDENTIFICATION}),
-    routes={RouteReason.IBAN: Route(pl.col("iban"))},
+    takes=frozenset({"name", *apis.IDENTIFICATION}),
+    routes={RouteReason.IBAN: apis.Route(pl.col("iban"))},
     meanings=_MEANINGS,
     asked={
-        Basis.NAME: "Verification of Payee, asked by name",
-        Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
+        apis.Basis.NAME: "Verification of Payee, asked by name",
+        apis.Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
     },
 )
 STANDARD_DECLARATION = GATEWAY_DECLARATION._replace(
@@ -246,13 +216,13 @@ STANDARD_DECLARATION = GATEWAY_DECLARATION._replace(
     api=_standard_api,
     takes=GATEWAY_DECLARATION.takes | {"responder_bic", "remittance"},
 )
-BANK_REPORT = ReportDeclaration(
+BANK_REPORT = apis.ReportDeclaration(
     name=ApiName.BANK_REPORT,
     takes=GATEWAY_DECLARATION.takes,
     routes={
-        RouteReason.IBAN: Route(pl.col("iban")),
-        RouteReason.GB_IBAN: Route(pl.col("iban")),
-        RouteReason.SORT_CODE: Route(pl.concat_str("sort_code", "account_number")),
+        RouteReason.IBAN: apis.Route(pl.col("iban")),
+        RouteReason.GB_IBAN: apis.Route(pl.col("iban")),
+        RouteReason.SORT_CODE: apis.Route(pl.concat_str("sort_code", "account_number")),
     },
     meanings=_MEANINGS,
 )

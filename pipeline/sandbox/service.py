@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from aiohttp import web
 from cryptography import x509
 
+from pipeline.sandbox import problems
 from pipeline.sandbox.accounts import DummyAccounts, Rehearsal
 from pipeline.sandbox.endpoints import CheckEndpoint, DescriptionEndpoint, Endpoint, TokenService
 from pipeline.sandbox.faults.effects import deliver
@@ -18,15 +19,6 @@ from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import Call, CallLog, Journal, Visit
 from pipeline.sandbox.limits import DailyCap, RateLimit
 from pipeline.sandbox.network import Network, Responder
-from pipeline.sandbox.problems import (
-    METHOD_NOT_ALLOWED,
-    ProblemError,
-    Refusal,
-    format_error,
-    not_found,
-    shown_path,
-    too_slow,
-)
 from pipeline.sandbox.settings import APIS, DESCRIPTION_PATH, TOKEN_PATH, Clock, SandboxSettings
 from schemas.outcomes import Environment
 from schemas.problem import ProblemCode
@@ -85,14 +77,14 @@ class Service:
 
     def refuse_unread(self, status: int, visit: Visit) -> Reply:
         """Record unreadable bytes, and answer with the error."""
-        problem = format_error(
-            "the request is not well-formed HTTP/1.1, or its head is too long", Refusal.HTTP
+        problem = problems.format_error(
+            "the request is not well-formed HTTP/1.1, or its head is too long", problems.Refusal.HTTP
         )
         if status == 408:
-            problem = too_slow("the head of the request", self.request_wait_s)
+            problem = problems.too_slow("the head of the request", self.request_wait_s)
         if status == 500:
             detail = "a technical problem prevented execution"
-            problem = ProblemError(500, ProblemCode.SERVER_ERROR, detail)
+            problem = problems.ProblemError(500, ProblemCode.SERVER_ERROR, detail)
         call = Call(time.time(), time.monotonic(), path="", http_version="", connection=visit.number)
         call.refused, call.status = problem.refusal, problem.status
         call.answered = call.monotonic
@@ -106,7 +98,7 @@ class Service:
         return Call(
             time=time.time(),
             monotonic=time.monotonic(),
-            path=request.path if request.path in self.endpoints else shown_path(request.path),
+            path=request.path if request.path in self.endpoints else problems.shown_path(request.path),
             http_version=f"{version.major}.{version.minor}",
             method=request.method,
             connection=connection.visit.number,
@@ -118,7 +110,7 @@ class Service:
     async def _reply(self, request: web.BaseRequest, call: Call) -> Reply:
         try:
             body = await self._answer(request, call)
-        except ProblemError as problem:
+        except problems.ProblemError as problem:
             call.refused = problem.refusal
             return self._refused(problem, call)
         return self._dated(Reply(200, call.headers, body))
@@ -126,15 +118,17 @@ class Service:
     async def _answer(self, request: web.BaseRequest, call: Call) -> bytes:
         endpoint = self.endpoints.get(request.path)
         if endpoint is None:
-            raise not_found()
+            raise problems.not_found()
         endpoint.recognise(request, call)
         if request.method not in endpoint.methods:
             allowed = ", ".join(endpoint.methods)
             detail = f"the method must be {allowed}"
-            raise ProblemError(405, METHOD_NOT_ALLOWED, detail, {"Allow": allowed}, Refusal.METHOD)
+            raise problems.ProblemError(
+                405, problems.METHOD_NOT_ALLOWED, detail, {"Allow": allowed}, problems.Refusal.METHOD
+            )
         return await endpoint.answer(request, call)
 
-    def _refused(self, problem: ProblemError, call: Call) -> Reply:
+    def _refused(self, problem: problems.ProblemError, call: Call) -> Reply:
         headers = {**call.headers, **problem.headers}
         return self._dated(Reply(problem.status, headers, problem.to_json(call.path or "/")))
 

@@ -9,19 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import (
-    CHANGES,
-    PAYEE_KEYS,
-    PAYEES,
-    WARNINGS,
-    Changes,
-    Outcomes,
-    OwnCode,
-    Payees,
-    Warnings,
-    cast_to,
-    is_row_in,
-)
+from pipeline import frames
 from pipeline.rules.findings import finding_columns, row_finding_columns
 from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
 from pipeline.rules.policy import RELEASABLE
@@ -55,28 +43,30 @@ class ContradictedKeys(NamedTuple):
 class PayeeDifferences(NamedTuple):
     """Changes since earlier runs."""
 
-    changes: Changes  # `Changes`, by row and code
+    changes: frames.Changes  # `Changes`, by row and code
     contradicted: list[ContradictedKeys]  # one per earlier run
 
 
-def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
+def compare(payees: frames.Payees, names: Names, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
     """Find what has changed since earlier runs, given latest first; names are shown masked.
 
     Payees are matched by ID if both files have one, else by name. A payee's account, or an account's name,
     has changed if the earlier run paid it only to, or under, others. Payees and accounts that no run knows
     are looked up among unconfirmed ones. A payee is new if neither it nor its account is known or changed.
     """
-    assert payees.schema == PAYEES
+    assert payees.schema == frames.PAYEES
     if not earlier:
-        return PayeeDifferences(Changes(pl.DataFrame(schema=CHANGES)), [])
+        return PayeeDifferences(frames.Changes(pl.DataFrame(schema=frames.CHANGES)), [])
     everything = _Unmatched(payees["row"], payees["row"])
     known, of_known, left = _compared_with(payees, names, [(run, run.known) for run in earlier], everything)
     unsure, of_unsure, _ = _compared_with(payees, names, [(run, run.unsure) for run in earlier], left)
     changes = pl.concat([known, unsure])
-    new = payees.filter(is_row_in(left.payees) & is_row_in(left.accounts) & ~is_row_in(changes["row"]))
+    new = payees.filter(
+        frames.is_row_in(left.payees) & frames.is_row_in(left.accounts) & ~frames.is_row_in(changes["row"])
+    )
     told_new = _changes(new.select("row", now=masked_account()), WarningCode.PAYEE_NEW)
     contradicted = [ContradictedKeys(*both) for both in zip(of_known, of_unsure, strict=True)]
-    return PayeeDifferences(Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
+    return PayeeDifferences(frames.Changes(pl.concat([changes, told_new]).sort("row", "code")), contradicted)
 
 
 class _Unmatched(NamedTuple):
@@ -91,14 +81,14 @@ def _compared_with(
 ) -> tuple[pl.DataFrame, list[pl.DataFrame], _Unmatched]:
     """Return the changes, the `PayeeKeys` of each run that are contradicted, and the rows that no run has."""
     changes, contradicted, runs = [], [], list(runs)
-    known_by_id = _known_by_id(payees.filter(is_row_in(left.payees)), runs)
+    known_by_id = _known_by_id(payees.filter(frames.is_row_in(left.payees)), runs)
     for (run, keys), by_id_elsewhere in zip(runs, known_by_id, strict=True):
-        assert keys.schema == PAYEE_KEYS
-        some = payees.filter(is_row_in(left.payees) | is_row_in(left.accounts))
+        assert keys.schema == frames.PAYEE_KEYS
+        some = payees.filter(frames.is_row_in(left.payees) | frames.is_row_in(left.accounts))
         # Most payments are unchanged and skipped.
         ours = keyed(some, run.hashed).join(keys, on=KEYED, how="anti", nulls_equal=True)
-        payee = _paid_elsewhere(ours.filter(is_row_in(left.payees)), run.folder, keys, by_id_elsewhere)
-        account = _held_by_others(ours.filter(is_row_in(left.accounts)), run, keys, names)
+        payee = _paid_elsewhere(ours.filter(frames.is_row_in(left.payees)), run.folder, keys, by_id_elsewhere)
+        account = _held_by_others(ours.filter(frames.is_row_in(left.accounts)), run, keys, names)
         changes += [payee.changes, account.changes]
         both = pl.concat([payee.contradicted, account.contradicted])
         contradicted.append(both.unique(maintain_order=True))
@@ -134,7 +124,7 @@ def _paid_elsewhere(
     # A different ID means a different payee of the same name.
     by_name = pl.when(pl.col("payee_id").is_not_null()).then(_BY_NAME_ALONE).otherwise(_BY_NAME)
     payee = pl.when(is_known_by_id).then(_BY_ID).otherwise(by_name)
-    is_left = ~is_known_by_id & is_row_in(by_id_elsewhere)
+    is_left = ~is_known_by_id & frames.is_row_in(by_id_elsewhere)
     others, ours = ours.filter(is_left), ours.filter(~is_left).with_columns(payee=payee)
     changed = ours.join(known, on="payee", how="semi").join(known, on=["payee", "account"], how="anti")
     before = known.join(changed, on="payee", how="semi")
@@ -154,9 +144,9 @@ def _contradicted(changed: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     contradicted = payments.join(before.drop("row"), on="payee")
     is_name_alone = pl.col("payee_id").is_null()
     adopted = contradicted.filter(is_name_alone).drop_nulls("id_now").with_columns(payee_id="id_now")
-    beside = before.filter(is_name_alone).select(PAYEE_KEYS.keys() - {"row"}).unique()
+    beside = before.filter(is_name_alone).select(frames.PAYEE_KEYS.keys() - {"row"}).unique()
     by_name = contradicted.select("row", "name", "account").join(beside, on=["name", "account"])
-    keys = list(PAYEE_KEYS)
+    keys = list(frames.PAYEE_KEYS)
     return pl.concat([contradicted.select(keys), adopted.select(keys), by_name.select(keys)])
 
 
@@ -189,7 +179,7 @@ def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, 
     changes = _changes(shown.select("row", "then", "now"), WarningCode.NAME_CHANGED, run.folder)
     contradicted = changed.select("row", "account").join(before.drop("row"), on="account")
     left = ours.join(keys, on="account", how="anti")["row"]
-    return _Match(changes, contradicted.select(list(PAYEE_KEYS)), left)
+    return _Match(changes, contradicted.select(list(frames.PAYEE_KEYS)), left)
 
 
 def _masked(names: Names, rows: pl.Series) -> pl.Series:
@@ -211,8 +201,8 @@ def _listed(column: str) -> pl.Expr:
 def _changes(shown: pl.DataFrame, code: WarningCode, folder: str | None = None) -> pl.DataFrame:
     """Return `Changes` with this code; missing columns are null."""
     shown = shown.with_columns(code=pl.lit(code.value), earlier=pl.lit(folder, pl.String))
-    absent = [pl.lit(None).alias(column) for column in CHANGES if column not in shown.columns]
-    return cast_to(shown.with_columns(absent), CHANGES)
+    absent = [pl.lit(None).alias(column) for column in frames.CHANGES if column not in shown.columns]
+    return frames.cast_to(shown.with_columns(absent), frames.CHANGES)
 
 
 def _has_one_of(keys: pl.Series) -> pl.Expr:
@@ -220,7 +210,9 @@ def _has_one_of(keys: pl.Series) -> pl.Expr:
     return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
 
 
-def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, BankComparison]:
+def compare_with_bank(
+    outcomes: frames.Outcomes, reported: frames.Outcomes
+) -> tuple[frames.Changes, BankComparison]:
     """Find where the payer's bank and a check disagree: another outcome, or another name.
 
     `reported` holds the outcomes from the bank's reports alone. A payment with another account or two results
@@ -238,7 +230,7 @@ def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, 
     )
     both = ours.drop("earlier").join(theirs, on="row", suffix="_now", maintain_order="left")
     is_checked, is_answer = (pl.col(column).is_in(RELEASABLE) for column in ("outcome", "outcome_now"))
-    is_reported = is_answer | (pl.col("code_now") == OwnCode.REPORT_DIFFERS)
+    is_reported = is_answer | (pl.col("code_now") == frames.OwnCode.REPORT_DIFFERS)
     is_outcome = pl.col("outcome") != pl.col("outcome_now")
     is_name = (_alike("name") != _alike("name_now")).fill_null(value=False)
     differs = both.filter(is_checked & is_reported & (is_outcome | is_name))
@@ -257,7 +249,7 @@ def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, 
         only_check_count=both.filter(is_checked & ~is_reported).height,
     )
     changes = shown.with_columns(code=pl.lit(WarningCode.BANK_DIFFERS.value))
-    return Changes(cast_to(changes, CHANGES)), comparison
+    return frames.Changes(frames.cast_to(changes, frames.CHANGES)), comparison
 
 
 def _with_name(outcome: str, name: str) -> pl.Expr:
@@ -265,13 +257,12 @@ def _with_name(outcome: str, name: str) -> pl.Expr:
 
 
 def _alike(name: str) -> pl.Expr:
-
     return pl.col(name).str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
 
 
-def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
+def warnings_of(changes: frames.Changes, *, with_names: bool = False) -> frames.Warnings:
     """Return `Warnings` of `Changes` in order, with masked names or only the last digits of accounts."""
-    assert changes.schema == CHANGES
+    assert changes.schema == frames.CHANGES
     kept = {"then": pl.col("then").fill_null(str(Sentence("rule.no_longer_kept")))}
     earlier, report = pl.col("earlier"), pl.col("earlier").fill_null("-")
     then, now = pl.col("then"), pl.col("now")
@@ -300,4 +291,4 @@ def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
             for text in ("message", "sentence")
         },
     )
-    return Warnings(cast_to(warnings, WARNINGS))
+    return frames.Warnings(frames.cast_to(warnings, frames.WARNINGS))

@@ -10,24 +10,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline import frames
 from pipeline.apis import Api, ApiDeclaration, Basis, ReportDeclaration
 from pipeline.apis.own_codes import meaning_of
-from pipeline.frames import (
-    ANSWERS,
-    ASSIGNMENTS,
-    BASES,
-    NOTE,
-    OUTCOMES,
-    REASONS,
-    REJECTS,
-    WARNINGS,
-    Answers,
-    AnswerState,
-    Findings,
-    Outcomes,
-    Questions,
-    Reasons,
-)
 from pipeline.rules.unasked import UNASKED
 from pipeline.wording import Sentence
 from schemas.outcomes import Action, Environment, Outcome
@@ -39,25 +24,25 @@ _KIND = ("api", "by_name", "state", "code", "day")
 class Resolved(NamedTuple):
     """The outcome of every payment."""
 
-    outcomes: Outcomes  # in row order
-    reasons: Reasons  # one sentence per reason
+    outcomes: frames.Outcomes  # in row order
+    reasons: frames.Reasons  # one sentence per reason
 
 
 def resolve(
-    findings: Findings,
-    asked: Questions,
-    answers: Answers,
+    findings: frames.Findings,
+    asked: frames.Questions,
+    answers: frames.Answers,
     apis: Iterable[Api | ApiDeclaration | ReportDeclaration],
     environment: Environment,
 ) -> Resolved:
     """Decide every payment from one answer per question; the APIs' tables give the meaning of codes."""
     rejects, warnings = findings
     bases, assignments = asked
-    assert rejects.schema == REJECTS
-    assert warnings.schema == WARNINGS
-    assert bases.schema == BASES
-    assert assignments.schema == ASSIGNMENTS
-    assert answers.schema == ANSWERS
+    assert rejects.schema == frames.REJECTS
+    assert warnings.schema == frames.WARNINGS
+    assert bases.schema == frames.BASES
+    assert assignments.schema == frames.ASSIGNMENTS
+    assert answers.schema == frames.ANSWERS
     assert answers.height == bases.height
     verdicts, rows = _asked(asked, answers, apis)
     rejected = _rejected(rejects).with_row_index("verdict", offset=verdicts.height)
@@ -68,30 +53,30 @@ def resolve(
         check_matched_name="matched_name", check_id="request_id", check_time="time", check_attempts="attempts"
     )
     outcomes = (
-        rows.select("row", check_environment=pl.lit(environment, OUTCOMES["check_environment"]))
+        rows.select("row", check_environment=pl.lit(environment, frames.OUTCOMES["check_environment"]))
         .hstack(verdicts.select(pl.all().gather(rows["verdict"])))
         .hstack(details.select(pl.all().gather(rows["place"])))
         .with_columns(pl.col("check_attempts").fill_null(0))
-        .select(list(OUTCOMES))
+        .select(list(frames.OUTCOMES))
     )
-    assert outcomes.schema == OUTCOMES
+    assert outcomes.schema == frames.OUTCOMES
     assert outcomes["row"].n_unique() == outcomes.height
     assert outcomes["check_outcome"].null_count() == 0
     reasons = verdicts.select(reason="check_reason", sentence="sentence").unique(
         "reason", maintain_order=True
     )
-    assert reasons.schema == REASONS
-    return Resolved(Outcomes(outcomes), Reasons(reasons))
+    assert reasons.schema == frames.REASONS
+    return Resolved(frames.Outcomes(outcomes), frames.Reasons(reasons))
 
 
 def _asked(
-    asked: Questions, answers: Answers, apis: Iterable[Api | ApiDeclaration | ReportDeclaration]
+    asked: frames.Questions, answers: frames.Answers, apis: Iterable[Api | ApiDeclaration | ReportDeclaration]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the verdicts on answers, and `row`, `verdict` and `place` of every payment with a question."""
     bases, assignments = asked
     order = _order_by_number(answers["check"])
     assert assignments["check"].is_between(1, bases.height).all()
-    day = pl.when(pl.col("state") == AnswerState.REUSED).then(pl.col("time").str.head(10))
+    day = pl.when(pl.col("state") == frames.AnswerState.REUSED).then(pl.col("time").str.head(10))
     answered = answers.select("state", "code", day=day).hstack(
         bases[_order_by_number(bases["check"]).gather(answers["check"] - 1)].drop("check")
     )
@@ -112,7 +97,9 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportD
     """Return the verdict on every kind of answer."""
     by_name = {api.name: api.meanings for api in apis}
     meanings = [
-        meaning_of(by_name[api], Basis.NAME if is_by_name else Basis.IDENTIFICATION, AnswerState(state), code)
+        meaning_of(
+            by_name[api], Basis.NAME if is_by_name else Basis.IDENTIFICATION, frames.AnswerState(state), code
+        )
         for api, is_by_name, state, code in kinds.select("api", "by_name", "state", "code").iter_rows()
     ]
     sentences = pl.DataFrame(
@@ -121,7 +108,10 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportD
             for meaning in meanings
         ],
         schema={
-            **{column: OUTCOMES[column] for column in ("check_outcome", "check_reason", "check_action")},
+            **{
+                column: frames.OUTCOMES[column]
+                for column in ("check_outcome", "check_reason", "check_action")
+            },
             "sentence": pl.String,
         },
         orient="row",
@@ -162,10 +152,10 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
         )
         .with_columns(
             check_outcome=code.replace_strict(
-                outcomes, default=Outcome.REJECTED, return_dtype=OUTCOMES["check_outcome"]
+                outcomes, default=Outcome.REJECTED, return_dtype=frames.OUTCOMES["check_outcome"]
             ),
             check_action=code.replace_strict(
-                actions, default=Action.CORRECT_ROW, return_dtype=OUTCOMES["check_action"]
+                actions, default=Action.CORRECT_ROW, return_dtype=frames.OUTCOMES["check_action"]
             ),
         )
     )
@@ -179,7 +169,7 @@ def _with_notes(
     verdicts: pl.DataFrame, rows: pl.DataFrame, warnings: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Give rows with a warning verdicts of their own."""
-    note = pl.format(f"{NOTE}{{}}.", "message")
+    note = pl.format(f"{frames.NOTE}{{}}.", "message")
     note_sentence = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"sentence":'), "sentence", pl.lit("}}]"))
     notes = warnings.group_by("row", maintain_order=True).agg(
         note=note.str.join(" "), more=_list_of(note_sentence).str.strip_prefix("[")

@@ -5,34 +5,15 @@ from typing import Any
 
 import polars as pl
 
+from pipeline import frames
 from pipeline.formats.batches import batch_totals
-from pipeline.frames import (
-    ACCEPTED,
-    NOTE,
-    OUTCOMES,
-    PAYMENTS,
-    WARNINGS,
-    Outcomes,
-    Payments,
-    Warnings,
-    is_row_in,
-)
 from pipeline.rules.policy import ANSWERED, RELEASABLE
 from pipeline.rules.responder_bics import bank_identifiers
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
+from schemas import summary
 from schemas.changes import BankOutcomes
 from schemas.outcomes import ABOUT_THE_PAYEE, UNDECIDED, Action, ApiName, Environment, Outcome
-from schemas.summary import (
-    ROWS_LISTED_MAX,
-    ROWS_NAMED_MAX,
-    ApiCalls,
-    AttentionRow,
-    CodeCount,
-    RouteCount,
-    Summary,
-    WarningRow,
-)
 
 _NEEDS_ATTENTION = pl.col("check_outcome").is_in([Outcome.NO_MATCH, Outcome.NOT_POSSIBLE])
 """True if a person must review the row before payment."""
@@ -48,18 +29,18 @@ def of_run(header: Mapping[str, Any], *, is_left: bool) -> dict[str, Any]:
 
 def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
     header: Mapping[str, Any],
-    payments: Payments,
-    outcomes: Outcomes,
-    warnings: Warnings,
-    calls: Iterable[ApiCalls],
+    payments: frames.Payments,
+    outcomes: frames.Outcomes,
+    warnings: frames.Warnings,
+    calls: Iterable[summary.ApiCalls],
     *,
     batches: pl.DataFrame | None = None,
     banks: pl.DataFrame | None = None,
-) -> Summary:
+) -> summary.Summary:
     """Count rows and money by outcome and bank; `header` is as for `of_run`, `batches` by `batch_places`."""
-    assert payments.schema == PAYMENTS
-    assert outcomes.schema == OUTCOMES
-    assert warnings.schema == WARNINGS
+    assert payments.schema == frames.PAYMENTS
+    assert outcomes.schema == frames.OUTCOMES
+    assert warnings.schema == frames.WARNINGS
     rows = outcomes_with_money(payments, outcomes)
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
@@ -69,9 +50,9 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
         (pl.col("check_api") != ApiName.BANK_REPORT).sum(),
         _IS_UNDECIDED.sum(),
         _NEEDS_ATTENTION.sum().alias("attention"),
-        _IS_MATCH.and_(is_row_in(about_payee)).sum().alias("warned"),
+        _IS_MATCH.and_(frames.is_row_in(about_payee)).sum().alias("warned"),
     ).row(0)
-    return Summary(
+    return summary.Summary(
         **of_run(header, is_left=undecided_count > 0),
         outcomes=outcome_totals(rows),
         codes=_code_counts(rows),
@@ -83,9 +64,9 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
         attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
         attention_count=attention_count,
         warnings=[
-            WarningRow(row=row, code=code, message=message)
+            summary.WarningRow(row=row, code=code, message=message)
             for row, code, message in warnings.select("row", "code", "message")
-            .head(ROWS_LISTED_MAX)
+            .head(summary.ROWS_LISTED_MAX)
             .iter_rows()
         ],
         warning_count=warnings.height,
@@ -95,17 +76,17 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
     )
 
 
-def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
+def route_counts(accepted: pl.DataFrame) -> list[summary.RouteCount]:
     """Count the routes of `Accepted` payments."""
-    assert accepted.schema == ACCEPTED
+    assert accepted.schema == frames.ACCEPTED
     counts = accepted.group_by("api", "route_reason", "bic_source", maintain_order=True).len()
     return [
-        RouteCount(api=ApiName(api), reason=reason, bic_source=bic_source, row_count=row_count)
+        summary.RouteCount(api=ApiName(api), reason=reason, bic_source=bic_source, row_count=row_count)
         for api, reason, bic_source, row_count in counts.iter_rows()
     ]
 
 
-def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
+def _code_counts(rows: pl.DataFrame) -> list[summary.CodeCount]:
     # The shortest reason concerns only this code.
     shortest = pl.col("check_reason").get(pl.col("check_reason").str.len_bytes().arg_min())
     counts = (
@@ -114,16 +95,16 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
             pl.col("check_action").first(),
             shortest,
             row_count=pl.len(),
-            rows=pl.col("row").head(ROWS_NAMED_MAX),
+            rows=pl.col("row").head(summary.ROWS_NAMED_MAX),
         )
         .sort(-pl.col("row_count").cast(pl.Int64), "check_code", pl.col("check_outcome").cast(pl.String))
     )
     return [
-        CodeCount(
+        summary.CodeCount(
             outcome=Outcome(outcome),
             code=code,
             action=Action(action),
-            reason=reason.partition(f" {NOTE}")[0],  # the note concerns only some rows
+            reason=reason.partition(f" {frames.NOTE}")[0],  # the note concerns only some rows
             row_count=row_count,
             rows=numbers,
         )
@@ -131,7 +112,7 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
     ]
 
 
-def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
+def bank_counts(payments: frames.Payments, outcomes: frames.Outcomes) -> pl.DataFrame:
     """Count the answers of each bank as in `BankOutcomes`; some banks are stricter than others."""
     rows = pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"])
     answered = rows.filter(ANSWERED, pl.col("bank").is_not_null()).group_by("bank")
@@ -142,22 +123,22 @@ def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
 def listed_banks(counts: pl.DataFrame) -> dict[str, Any]:
     """Return fields of `Summary`: the banks with the most answers, and the number of banks."""
     # Twenty times as fast as sorting hundreds of thousands of rows.
-    most = counts.top_k(ROWS_LISTED_MAX, by=["answered_count", "bank"], reverse=[False, True])
+    most = counts.top_k(summary.ROWS_LISTED_MAX, by=["answered_count", "bank"], reverse=[False, True])
     listed = most.sort("answered_count", "bank", descending=[True, False])
     banks = [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
     return {"banks": banks, "bank_count": counts.height}
 
 
-def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:
+def _attention_rows(attention: pl.LazyFrame) -> list[summary.AttentionRow]:
     columns = ("row", "payment_id", "check_outcome", "check_code", "check_action", "check_reason")
     largest = (
         attention.select(*columns, "amount", "currency")
         .sort("amount", "row", descending=[True, False], nulls_last=True)
-        .head(ROWS_LISTED_MAX)
+        .head(summary.ROWS_LISTED_MAX)
         .collect()
     )
     return [
-        AttentionRow(
+        summary.AttentionRow(
             row=row,
             payment_id=payment_id,
             outcome=Outcome(outcome),

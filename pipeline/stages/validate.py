@@ -10,23 +10,9 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from pipeline import frames
 from pipeline.apis import IDENTIFICATION, Route
 from pipeline.apis.registry import DECLARED
-from pipeline.frames import (
-    ACCEPTED,
-    API,
-    IS_UK,
-    PAYMENTS,
-    QUESTION,
-    REJECTS,
-    Accepted,
-    BicSource,
-    Payments,
-    Rejects,
-    RouteReason,
-    Warnings,
-    slim,
-)
 from pipeline.rules import responder_bics as agents
 from pipeline.rules.cleaning import cleaned, normalized
 from pipeline.rules.findings import finding_columns
@@ -57,19 +43,21 @@ class Routes(NamedTuple):
 class ValidationResult(NamedTuple):
     """The result for all payments: each is either accepted or has a reject."""
 
-    accepted: Accepted
-    rejects: Rejects
-    warnings: Warnings
+    accepted: frames.Accepted
+    rejects: frames.Rejects
+    warnings: frames.Warnings
     assumed_type_count: int  # number of accepted payments that need an account type but have no readable one
 
 
-def validate(payments: Payments, routes: Routes, positions: RowPositions | None = None) -> ValidationResult:
+def validate(
+    payments: frames.Payments, routes: Routes, positions: RowPositions | None = None
+) -> ValidationResult:
     """Sort payments into accepted and rejected ones; `Rejects` are by row, then in the order of rules."""
-    assert payments.schema == PAYMENTS
+    assert payments.schema == frames.PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
     slices = payments.iter_slices(_ROWS_AT_ONCE) if payments.height else [payments]
     fit, unfit, odd, assumed = zip(*(_sorted_out(some, routes) for some in slices), strict=True)
-    accepted, rejects = Accepted(slim(*fit)), Rejects(pl.concat(unfit))
+    accepted, rejects = frames.Accepted(frames.slim(*fit)), frames.Rejects(pl.concat(unfit))
     assert accepted.height + rejects["row"].n_unique() == payments.height
 
     def references_of(rows: pl.Series) -> pl.Series:
@@ -78,7 +66,7 @@ def validate(payments: Payments, routes: Routes, positions: RowPositions | None 
     warnings = [warnings_about(accepted, references_of, positions), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
-    return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)), sum(assumed))
+    return ValidationResult(accepted, rejects, frames.Warnings(pl.concat(warnings)), sum(assumed))
 
 
 _ROWS_AT_ONCE = 262_144  # each rule is about one row: its working columns are needed only for a slice of rows
@@ -91,9 +79,9 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
     rejects = _broken_rules(clean)
     is_fit = ~pl.col("row").is_in(rejects["row"].unique().implode())
     return ValidationResult(
-        Accepted(slim(_accepted(clean.lazy().filter(is_fit), routes))),
-        Rejects(rejects),
-        Warnings(value_warnings(clean, is_fit)),
+        frames.Accepted(frames.slim(_accepted(clean.lazy().filter(is_fit), routes))),
+        frames.Rejects(rejects),
+        frames.Warnings(value_warnings(clean, is_fit)),
         clean.filter(is_fit, "takes_account_type", pl.col("account_type").is_null()).height,
     )
 
@@ -101,8 +89,8 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
 # Routing: the API that can check a payment, and the reason.
 
 _HAS_IBAN = pl.col("iban").is_not_null()
-_REASON = ACCEPTED["route_reason"]
-_SOURCE = ACCEPTED["bic_source"]
+_REASON = frames.ACCEPTED["route_reason"]
+_SOURCE = frames.ACCEPTED["bic_source"]
 
 
 def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
@@ -110,13 +98,14 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
     # CoP checks names only; a GB IBAN with only an identification goes to VoP.
     gb_iban_to_cop = pl.col("iban").str.starts_with("GB") & pl.col("name").is_not_null()
     gb_iban, iban, sort_code = (
-        pl.lit(reason, _REASON) for reason in (RouteReason.GB_IBAN, RouteReason.IBAN, RouteReason.SORT_CODE)
+        pl.lit(reason, _REASON)
+        for reason in (frames.RouteReason.GB_IBAN, frames.RouteReason.IBAN, frames.RouteReason.SORT_CODE)
     )
     by_account = pl.when(_HAS_IBAN).then(iban).otherwise(sort_code)
     is_to_cop = gb_iban_to_cop & pl.lit(routes.gb_iban_to == "cop")
     routed = clean.with_columns(route_reason=pl.when(is_to_cop).then(gb_iban).otherwise(by_account))
-    ways = (pl.when(_fits(reason, way)).then(pl.lit(api, API)) for api, reason, way in _ways(routes))
-    routed = routed.with_columns(to=pl.coalesce(*ways, pl.lit(None, API)))
+    ways = (pl.when(_fits(reason, way)).then(pl.lit(api, frames.API)) for api, reason, way in _ways(routes))
+    routed = routed.with_columns(to=pl.coalesce(*ways, pl.lit(None, frames.API)))
     routed = routed.with_columns(
         by_identification=_takes("lei", routes)
         & HAS_IDENTIFICATION
@@ -134,15 +123,14 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
     return _add_responders(routed, routes.bic_table) if routed["needs_responder_bic"].any() else routed
 
 
-def _ways(routes: Routes) -> list[tuple[ApiName, RouteReason, Route]]:
+def _ways(routes: Routes) -> list[tuple[ApiName, frames.RouteReason, Route]]:
     """Return a profile's routes; APIs that take some payments of a kind come before those that take all."""
     declared = (DECLARED[name] for name in DECLARED if name in routes.apis)
     ways = [(api.name, reason, way) for api in declared for reason, way in api.routes.items()]
     return sorted(ways, key=lambda known: known[2].only is None)
 
 
-def _fits(reason: RouteReason, way: Route) -> pl.Expr:
-
+def _fits(reason: frames.RouteReason, way: Route) -> pl.Expr:
     is_of_kind = pl.col("route_reason") == reason
     return is_of_kind if way.only is None else is_of_kind & way.only
 
@@ -174,9 +162,9 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
     is_asked = pl.col("iban_fault").is_null() & pl.col("needs_responder_bic")
     ibans = routed.select(pl.when(is_asked).then("iban")).to_series()
     sources = {
-        BicSource.FILE: routed["bic"],
-        BicSource.TABLE: agents.directory_bics(ibans, bic_table),
-        BicSource.REGISTRY: agents.registry_bics(ibans),
+        frames.BicSource.FILE: routed["bic"],
+        frames.BicSource.TABLE: agents.directory_bics(ibans, bic_table),
+        frames.BicSource.REGISTRY: agents.registry_bics(ibans),
     }
     return routed.with_columns(
         responder_bic=pl.coalesce(sources.values()),
@@ -193,13 +181,13 @@ def _modulus(routed: pl.DataFrame, modulus: Modulus | None) -> pl.Series:
     is_whole = PLAIN["sort_code"] & PLAIN["account_number"]
     by_sort_code = pl.when(~_HAS_IBAN & is_whole).then(pl.concat_str("sort_code", "account_number"))
     by_iban = pl.when(_HAS_IBAN & pl.col("iban_fault").is_null()).then(pl.col("iban").str.slice(8, 14))
-    account = pl.when(IS_UK & pl.col("to").is_not_null()).then(pl.coalesce(by_sort_code, by_iban))
+    account = pl.when(frames.IS_UK & pl.col("to").is_not_null()).then(pl.coalesce(by_sort_code, by_iban))
     return states(routed.select(account=account).to_series(), modulus.tables)
 
 
 def _broken_rules(routed: pl.DataFrame) -> pl.DataFrame:
     """Apply every rule to the rows that can break it."""
-    found = [pl.DataFrame(schema={**REJECTS, "position": pl.UInt32})]
+    found = [pl.DataFrame(schema={**frames.REJECTS, "position": pl.UInt32})]
     suspects = routed.select(
         suspect.alias(str(number)) for number, (suspect, _) in enumerate(RULES_BY_SUSPECTS)
     )
@@ -228,7 +216,6 @@ def _is_broken(rule: Rule) -> pl.Expr:
 
 
 def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
-
     rule = RULES[position]
     return rows.to_frame().with_columns(
         field=pl.lit(rule.field),
@@ -243,7 +230,7 @@ def _accepted(fit: pl.LazyFrame, routes: Routes) -> pl.DataFrame:
     values: Mapping[str, pl.Expr] = {
         "name": pl.when(~pl.col("by_identification")).then("name"),
         "account_type": pl.col("account_type")
-        .cast(QUESTION["account_type"])
+        .cast(frames.QUESTION["account_type"])
         .fill_null(routes.default_account_type),
         **{field: pl.when("by_identification").then(field) for field in IDENTIFICATION},
     }
@@ -257,7 +244,7 @@ def _accepted(fit: pl.LazyFrame, routes: Routes) -> pl.DataFrame:
         account=pl.coalesce(*accounts, pl.lit(None, pl.String)),
         **{
             field: pl.when(_takes(field, routes)).then(values.get(field, pl.col(field)))
-            for field in QUESTION
+            for field in frames.QUESTION
             if field not in {"api", "account"}
         },
         route_reason="route_reason",
@@ -265,5 +252,5 @@ def _accepted(fit: pl.LazyFrame, routes: Routes) -> pl.DataFrame:
         amount="money",
         currency="currency",
     ).collect()
-    assert accepted.schema == ACCEPTED
+    assert accepted.schema == frames.ACCEPTED
     return accepted

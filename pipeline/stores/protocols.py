@@ -14,25 +14,9 @@ import polars as pl
 from pydantic import SecretStr
 
 from pipeline.frames import Answer, Check
+from pipeline.stores import values
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.sharing import Division
-from pipeline.stores.values import (
-    ChunkLease,
-    FinalAnswer,
-    FinishRecord,
-    FruitlessQuestion,
-    LedgerCounts,
-    PlannedChunk,
-    QuestionChunk,
-    QuestionHistory,
-    RecordedRequest,
-    ReusedAnswer,
-    RoundState,
-    RunIdentity,
-    ServerAccount,
-    ShareLimits,
-    Window,
-)
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
@@ -58,16 +42,16 @@ class Ledger(Protocol):
     """
 
     @property
-    def counts(self) -> LedgerCounts:
+    def counts(self) -> values.LedgerCounts:
         """The number of requests and answers in the ledger."""
 
     def question_key(self, check: Check) -> bytes:
         """Return the key of a question: 32 bytes, equal for equal questions in this run."""
 
-    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
+    async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, values.QuestionHistory]:
         """Return the history of these questions, without those that have none. Call outside `writing()`."""
 
-    async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
+    async def fruitless(self) -> Mapping[bytes, values.FruitlessQuestion]:
         """Return questions that no run, this one included, got an answer to. Call outside `writing()`."""
 
     def writing(self) -> AbstractAsyncContextManager[None]:
@@ -93,7 +77,7 @@ class RunLedger(Ledger, Protocol):
     """The record of one run, as the job that carries it out needs it."""
 
     @property
-    def run(self) -> RunIdentity:
+    def run(self) -> values.RunIdentity:
         """The identity of the run."""
 
     @property
@@ -105,17 +89,17 @@ class RunLedger(Ledger, Protocol):
         """The key that this run hashes payees and accounts with."""
 
     @property
-    def last_finish(self) -> FinishRecord | None:
+    def last_finish(self) -> values.FinishRecord | None:
         """The latest recorded outcome file, or None."""
 
     @property
     def finished_at(self) -> str | None:
         """When the run was finished, or None while any question lacks its final answer."""
 
-    def answers(self) -> Iterator[FinalAnswer]:
+    def answers(self) -> Iterator[values.FinalAnswer]:
         """Yield every final answer, those recorded by `reuse` last. Call outside `writing()`."""
 
-    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+    def reuse(self, answers: Collection[values.ReusedAnswer]) -> None:
         """Record answers of earlier runs to these questions: either all or none."""
 
     def allow(self, reason: str, *, time: str) -> None:
@@ -130,7 +114,7 @@ class RunLedger(Ledger, Protocol):
 
     def finish(
         self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
-    ) -> FinishRecord:
+    ) -> values.FinishRecord:
         """Record a written outcome file; repeated after each resumption."""
 
 
@@ -141,19 +125,19 @@ class QuestionSource(Protocol):
     def is_shared(self) -> bool:
         """True if other processes may ask the questions that this one leaves open."""
 
-    async def claim(self, api: ApiName) -> QuestionChunk | None:
+    async def claim(self, api: ApiName) -> values.QuestionChunk | None:
         """Lease a chunk of questions for one API; None if none is free. Does not wait for other processes."""
 
     async def has_free(self, api: ApiName) -> bool:
         """True if other processes have released chunks that can be claimed."""
 
-    async def done(self, hold: ChunkLease) -> None:
+    async def done(self, hold: values.ChunkLease) -> None:
         """Record that every question of the chunk is done in this run."""
 
-    def holds(self, hold: ChunkLease) -> bool:
+    def holds(self, hold: values.ChunkLease) -> bool:
         """True if this process still holds the chunk, as far as it knows; only a write makes sure."""
 
-    def may_send(self, hold: ChunkLease) -> bool:
+    def may_send(self, hold: values.ChunkLease) -> bool:
         """True if the chunk's lease has not ended; after a long sleep, another process may hold the chunk."""
 
     async def give_back(self, api: ApiName | None = None) -> None:
@@ -190,7 +174,7 @@ class Quota(CapCount, Protocol):
 class Share(Protocol):
     """A leased part of an account; the shares of all processes never exceed the account."""
 
-    def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
+    def follow(self, use: Callable[[values.ShareLimits], None], in_flight: Callable[[], int]) -> None:
         """Call `use` with the limits, now and at each change; requests in flight keep their slots."""
 
     def pause(self, wait_s: float) -> None:
@@ -209,7 +193,9 @@ class Share(Protocol):
 class Shares(Protocol):
     """Divides accounts among concurrent processes."""
 
-    def lease(self, accounts: Collection[ServerAccount]) -> AbstractAsyncContextManager[Mapping[str, Share]]:
+    def lease(
+        self, accounts: Collection[values.ServerAccount]
+    ) -> AbstractAsyncContextManager[Mapping[str, Share]]:
         """Hold a share of each account during the block; yields API name -> share.
 
         IncompleteError: no share became free in time; nothing was sent.
@@ -219,7 +205,7 @@ class Shares(Protocol):
 LEDGER_WAIT_MAX_S = 300.0  # how long to wait for an unavailable server, by default
 QuestionParts = Callable[[int], pl.DataFrame]
 """Number of a part of the questions -> its `Checks`, in the order of `PlannedChunk`."""
-RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]  # copies a request and its question
+RequestCopy = Callable[[Check, values.RecordedRequest], Awaitable[None]]  # copies a request and its question
 
 
 class StoreClocks(NamedTuple):
@@ -261,7 +247,7 @@ class AccountCap(NamedTuple):
 
     scope: str  # returned by `scopes.scope_of`
     cap: int
-    window: Window
+    window: values.Window
 
 
 class SharedCap(CapCount, Protocol):
@@ -274,10 +260,10 @@ class SharedCap(CapCount, Protocol):
 class QuestionRounds(Protocol):
     """The rounds of a run. A round consists of the questions open at its start, in chunks to claim."""
 
-    async def latest_round(self) -> RoundState:
+    async def latest_round(self) -> values.RoundState:
         """Return the state of the latest round, and record that this process is alive."""
 
-    async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
+    async def open_round(self, chunks: Sequence[values.PlannedChunk], *, after: int) -> bool:
         """Open the next round with these chunks, in order; False if another process has already opened it."""
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
@@ -294,15 +280,15 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Closing, Protocol):
     def copy_to(self, copy: RequestCopy) -> None:
         """Copy every request of this process once its result is recorded, or once it is left in doubt."""
 
-    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+    def reuse(self, answers: Collection[values.ReusedAnswer]) -> None:
         """Record answers of earlier runs, either all or none; recording them again does no harm."""
 
-    def answers(self) -> Iterator[FinalAnswer]:
+    def answers(self) -> Iterator[values.FinalAnswer]:
         """Yield every final answer, those recorded by `reuse` last. Call outside `writing()`."""
 
     def earlier_answers(
         self, questions: Sequence[bytes], not_before: str
-    ) -> Mapping[str, Sequence[FinalAnswer]]:
+    ) -> Mapping[str, Sequence[values.FinalAnswer]]:
         """Return the latest answer to each question by another run of the same profile and environment.
 
         Maps the SHA-256 of a run's input to its answers, without names. Answers from before `not_before`
@@ -327,7 +313,7 @@ class SharedStore(Closing, Protocol):
         """Return the plan that all hosts of a shared run must agree on, from its `Checks` in order."""
 
     def join(
-        self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
+        self, identity: values.RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
     ) -> StoredRun:
         """Return the run that this process works on.
 
@@ -344,7 +330,7 @@ class SharedStore(Closing, Protocol):
     ) -> SharedRun:
         """Return a run as this process uses it, to be closed; intents take units of `caps`, given by API."""
 
-    def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
+    def lines(self, run: StoredRun) -> Iterator[values.RecordedRequest]:
         """Yield every request of a run in the order of recording, then the answers of earlier runs."""
 
     def mark_finished(self, run: StoredRun) -> bool:
@@ -356,7 +342,7 @@ class SharedStore(Closing, Protocol):
     def shares(self, terms: LeaseTerms) -> Shares:
         """Divide the accounts among the processes of all hosts."""
 
-    def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
+    def require_same_limits(self, accounts: Collection[values.ServerAccount], *, now: datetime) -> None:
         """Refuse to begin a run while another process has different limits; nothing is leased or written.
 
         ConfigurationError: another process has different limits; the error names both hosts.

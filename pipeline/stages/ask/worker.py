@@ -14,24 +14,12 @@ from pipeline.apis import basis_of
 from pipeline.apis.own_codes import meaning_of
 from pipeline.errors import CapSpentError, CredentialsError, LeaseLostError, PrecheckError
 from pipeline.frames import Answer, AnswerState, Check, OwnCode
+from pipeline.stages.ask import values
 from pipeline.stages.ask.admission import Admission
 from pipeline.stages.ask.clock_skew import DAY_WRONG_S, SKEW_MAX_S, ClockComparison, wrong_day
 from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
-from pipeline.stages.ask.values import (
-    AnswerBuffer,
-    AnswerSink,
-    ApiChannel,
-    AskingContext,
-    End,
-    Follow,
-    Intend,
-    Receive,
-    Record,
-    Send,
-    Wait,
-)
 from pipeline.stores.protocols import CapCount, Ledger
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
@@ -49,8 +37,8 @@ class WorkerContext:
     """The state that all workers of a run share."""
 
     ledger: Ledger
-    world: AskingContext
-    answers: AnswerSink = field(default_factory=AnswerBuffer)
+    world: values.AskingContext
+    answers: values.AnswerSink = field(default_factory=values.AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
     counted_ahead_s: dict[ApiName, float] = field(default_factory=dict)
     """Seconds that each server is ahead of us by agreeing replies; its cap is counted by its time."""
@@ -74,7 +62,7 @@ class QuestionInProgress:
     question: Question
     hold: ChunkLease
     sent_count: int  # number of its requests, including earlier runs
-    event: Follow  # called with its events
+    event: values.Follow  # called with its events
     tries: int = 0  # number of its requests in this run that count as attempts
     streak: int | None = None  # number of the server's streak of failures that includes its latest reply
     in_doubt: bool = False  # true if its attempts are used up and the server may have been down all the time
@@ -95,7 +83,7 @@ class ApiAsker:
     """Asks one API."""
 
     def __init__(
-        self, run: WorkerContext, channel: ApiChannel, feed: QuestionFeed, *, has_answered: bool
+        self, run: WorkerContext, channel: values.ApiChannel, feed: QuestionFeed, *, has_answered: bool
     ) -> None:
         """Prepare; the API may have answered another question of this file in an earlier run."""
         self._run = run
@@ -200,7 +188,7 @@ class ApiAsker:
             return
         self._run.answers.add(answer)
         meaning = meaning_of(self._channel.api.meanings, basis_of(task.check), answer.state, answer.code)
-        task.event(End(answer, meaning.outcome))
+        task.event(values.End(answer, meaning.outcome))
         self._world.tally.outcomes[meaning.outcome] += 1
         self._world.tally.answered[self._channel.api.name] += answer.request_id is not None
         self._world.tally.done_count += 1
@@ -248,7 +236,7 @@ class ApiAsker:
             await self._channel.sender.token()  # waits for the identity provider outside any slot
             if not await self._feed.renewed(task.hold):
                 raise LeaseLostError
-            task.event(Wait())
+            task.event(values.Wait())
             match await self._gate.enter(task.check):
                 case GateDecision.LATER:
                     self._postponed.append(task)
@@ -285,13 +273,13 @@ class ApiAsker:
         answer, lost = None, None
         with self._in_flight(check):
             await self._intend(task, request_id)
-            task.event(Send())
+            task.event(values.Send())
             token = await self._channel.sender.token()
             renewable = token is not None and not task.token_renewed
             is_fresh = task.useless is not None and task.useless.needs_fresh
             attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max, is_fresh)
             reply = await self._send(task, request_id, token, is_fresh=is_fresh)
-            task.event(Receive(kind_of(reply)))
+            task.event(values.Receive(kind_of(reply)))
             if was_held(reply):
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
@@ -302,7 +290,7 @@ class ApiAsker:
                 answer = await self._record(task, verdict, request_id)
             except LeaseLostError as error:
                 lost = error
-            task.event(Record())
+            task.event(values.Record())
         task.streak, ticket = await self._gate.note(check, reply)
         if isinstance(verdict, FinalReply):
             self._let_in(verdict)
@@ -325,7 +313,7 @@ class ApiAsker:
         if not self._feed.has(task.hold):
             raise LeaseLostError
         number = task.sent_count + 1
-        task.event(Intend(number, request_id))
+        task.event(values.Intend(number, request_id))
         await self._run.ledger.intend(
             task.question.key, attempt=number, request_id=request_id, time=self._time()
         )
@@ -358,7 +346,6 @@ class ApiAsker:
         return None
 
     def _let_in(self, final: FinalReply) -> None:
-
         if final.state is AnswerState.ANSWERED:
             self._admission.answered()
             self._gate.answered()

@@ -79,7 +79,6 @@ def batches_in(original: pl.DataFrame) -> pl.Series | None:
 
 
 def _readings(message: Message, file_format: MessageFormat) -> list[ColumnReading]:
-
     return [
         ColumnReading(
             header=origin.recorded() if isinstance(origin, Sentence) else origin,

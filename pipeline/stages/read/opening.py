@@ -178,7 +178,6 @@ def _refuse_no_file(path: Path) -> None:
 
 
 def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: str) -> None:
-
     if arguments.sheet is not None and "sheet" not in entry.format.OPTIONS:
         raise UsageError(
             Sentence("stages.no_workbook_so", where=where), advice=Sentence("advice.name_no_sheet")
@@ -205,7 +204,6 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _as_input_errors(path: Path) -> Iterator[None]:
-
     try:
         yield
     except (OSError, ValueError) as error:

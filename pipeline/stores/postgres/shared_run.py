@@ -20,16 +20,8 @@ import psycopg
 
 from pipeline.errors import LeaseLostError
 from pipeline.frames import CHECKS, Answer, Check
+from pipeline.stores.postgres import lines
 from pipeline.stores.postgres.connection import Database, first_row, only_row
-from pipeline.stores.postgres.lines import (
-    RunLines,
-    StoreKeys,
-    damaged,
-    earlier_answers,
-    fruitless,
-    known,
-    recorded,
-)
 from pipeline.stores.postgres.recording import FencedCommit, IntentLine, LineWriter
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.protocols import AccountCap, Closing, QuestionParts, RequestCopy, StoredRun
@@ -102,7 +94,7 @@ class PostgresRun(Closing):
     def __init__(  # noqa: PLR0913
         self,
         database: Database,
-        keys: StoreKeys,
+        keys: lines.StoreKeys,
         run: StoredRun,
         holder: UUID,
         questions: QuestionParts,
@@ -114,7 +106,7 @@ class PostgresRun(Closing):
         self.run = run
         self._database = database.another()
         self._keys = keys
-        self._lines = RunLines(keys, run, database.address.place)
+        self._lines = lines.RunLines(keys, run, database.address.place)
         self._holder = holder
         self._questions = questions
         self._lease_s = lease_s
@@ -155,7 +147,7 @@ class PostgresRun(Closing):
     async def fruitless(self) -> Mapping[bytes, FruitlessQuestion]:
         """Return open questions that finished rounds asked without an answer. Call outside `writing()`."""
         assert not self._commits.accepting, "not to be read while it is written to"
-        return await self._database.run_in_thread(lambda db: fruitless(db, self.run.number))
+        return await self._database.run_in_thread(lambda db: lines.fruitless(db, self.run.number))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
@@ -198,13 +190,15 @@ class PostgresRun(Closing):
 
     def answers(self) -> Iterator[FinalAnswer]:
         assert not self._commits.accepting, "not to be read while it is written to"
-        every = recorded(self._database, self._keys, self.run)
+        every = lines.recorded(self._database, self._keys, self.run)
         return (request.answer for request in every if request.answer is not None)
 
     def earlier_answers(
         self, questions: Sequence[bytes], not_before: str
     ) -> Mapping[str, Sequence[FinalAnswer]]:
-        return self._database.run(lambda db: earlier_answers(db, self._keys, self.run, questions, not_before))
+        return self._database.run(
+            lambda db: lines.earlier_answers(db, self._keys, self.run, questions, not_before)
+        )
 
     # --- the source
 
@@ -359,7 +353,7 @@ class PostgresRun(Closing):
 
     async def _known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
         return await self._database.run_in_thread(
-            lambda db: known(db, self._lines, self.run.number, questions)
+            lambda db: lines.known(db, self._lines, self.run.number, questions)
         )
 
     def _free_for(self, api: ApiName) -> dict[str, object]:
@@ -375,7 +369,7 @@ class PostgresRun(Closing):
         is_planned = len({*members}) == len(members) and all(member in indexes for member in members)
         rows = part[members] if is_planned else part.clear()
         if not is_planned or (rows["api"] != api).any():
-            raise damaged(self._database.address.place, self.run.number)
+            raise lines.damaged(self._database.address.place, self.run.number)
         return [Check(number, ApiName(named), *fields) for number, named, *fields in rows.iter_rows()]
 
     def _release(self, hold: ChunkLease) -> None:

@@ -26,24 +26,12 @@ from pydantic import SecretStr
 from pipeline.errors import DiskError
 from pipeline.files.disk_errors import write_failed
 from pipeline.frames import Answer
+from pipeline.stores import values
 from pipeline.stores.group_commit import Batch, GroupCommit
 from pipeline.stores.protocols import Closing
 from pipeline.stores.sqlite.ledger_file import opened
 from pipeline.stores.sqlite.reader import OpenLedger
 from pipeline.stores.sqlite.seals import NameEncryption, altered, insertion, sealed_name
-from pipeline.stores.values import (
-    ABOUT_THE_QUESTION,
-    FINAL,
-    NO_PROOF,
-    FinalAnswer,
-    FinishRecord,
-    FruitlessQuestion,
-    LedgerProof,
-    QuestionHistory,
-    RecordedRequest,
-    ReusedAnswer,
-    RunIdentity,
-)
 from pipeline.wording import Sentence
 
 Row = tuple[str | bytes | int | None, ...]
@@ -102,12 +90,12 @@ class SqliteLedger(OpenLedger, Closing):
     def open(  # noqa: PLR0913 (everything that a ledger is opened with)
         cls,
         path: Path,
-        identity: RunIdentity,
+        identity: values.RunIdentity,
         *,
         now: str,
         fresh: bool = False,
         secret: SecretStr | None = None,
-        proof: LedgerProof = NO_PROOF,
+        proof: values.LedgerProof = values.NO_PROOF,
     ) -> Self:
         """Start or resume the ledger of a run; with `fresh`, delete the existing run first.
 
@@ -128,21 +116,21 @@ class SqliteLedger(OpenLedger, Closing):
         """Merge the write-ahead log, release the folder (DiskError: the log stays; nothing is lost)."""
         self._resources.close()
 
-    def answers(self) -> Iterator[FinalAnswer]:
+    def answers(self) -> Iterator[values.FinalAnswer]:
         self._require_no_writing()
         return self._final_answers(self._names.read)
 
-    async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
+    async def known(self, questions: Sequence[bytes]) -> dict[bytes, values.QuestionHistory]:
         self._require_no_writing()
         return self._known(questions, self._names.read)
 
-    async def fruitless(self) -> dict[bytes, FruitlessQuestion]:
+    async def fruitless(self) -> dict[bytes, values.FruitlessQuestion]:
         self._require_no_writing()
-        found: dict[bytes, FruitlessQuestion] = {}
+        found: dict[bytes, values.FruitlessQuestion] = {}
         for question, code, attempt, _ in self._db.execute(_FRUITLESS):
-            if code in ABOUT_THE_QUESTION:
+            if code in values.ABOUT_THE_QUESTION:
                 run_count = found[question].run_count + 1 if question in found else 1
-                found[question] = FruitlessQuestion(run_count, code, attempt)
+                found[question] = values.FruitlessQuestion(run_count, code, attempt)
         return found
 
     def writing(self) -> AbstractAsyncContextManager[None]:
@@ -162,7 +150,7 @@ class SqliteLedger(OpenLedger, Closing):
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Repeating it is a bug of the caller, even with the same answer."""
         _, state, code, matched_name, request_id, time, attempts = answer
-        assert state in FINAL, f"{self.path}: {state} is not a final answer"
+        assert state in values.FINAL, f"{self.path}: {state} is not a final answer"
         intent = self._latest_intent(question, attempts)
         del self._unsettled[question]
         written = self._names.write(matched_name, intent.id)
@@ -176,7 +164,7 @@ class SqliteLedger(OpenLedger, Closing):
 
     def finish(
         self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
-    ) -> FinishRecord:
+    ) -> values.FinishRecord:
         [answer_count, distinct_count] = self._db.execute(
             "SELECT count(*), count(DISTINCT question) FROM"
             " (SELECT question FROM answer JOIN intent ON intent.id = answer.intent"
@@ -184,12 +172,12 @@ class SqliteLedger(OpenLedger, Closing):
         ).fetchone()
         assert answer_count == distinct_count, f"{self.path}: a question was answered twice"
         assert answer_count >= question_count - unanswered_count, f"{self.path}: answers are missing"
-        record = FinishRecord(time, question_count, unanswered_count, outcome_sha256)
+        record = values.FinishRecord(time, question_count, unanswered_count, outcome_sha256)
         with self._transaction():
             self._db.execute(_FINISH, record)
         return record
 
-    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+    def reuse(self, answers: Collection[values.ReusedAnswer]) -> None:
         with self._transaction():
             self._db.executemany(_REUSE, answers)
 
@@ -197,11 +185,11 @@ class SqliteLedger(OpenLedger, Closing):
         self,
         questions: Sequence[bytes],  # noqa: ARG002
         not_before: str,  # noqa: ARG002
-    ) -> Mapping[str, Sequence[FinalAnswer]]:
+    ) -> Mapping[str, Sequence[values.FinalAnswer]]:
         """Return nothing: the ledger of a folder holds only one run."""
         return {}
 
-    def copy(self, requests: Sequence[RecordedRequest]) -> None:
+    def copy(self, requests: Sequence[values.RecordedRequest]) -> None:
         """Add missing requests of other processes, all or none; those of a question in their order."""
         with self._transaction():
             if not self._has_copied:
@@ -275,7 +263,7 @@ class SqliteLedger(OpenLedger, Closing):
             for statement, its_rows in rows.items():
                 db.executemany(statement, its_rows)
 
-    def _copied(self, requests: Sequence[RecordedRequest]) -> list[int]:
+    def _copied(self, requests: Sequence[values.RecordedRequest]) -> list[int]:
         """Add missing requests, in this order, or their missing results; return their intents."""
         query = _FOUND.format(", ".join("?" * len(requests)))
         rows = self._db.execute(query, [request.request_id for request in requests]).fetchall()
@@ -295,7 +283,7 @@ class SqliteLedger(OpenLedger, Closing):
                 self._copy_result(intents[request.request_id], request)
         return [intents[one.request_id] for one in requests]
 
-    def _copy_result(self, intent: int, request: RecordedRequest) -> None:
+    def _copy_result(self, intent: int, request: values.RecordedRequest) -> None:
         if request.answer is not None:
             _, state, code, name, request_id, time, _ = request.answer
             written = sealed_name(self._names.write(name, intent))

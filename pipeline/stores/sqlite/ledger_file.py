@@ -11,14 +11,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
+from pipeline.files import disk_errors
 from pipeline.files.atomic import sync_folder
-from pipeline.files.disk_errors import (
-    is_full_or_failed,
-    not_writable,
-    refuse_non_file,
-    sqlite_code,
-    write_failed,
-)
 from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.seals import NameEncryption, altered, damaged
@@ -67,7 +61,7 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
             otherwise = () if identity is None else (Sentence("advice.other_folder"),)
             stack.enter_context(locked(path.parent, now, otherwise=otherwise))
             for ours in ledger_files(path):
-                refuse_non_file(ours)
+                disk_errors.refuse_non_file(ours)
             if fresh:
                 path.unlink(missing_ok=True)
             if identity is not None and not os.path.lexists(path):
@@ -136,13 +130,13 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise not_writable(path, error) from error
+        raise disk_errors.not_writable(path, error) from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise LockedError(Sentence("stores.another_program_ledger", path=path)) from error
-        if is_full_or_failed(error):
-            raise write_failed(path, error) from error
-        raise damaged(path, sqlite_code(error)) from error
+        if disk_errors.is_full_or_failed(error):
+            raise disk_errors.write_failed(path, error) from error
+        raise damaged(path, disk_errors.sqlite_code(error)) from error
     except UnicodeDecodeError as error:  # SQLite quotes text from a damaged file
         raise damaged(path, Sentence("stores.found_not_utf_8")) from error
 
