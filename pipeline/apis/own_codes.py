@@ -1,7 +1,6 @@
-"""Explain why a payment has no answer, by our own code or the service's error code.
+"""Explain why a payment has no answer, by our own code or the service's (API reference, "Errors").
 
-Codes of problems are from the API reference, "Errors"; for other codes that a server sends, only the state of
-the question is explained.
+For other codes that a server sends, only the state of the question is explained.
 """
 
 from collections.abc import Mapping

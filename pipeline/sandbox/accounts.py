@@ -1,13 +1,9 @@
-"""Role sandbox: fixed dummy accounts, each with names of a known outcome.
+"""Role sandbox: fixed dummy accounts, each with names of a known outcome, looked up exactly, not matched.
 
-Source of the categories: API reference, "Sandbox behaviour". The accounts and names are ours. Names are
-looked up exactly, not matched. For CoP, `name` is a full match and `close_name` MBAM; with the other account
-type they are BANM and BAMM (a business account) or PANM and PAMM (a personal account). Every other name is
-ANNM; an account not in the table is AC01. For VoP, `name` is MTCH, `close_name` CMTC, every other name NMTC,
-and an unknown IBAN NOAP.
-
-A rehearsal also invents answers about all other accounts, so that a user without a contract who tries a real
-file sees a realistic mix. An answer depends only on a hash of its question.
+For CoP (API reference, "Sandbox behaviour"), `name` is a full match and `close_name` MBAM; with the other
+account type they are BANM and BAMM, or PANM and PAMM. Every other name is ANNM; an unknown account is AC01.
+For VoP, they are MTCH, CMTC and NMTC, and an unknown IBAN is NOAP. A rehearsal also invents answers about all
+other accounts, each from a hash of its question, so that a trial with a real file shows a realistic mix.
 """
 
 import hashlib
@@ -26,6 +22,7 @@ from pipeline.sandbox.network import cop_report, not_applicable, vop_response
 from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, by_share
 from pipeline.sandbox.settings import REQUESTING_BIC, Question
 from pipeline.wording import Sentence, SurfaceKind, rendered
+from schemas import vop
 from schemas.cop import (
     AccountType,
     NameVerification,
@@ -36,23 +33,9 @@ from schemas.cop import (
     VerificationResult,
 )
 from schemas.outcomes import ApiName, Outcome
-from schemas.vop import (
-    Agent,
-    FinancialInstitutionId,
-    GatewayRequest,
-    IdMatch,
-    OrganisationId,
-    OtherId,
-    Party,
-    PartyAccount,
-    PartyIdentification,
-    SchemeCode,
-    StandardRequest,
-    VerificationOfPayeeResponse,
-)
 
 Json = dict[str, Any]
-Answer = NameVerificationResponse | VerificationOfPayeeResponse
+Answer = NameVerificationResponse | vop.VerificationOfPayeeResponse
 MATCHED = "MATCHED"  # shown as the code of a full match of Confirmation of Payee, which has no code
 COLUMNS = ("api", "account", "account type", "name or identification", "answer", "matched name")
 _HEADS = {
@@ -69,7 +52,11 @@ _TYPE_WRONG = 20  # UK accounts per thousand that have the other account type
 _NOT_POSSIBLE = (ReasonCode.AC01, ReasonCode.AC01, ReasonCode.OPTO, ReasonCode.ACNS, ReasonCode.CASS)
 _NAME_MAX = 140
 _OTHER_TYPE = {AccountType.PERSONAL: AccountType.BUSINESS, AccountType.BUSINESS: AccountType.PERSONAL}
-_ID_MATCH = {Outcome.MATCH: IdMatch.MTCH, Outcome.NO_MATCH: IdMatch.NMTC, Outcome.CLOSE_MATCH: IdMatch.NMTC}
+_ID_MATCH = {
+    Outcome.MATCH: vop.IdMatch.MTCH,
+    Outcome.NO_MATCH: vop.IdMatch.NMTC,
+    Outcome.CLOSE_MATCH: vop.IdMatch.NMTC,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +109,7 @@ class DummyAccounts:
             )
         return report, Conduct.STEADY
 
-    def check_payee(self, question: GatewayRequest) -> tuple[VerificationOfPayeeResponse, Conduct]:
+    def check_payee(self, question: vop.GatewayRequest) -> tuple[vop.VerificationOfPayeeResponse, Conduct]:
         """Look up a Verification of Payee question."""
         account = _BY_IBAN.get(question.party_account.iban)
         if account is None or not account.is_checkable or _names_another_bank(question, account):
@@ -131,7 +118,7 @@ class DummyAccounts:
             response = vop_response(_outcome(question.party.name, account), account.name)
         else:
             verdict = compare_identifications(identifications(question.party), account.identifications)
-            response = VerificationOfPayeeResponse(party_id_match=verdict)
+            response = vop.VerificationOfPayeeResponse(party_id_match=verdict)
         return response, Conduct.STEADY
 
 
@@ -141,8 +128,8 @@ def _outcome(name: str, account: UkAccount | IbanAccount) -> Outcome:
     return Outcome.CLOSE_MATCH if name == account.close_name else Outcome.NO_MATCH
 
 
-def _names_another_bank(question: GatewayRequest, account: IbanAccount) -> bool:
-    if not isinstance(question, StandardRequest) or question.party_agent is None:
+def _names_another_bank(question: vop.GatewayRequest, account: IbanAccount) -> bool:
+    if not isinstance(question, vop.StandardRequest) or question.party_agent is None:
         return False
     # The last three characters name a branch, and all branches of a bank know all its accounts.
     return question.party_agent.financial_institution_id.bicfi[:8] != account.bic[:8]
@@ -166,7 +153,7 @@ class Rehearsal(DummyAccounts):
         account = RegisteredAccount(AccountStatus.OPEN, held, _near(question.name))
         return cop_report(outcome, account, is_type_right=is_type_right), conduct
 
-    def check_payee(self, question: GatewayRequest) -> tuple[VerificationOfPayeeResponse, Conduct]:
+    def check_payee(self, question: vop.GatewayRequest) -> tuple[vop.VerificationOfPayeeResponse, Conduct]:
         """Answer a Verification of Payee question."""
         known, conduct = super().check_payee(question)
         if known != not_applicable(question):
@@ -176,7 +163,7 @@ class Rehearsal(DummyAccounts):
         if outcome is Outcome.NOT_POSSIBLE:
             return known, conduct
         if party.name is None:
-            return VerificationOfPayeeResponse(party_id_match=_ID_MATCH[outcome]), conduct
+            return vop.VerificationOfPayeeResponse(party_id_match=_ID_MATCH[outcome]), conduct
         return vop_response(outcome, _near(party.name)), conduct
 
 
@@ -287,31 +274,35 @@ def _describe_uk_accounts() -> Iterator[DummyAnswer]:
 
 def _describe_iban_accounts() -> Iterator[DummyAnswer]:
     for account in IBAN_ACCOUNTS:
-        parties = {name: Party(name=name) for name in (account.name, account.close_name, account.other_name)}
+        parties = {
+            name: vop.Party(name=name) for name in (account.name, account.close_name, account.other_name)
+        }
         for kind, value in account.identifications.items():
-            identification = PartyIdentification(organisation_id=_organisation(kind, value))
-            parties[f"{kind} {value}"] = Party(identification=identification)
+            identification = vop.PartyIdentification(organisation_id=_organisation(kind, value))
+            parties[f"{kind} {value}"] = vop.Party(identification=identification)
         for asked, party in parties.items():
-            question = GatewayRequest(party=party, party_account=PartyAccount(iban=account.iban))
+            question = vop.GatewayRequest(party=party, party_account=vop.PartyAccount(iban=account.iban))
             answer, _ = DummyAccounts().check_payee(question)
             code = str(answer.party_name_match or answer.party_id_match)
             api, name = ApiName.VOP_GATEWAY, answer.matched_name
             yield DummyAnswer(api, account.iban, None, asked, code, name, question, answer)
 
 
-def _organisation(kind: str, value: str) -> OrganisationId:
+def _organisation(kind: str, value: str) -> vop.OrganisationId:
     if kind == "LEI":
-        return OrganisationId(lei=value)
+        return vop.OrganisationId(lei=value)
     if kind == "BIC":
-        return OrganisationId(any_bic=value)
-    return OrganisationId(others=[OtherId(identification=value, scheme_name_code=SchemeCode(kind))])
+        return vop.OrganisationId(any_bic=value)
+    return vop.OrganisationId(
+        others=[vop.OtherId(identification=value, scheme_name_code=vop.SchemeCode(kind))]
+    )
 
 
 def _as_asked(api: ApiName, question: Question) -> Question:
     if api is not ApiName.VOP_STANDARD or isinstance(question, NameVerificationRequest):
         return question
     responder, requester = (
-        Agent(financial_institution_id=FinancialInstitutionId(bicfi=bic))
+        vop.Agent(financial_institution_id=vop.FinancialInstitutionId(bicfi=bic))
         for bic in (_BY_IBAN[question.party_account.iban].bic, REQUESTING_BIC)
     )
-    return StandardRequest(**dict(question), party_agent=responder, requesting_agent=requester)
+    return vop.StandardRequest(**dict(question), party_agent=responder, requesting_agent=requester)

@@ -1,8 +1,7 @@
 """The sandbox's certificates: an authority, server certificates, and a qualified client certificate.
 
-The server has an elliptic-curve and an RSA certificate, because the suites of the API reference need both.
-The client certificate has the form of a qualified website authentication certificate under PSD2 (ETSI EN 319
-412, TS 119 495), issued by a separate authority.
+The suites of the API reference need both an elliptic-curve and an RSA certificate. The client certificate has
+the form of one for websites under PSD2 (ETSI EN 319 412, TS 119 495), issued by a separate authority.
 """
 
 import ipaddress

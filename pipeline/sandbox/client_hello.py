@@ -28,11 +28,6 @@ class ClientHello:
     versions: tuple[str, ...]
     suites: tuple[str, ...]  # names as in the reference if listed there, else OpenSSL's names, else numbers
 
-    @property
-    def is_modern(self) -> bool:
-        """True if TLS 1.2 or a later version is offered."""
-        return not {"TLSv1.2", "TLSv1.3"}.isdisjoint(self.versions)
-
 
 class Greeting:
     """Collects the first bytes of a connection until they form a whole ClientHello."""

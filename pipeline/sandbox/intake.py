@@ -7,6 +7,7 @@ is answered with 400 FORMAT_ERROR, whose detail names the header or the member, 
 import asyncio
 import json
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TypeVar
 
@@ -145,15 +146,10 @@ def _time_of(value: str) -> float | None:
         return None
 
 
-def _explain(error: ValidationError) -> list[str]:
-    return [
-        f"{'.'.join(_shown(step) for step in part['loc']) or 'body'}: {part['msg']}"
-        for part in error.errors(include_input=False, include_url=False, include_context=False)
-    ]
-
-
-def _shown(step: str | int) -> str:
-    return str(step) if isinstance(step, int) else shown_member(step)
+def _explain(error: ValidationError) -> Iterator[str]:
+    for part in error.errors(include_input=False, include_url=False, include_context=False):
+        steps = (str(step) if isinstance(step, int) else shown_member(step) for step in part["loc"])
+        yield f"{'.'.join(steps) or 'body'}: {part['msg']}"
 
 
 BODY_BYTES_MAX = 64 * 1024

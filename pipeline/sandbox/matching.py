@@ -1,13 +1,10 @@
 """How simulated responders compare names and identifications.
 
-The Confirmation of Payee guidance (API reference, "What the service does") binds every bank:
-
-- never No Match if forename and surname are reversed, if the surname matches and the forename is a common
-nickname or variant, or if the forename or the surname has a spelling error;
-- never Full Match unless the surname matches exactly and the first character of the forename is
-  correct.
-
-Within these bounds banks differ: to a lenient bank, a slight deviation is a full match.
+The guidance for Confirmation of Payee (API reference, "What the service does") binds every bank. It is never
+No Match if forename and surname are reversed, if the surname matches and the forename is a common variant, or
+if one of them has a spelling error. It is never Full Match unless the surname matches exactly and the first
+character of the forename is correct. Within these bounds, to a lenient bank a slight deviation is a full
+match.
 """
 
 import re

@@ -114,6 +114,4 @@ class _Listed(NickNamer):
         return "".join(filter(str.isalnum, name.casefold()))
 
 
-@cache
-def _listed() -> NickNamer:
-    return _Listed()
+_listed = cache(_Listed)

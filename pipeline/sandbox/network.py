@@ -143,7 +143,13 @@ class Responder:
                 await asyncio.sleep(self._wait_max_s * _JUST_WITHIN)
             case Conduct.FAILING:
                 await self._wait()
-                self._fail_sometimes()
+                # Temporary failures: a client that retries gets an answer eventually.
+                if self._chance.random() < 0.3:
+                    raise ProblemError(
+                        500,
+                        ProblemCode.SERVER_ERROR,
+                        "a technical problem in the gateway prevented execution",
+                    )
             case Conduct.SILENT:
                 await asyncio.sleep(self._wait_max_s)
                 raise ProblemError(
@@ -158,10 +164,3 @@ class Responder:
         if self._latency_s > 0:
             drawn_s = self._chance.lognormvariate(math.log(self._latency_s), self._latency_spread)
             await asyncio.sleep(min(drawn_s, self._wait_max_s * _JUST_WITHIN))
-
-    def _fail_sometimes(self) -> None:
-        # Temporary failures: a client that retries gets an answer eventually.
-        if self._chance.random() < 0.3:
-            raise ProblemError(
-                500, ProblemCode.SERVER_ERROR, "a technical problem in the gateway prevented execution"
-            )

@@ -1,8 +1,7 @@
 """Participants of VoP Standard: the scheme directory, and proof of membership by client certificate.
 
-Source: API reference, "VoP Standard: mutual TLS". A qualified website authentication certificate
-carries the authorisation number in its subject (ETSI EN 319 412-1, organizationIdentifier) and its
-PSD2 roles in the QCStatements (ETSI TS 119 495).
+Source: API reference, "VoP Standard: mutual TLS"; the authorisation number is in the certificate's subject
+(ETSI EN 319 412-1), the PSD2 roles are in its QCStatements (ETSI TS 119 495).
 """
 
 import re

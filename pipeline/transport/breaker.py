@@ -1,8 +1,7 @@
 """Decide when to stop asking a failing server, and when to try it again. Pure: the time is an argument.
 
-A breaker is closed while requests succeed. After some failures in a row it opens: only occasional probes are
-sent, with a wait that doubles each time, and the first success closes it. After the last failed probe it
-gives up. Streaks of failures that became outages do not count as attempts of a question.
+After some failures in a row a breaker opens: only occasional probes are sent, with a wait that doubles each
+time, and the first success closes it. Streaks of failures that became outages are no attempts of a question.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,6 @@
-"""Report the start and the end of a run to a monitoring service, or post a notification.
+"""Report the start and the end of a run to a monitoring service, or post to a webhook.
 
-Addresses are secrets, so messages name only their host. Pings are those of Healthchecks and similar services:
-GET URL/start, then GET URL/STATUS. The service raises the alarm, so a failed ping is only reported.
+Addresses are secrets, so messages name only their host. Pings are those of Healthchecks and similar services.
 """
 
 import ssl

@@ -1,15 +1,5 @@
 """Decide the next step after an exchange, as a pure function. Time and chance are arguments.
 
-    status or failure                     decision      why
-    ------------------------------------  ------------  ----------------------------------------------
-    200                                   Accept        the body is read next
-    400 413 415 422                       Refuse        if its form shows that the API sent it
-    401                                   RenewToken    once per check, then TurnAway
-    408 425 429 and 5xx                   Retry         Retry-After is obeyed if there is one
-    connect, tls, broken, deadline        Retry         any answer is lost
-    oversized, encoded                    GiveUp        the answer has a form that was not requested
-    anything else                         TurnAway      no permission, a wrong address, or a filter
-
 Source: API reference, "Errors". It does not describe other statuses or Retry-After; gateways in between send
 them, so they are read as defined in RFC 9110 and RFC 6585.
 """

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from pipeline.sandbox.client_hello import REFERENCE_SUITES
+from pipeline.sandbox.client_hello import REFERENCE_SUITES, ClientHello
 from pipeline.sandbox.faults.catalogue import FAULTS, NO_ANSWER, SECTIONS
 from pipeline.sandbox.journal import TOKEN, Call, Journal, Visit
 from pipeline.sandbox.problems import Refusal
@@ -24,7 +24,6 @@ _SINGLE_USE_TOKENS_MAX = 4
 ECHO_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Correlation"])
 CONTENT_FAULTS = frozenset(fault.name for fault in FAULTS.values() if NO_ANSWER in fault.client) - ECHO_FAULTS
 CONNECTION_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Connections"])
-_FAILURES = (500, 502, 503, 504)
 _TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
 ELSEWHERE = "elsewhere"  # name of the port that redirects lead to
 WRONG_PORTS = ("wrong-authority", "expired", "wrong-host", "1.1-only", "other-suite")  # by their TLS fault
@@ -65,7 +64,6 @@ class Duty:
 
 
 def _judged(met_count: int, breaches: Iterable[str]) -> Judgement:
-    """Return the judgement on a rule."""
     found = list(breaches)
     return Judgement(met_count, len(found), tuple(found[:BREACHES_MAX]))
 
@@ -118,29 +116,32 @@ def _speaks_tls(journal: Journal) -> Judgement:
     return _judged(len(journal.visits), (_shown_visit(visit, "plain HTTP") for visit in plain))
 
 
-def _offers_tls_1_2(journal: Journal) -> Judgement:
-    greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
-    old = [(visit, hello) for visit, hello in greeted if not hello.is_modern]
-    notes = (
-        _shown_visit(visit, f"offers {', '.join(hello.versions) or 'nothing known'}") for visit, hello in old
-    )
-    return _judged(len(greeted), notes)
+def _offers_one_of(
+    good: Collection[str], offered: Callable[[ClientHello], tuple[str, ...]]
+) -> Callable[[Journal], Judgement]:
+    """The rule that a client offers one of these TLS versions or suites."""
+
+    def judge(journal: Journal) -> Judgement:
+        offers = [(visit, offered(visit.hello)) for visit in journal.visits if visit.hello is not None]
+        without = ((visit, words) for visit, words in offers if set(good).isdisjoint(words))
+        notes = (
+            _shown_visit(visit, f"offers {', '.join(words) or 'nothing known'}") for visit, words in without
+        )
+        return _judged(len(offers), notes)
+
+    return judge
 
 
-def _offers_a_listed_suite(journal: Journal) -> Judgement:
-    greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
-    without = [
-        (visit, hello) for visit, hello in greeted if not set(REFERENCE_SUITES.values()) & set(hello.suites)
-    ]
-    notes = (_shown_visit(visit, f"offers {', '.join(hello.suites)}") for visit, hello in without)
-    return _judged(len(greeted), notes)
+def _sent_to(port: str, journal: Journal) -> tuple[int, list[Call]]:
+    """Return how many connections a port had, and the calls on them."""
+    numbers = {visit.number for visit in journal.visits if visit.port == port}
+    return len(numbers), [call for call in journal.calls if call.connection in numbers]
 
 
 def _sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
     def judge(journal: Journal) -> Judgement:
-        numbers = {visit.number for visit in journal.visits if visit.port == port}
-        sent = [call for call in journal.calls if call.connection in numbers]
-        return _judged(len(numbers), map(_shown_call, sent))
+        connection_count, sent = _sent_to(port, journal)
+        return _judged(connection_count, map(_shown_call, sent))
 
     return judge
 
@@ -155,8 +156,7 @@ def _does_not_pipeline(journal: Journal) -> Judgement:
 
 def _follows_no_redirect(journal: Journal) -> Judgement:
     met = [call for call in journal.calls if any(fault.startswith("redirect-") for fault in call.faults)]
-    numbers = {visit.number for visit in journal.visits if visit.port == ELSEWHERE}
-    return _judged(len(met), (_shown_call(call) for call in journal.calls if call.connection in numbers))
+    return _judged(len(met), map(_shown_call, _sent_to(ELSEWHERE, journal)[1]))
 
 
 def _never_repeats_after_400(journal: Journal) -> Judgement:
@@ -220,24 +220,29 @@ def _waits_as_asked(journal: Journal) -> Judgement:
     return _judged(met, early)
 
 
-def _asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:
-    """The rule that the client repeats a question after a reply with one of these faults, or stops."""
+def _asks_again_after(faulty: frozenset[str], *statuses: int) -> Callable[[Journal], Judgement]:
+    """The rule that the client repeats a question after a reply with such a fault or status, or stops.
+
+    A question that was sent before the client's last request, and not again, breaks it.
+    """
 
     def judge(journal: Journal) -> Judgement:
-        spoilt = [call for call in journal.checks if not set(faulty).isdisjoint(call.faults)]
-        return _asked_again(journal, spoilt)
+        checks = [call for call in journal.checks if call.question]
+        latest = {call.question: call for call in checks}
+        last_s = max((call.monotonic for call in journal.checks), default=0.0)
+        first = {
+            call.question: call
+            for call in reversed(checks)
+            if (call.status in statuses and call.refused is None) or not faulty.isdisjoint(call.faults)
+        }
+        given_up = (
+            _shown_call(call, "not asked again")
+            for question, call in first.items()
+            if latest[question] is call and last_s > _end(call) + IN_FLIGHT_S
+        )
+        return _judged(len(first), given_up)
 
     return judge
-
-
-def _asks_again_after_a_failure(journal: Journal) -> Judgement:
-    failed = [
-        call
-        for call in journal.checks
-        if (call.status in _FAILURES and call.refused is None)
-        or not CONNECTION_FAULTS.isdisjoint(call.faults)
-    ]
-    return _asked_again(journal, failed)
 
 
 def _gives_up_in_the_end(journal: Journal) -> Judgement:
@@ -280,19 +285,6 @@ def _uses_a_token_again(journal: Journal) -> Judgement:
     return _judged(met, map(_shown_call, single if is_habit else ()))
 
 
-def _asked_again(journal: Journal, spoilt: list[Call]) -> Judgement:
-    """Require that these questions are sent once more, except those after the client's last request."""
-    latest = {call.question: call for call in journal.checks if call.question}
-    last_s = max((call.monotonic for call in journal.checks), default=0.0)
-    first = {call.question: call for call in reversed(spoilt) if call.question}
-    given_up = [
-        call
-        for question, call in first.items()
-        if latest[question] is call and last_s > _end(call) + IN_FLIGHT_S
-    ]
-    return _judged(len(first), (_shown_call(call, "not asked again") for call in given_up))
-
-
 def _end(call: Call) -> float:
     return call.monotonic if call.answered is None else call.answered
 
@@ -325,8 +317,14 @@ def _standard_checks(journal: Journal) -> list[Call]:
 
 RULES: tuple[Duty, ...] = (
     Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", _speaks_tls),
-    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, _offers_tls_1_2),
-    Duty("tls-suites", "offers a suite that the reference lists", _TRANSPORT, _offers_a_listed_suite),
+    Duty(
+        "tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT,
+        _offers_one_of({"TLSv1.2", "TLSv1.3"}, lambda hello: hello.versions),
+    ),
+    Duty(
+        "tls-suites", "offers a suite that the reference lists", _TRANSPORT,
+        _offers_one_of(REFERENCE_SUITES.values(), lambda hello: hello.suites),
+    ),
     *(
         Duty(
             f"tls-{port}",
@@ -418,7 +416,7 @@ RULES: tuple[Duty, ...] = (
     ),
     Duty(
         "retry", "asks again after a technical failure", "reference, Errors (500, 502, 504)",
-        _asks_again_after_a_failure,
+        _asks_again_after(CONNECTION_FAULTS, 500, 502, 503, 504),
     ),
     Duty(
         "retry-limit", f"sends a question at most {ATTEMPTS_MAX} times in vain", _MANNERS,

@@ -1,11 +1,10 @@
 """Decide whether a server refuses all questions or single ones.
 
-A status such as 401, 403, 404 or a redirect may mean that our credentials or address are wrong, or that a
-filter in front of the server rejects one name. So questions are asked one at a time until one is answered.
-After five equal refusals in a row, all others are expected to be refused: a run without any answer ends, and
-one with answers leaves the rest to a later run. A status about the content of a request is more often a
-filter's: once this run has an answer, it takes a hundred in a row. A question that was also refused in an
-earlier run says nothing about the others.
+A status such as 401, 403, 404 or a redirect may mean wrong credentials or a wrong address, or that a filter
+in front of the server rejects one name. So questions are asked one at a time until one is answered. After
+five equal refusals in a row, a run without any answer ends, and one with answers leaves the rest to a later
+run. A status about a request's content is more often a filter's: once this run has an answer, it takes a
+hundred.
 """
 
 from collections import Counter, deque

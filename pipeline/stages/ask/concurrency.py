@@ -1,13 +1,18 @@
-"""Limit the requests in flight to one API: one at a time at first, then up to the maximum.
+"""Limit the requests in flight to one API, in all and to each bank.
 
 *The door.* A run begins with a single question: until its answer, a second one might disclose a second payee
 to the wrong party. The door closes again if the server begins to refuse all access.
 
 *The window.* If a server answers "too many" (429), the limit in flight is halved, at most once per pause;
-after the pause a single request is tried; and with every answer the limit grows a little. A limit below one
-is a share of our rate, sent evenly.
+then a single request is tried; and with every answer the limit grows a little. Below one it is a share of our
+rate.
+
+*The bulkhead.* A bank gets at most half of the places until it has answered in time, and again after a
+request to it has waited too long; other banks' questions go first. Under a daily cap no question overtakes
+another.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from math import inf
 
@@ -19,6 +24,8 @@ GROWTH = 0.04
 too slow for us then answers "too many" about once in twenty requests.
 """
 WINDOW_MIN = 1 / 256
+SLOW_S = 2.0  # a bank that takes longer is slow; the schemes require an answer within 1 second, and wait 5
+SHARE_MIN = 8  # places that any bank may have; a total of no more than these is not divided
 
 
 class ConcurrencyLimit:
@@ -123,3 +130,35 @@ class ConcurrencyLimit:
         if self.window >= 1:
             return 0.0
         return max(self._left_at + 1 / (self._rate_per_s * self.window) - self._clock(), 0.0)
+
+
+class Bulkhead:
+    """The requests in flight to each responder. Times are seconds of a monotonic clock."""
+
+    def __init__(self, in_flight_max: int, *, slow_s: float = SLOW_S) -> None:
+        self._slow_s = slow_s
+        self._share_max = max(in_flight_max // 2, SHARE_MIN)
+        self._since: defaultdict[str, dict[int, float]] = defaultdict(dict)  # responder -> check -> time sent
+        self._quick: set[str] = set()  # responders whose last reply came in time
+
+    def has_place(self, responder: str, now: float) -> bool:
+        """True if one more request to this responder may be sent."""
+        since = self._since[responder]
+        if len(since) < self._share_max:
+            return True
+        return responder in self._quick and now - next(iter(since.values())) < self._slow_s
+
+    def take(self, responder: str, check: int, now: float) -> None:
+        """Record a request; a check has at most one in flight."""
+        self._since[responder][check] = now
+
+    def withdraw(self, responder: str, check: int) -> None:
+        """Record that a request was not sent."""
+        del self._since[responder][check]
+
+    def give_back(self, responder: str, check: int, now: float) -> None:
+        """Record that a request's reply arrived or never will."""
+        if now - self._since[responder].pop(check) < self._slow_s:
+            self._quick.add(responder)
+        else:
+            self._quick.discard(responder)

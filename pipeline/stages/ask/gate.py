@@ -13,7 +13,7 @@ import structlog
 
 from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
-from pipeline.stages.ask.bulkhead import Bulkhead
+from pipeline.stages.ask.concurrency import Bulkhead
 from pipeline.stages.ask.values import ApiChannel, AskingContext, Closure
 from pipeline.stores.protocols import Quota
 from pipeline.transport import retry

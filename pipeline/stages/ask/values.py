@@ -18,8 +18,7 @@ import polars as pl
 from pipeline.apis import Api
 from pipeline.errors import PrecheckError
 from pipeline.frames import ANSWERS, Answer, AnswerState, slim
-from pipeline.stages.ask.bulkhead import SLOW_S
-from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stages.ask.concurrency import SLOW_S, ConcurrencyLimit
 from pipeline.stores.protocols import CapCount, Share
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace

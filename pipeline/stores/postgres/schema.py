@@ -1,8 +1,7 @@
 """The tables of a ledger in PostgreSQL, their version, and the permissions of the role of the runs.
 
-The tables belong to the role that runs `precheck ledger init`. Runs use another role, which can read, add
-lines and change leases, but neither alter tables nor delete lines. Append-only data change through functions
-of the owner, which enforce the rules. Triggers bind even the owner.
+That role can read, add lines and change leases, but neither alter tables nor delete lines. Append-only data
+change through functions of the owner, which enforce the rules. Triggers bind even the owner.
 """
 
 from collections.abc import Iterator

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.frames import CHECKS
-from pipeline.stores import sharing
+from pipeline.stores import protocols, sharing
 from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiting
 from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
@@ -22,15 +22,6 @@ from pipeline.stores.postgres.daily_caps import PostgresCap
 from pipeline.stores.postgres.lines import StoreKeys, damaged, recorded
 from pipeline.stores.postgres.schema import STATEMENTS
 from pipeline.stores.postgres.shared_run import LEASE_S, SEEN, PostgresRun
-from pipeline.stores.protocols import (
-    AccountCap,
-    AskingProcess,
-    Closing,
-    QuestionParts,
-    QuestionPlan,
-    StoreClocks,
-    StoredRun,
-)
 from pipeline.stores.sharing import Division, HeldShare, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, RecordedRequest, RunIdentity, ServerAccount
 from pipeline.wording import Sentence
@@ -50,17 +41,21 @@ _WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %
 RENEWAL_INTERVAL_S = 1.0
 
 
-class PostgresStore(Closing):
+class PostgresStore(protocols.Closing):
     """An open ledger; a `SharedStore` and a context manager. Made by `PostgresStore.open`."""
 
-    def __init__(self, database: Database, keys: StoreKeys, process: AskingProcess) -> None:
+    def __init__(self, database: Database, keys: StoreKeys, process: protocols.AskingProcess) -> None:
         self.database = database
         self.keys = keys
         self.process = process
 
     @classmethod
     def open(
-        cls, address: LedgerAddress, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
+        cls,
+        address: LedgerAddress,
+        secret: SecretStr,
+        process: protocols.AskingProcess,
+        clocks: protocols.StoreClocks,
     ) -> Self:
         """Connect, and verify the ledger's version and key; errors as in `StoreKind.opened_store`."""
         database = Database(address, clocks)
@@ -83,7 +78,7 @@ class PostgresStore(Closing):
     def wait_at_most(self, wait_max_s: float) -> None:
         self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
 
-    def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
+    def plan_of(self, parts: Iterable[pl.DataFrame]) -> protocols.QuestionPlan:
         hashes, question_count = [], 0
         for part in parts:
             assert part.schema == CHECKS
@@ -91,30 +86,30 @@ class PostgresStore(Closing):
             hashes.append(
                 self.keys.plan(part.write_csv(quote_style="non_numeric", line_terminator="\n").encode())
             )
-        return QuestionPlan(self.keys.plan(b"".join(hashes)), question_count)
+        return protocols.QuestionPlan(self.keys.plan(b"".join(hashes)), question_count)
 
     def join(
-        self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
-    ) -> StoredRun:
+        self, identity: RunIdentity, plan: protocols.QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
+    ) -> protocols.StoredRun:
         return self.database.run(lambda db: self._join(db, identity, plan, new_id, run_id))
 
-    def find(self, run_id: UUID) -> StoredRun | None:
+    def find(self, run_id: UUID) -> protocols.StoredRun | None:
         found = self.database.run(lambda db: first_row(db, _RUN + "WHERE id = %s", (run_id,)))
-        return None if found is None else StoredRun(*found[:5])
+        return None if found is None else protocols.StoredRun(*found[:5])
 
     def shared_run(
         self,
-        run: StoredRun,
-        questions: QuestionParts,
+        run: protocols.StoredRun,
+        questions: protocols.QuestionParts,
         *,
-        caps: Mapping[str, AccountCap] | None = None,
+        caps: Mapping[str, protocols.AccountCap] | None = None,
         lease_s: float = LEASE_S,
     ) -> PostgresRun:
         return PostgresRun(
             self.database, self.keys, run, self.process.id, questions, caps=caps, lease_s=lease_s
         )
 
-    def cap(self, cap: AccountCap) -> PostgresCap:
+    def cap(self, cap: protocols.AccountCap) -> PostgresCap:
         return PostgresCap(self.database, cap)
 
     def shares(self, terms: LeaseTerms) -> LeasedShares:
@@ -156,21 +151,21 @@ class PostgresStore(Closing):
         who = LeaseHolder(server, self.process.pid, began, self.process.host)
         return sharing.joining(holder, who, account)
 
-    def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
+    def lines(self, run: protocols.StoredRun) -> Iterator[RecordedRequest]:
         """Yield every line of a run, verified when read, over a separate connection."""
         return recorded(self.database, self.keys, run)
 
-    def mark_finished(self, run: StoredRun) -> bool:
+    def mark_finished(self, run: protocols.StoredRun) -> bool:
         return self.database.run(lambda db: db.execute(_FINISH, (run.number,)).rowcount == 1)
 
     def _join(
         self,
         db: psycopg.Connection,
         identity: RunIdentity,
-        plan: QuestionPlan,
+        plan: protocols.QuestionPlan,
         new_id: UUID,
         run_id: UUID | None,
-    ) -> StoredRun:
+    ) -> protocols.StoredRun:
         *same, tool_version = identity
         place = self.database.address.place
         if run_id is not None:
@@ -184,7 +179,7 @@ class PostgresStore(Closing):
             row = first_row(db, _RUN + where, same)
             if row is None:  # it was finished at this very moment
                 return self._join(db, identity, plan, new_id, run_id)
-        run = StoredRun(*row[:5])
+        run = protocols.StoredRun(*row[:5])
         *theirs, their_plan, seal = row[5:]
         if seal != self.keys.seal(their_plan, "\n".join(("run", str(run.id), *theirs, run.tool_version))):
             raise damaged(place, run.number)

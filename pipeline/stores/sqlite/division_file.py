@@ -1,10 +1,8 @@
 """The division of one account among the processes of a machine: a small file, locked for changes.
 
-The file need not survive a restart of the machine, so writes are not synced. Times are those of the system's
-monotonic clock: a time too far ahead is from before a restart, and past times do not count (`sharing`).
-
-A killed process releases the lock. One that is stopped while it holds the lock blocks all renewals until it
-continues or is killed; meanwhile, the leases of the others end, and they send nothing.
+Times are of the monotonic clock, so the file need not survive a restart, and writes are not synced. A killed
+process releases the lock. One that is stopped while it holds the lock blocks all renewals until it continues;
+meanwhile, the leases of the others end, and they send nothing.
 """
 
 import fcntl

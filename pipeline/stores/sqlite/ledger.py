@@ -1,16 +1,13 @@
 """The crash-safe record of one run: which questions may have been sent, and the replies.
 
 An answered check is never asked again, however the run dies: a request is sent only after its intent is on
-disk, and a check is done only after its answer is on disk. So a crash leaves in doubt exactly the intents
-with neither failure nor answer.
-
-The ledger is append-only, and contains no name or account from the payer: questions are stored as keyed
-hashes. Personal data in it come only from servers: matched names, and perhaps details of problems. Only they
-can be deleted (`purge`) and, with a user's secret, they are encrypted (`seals`).
+disk, and a check is done only after its answer is. So a crash leaves in doubt exactly the intents with
+neither failure nor answer. The ledger is append-only, and its only personal data are matched names and
+details of problems, which can be deleted (`purge`) and encrypted (`seals`); questions are stored as keyed
+hashes.
 
 It is a SQLite file on a *local* disk: the write-ahead log and both locks are unsafe on NFS and SMB shares.
-Only one connection of one process may use it at a time: SQLite before 3.51.3 can corrupt a write-ahead log
-that two connections checkpoint.
+Only one connection of one process may use it: SQLite before 3.51.3 can corrupt a log that two checkpoint.
 """
 
 import sqlite3

@@ -9,20 +9,10 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from pipeline.frames import AnswerState, Check
+from pipeline.stores import values
 from pipeline.stores.ledger_keys import keyed_hash, payee_key
 from pipeline.stores.sqlite.ledger_file import opened_to_read, sqlite_errors
 from pipeline.stores.sqlite.seals import NameEncryption, digests
-from pipeline.stores.values import (
-    NO_PROOF,
-    FinalAnswer,
-    FinishRecord,
-    LedgerCounts,
-    LedgerProof,
-    QuestionHistory,
-    RequestAttempt,
-    ReusedAnswer,
-    RunIdentity,
-)
 
 NameOf = Callable[[str | bytes | None, int], str | None]
 """Reads a matched name as stored with an intent's answer: (stored, intent) -> name."""
@@ -66,7 +56,7 @@ class OpenLedger:
         self.path = path
         self._db = db
         *identity, self.created_at, self._run_key, self._name_proof = db.execute(_RUN).fetchone()
-        self.run = RunIdentity(*identity)
+        self.run = values.RunIdentity(*identity)
         self.payee_key = payee_key(self._run_key)
         self._hashed = keyed_hash(self._run_key)
         self._indexed_to = 0
@@ -81,12 +71,12 @@ class OpenLedger:
         return self._hashed(json.dumps(check[1:]).encode())
 
     @property
-    def counts(self) -> LedgerCounts:
+    def counts(self) -> values.LedgerCounts:
         row = self._db.execute(
             "SELECT (SELECT count(*) FROM intent), (SELECT count(*) FROM answer),"
             " (SELECT count(*) FROM reuse)"
         ).fetchone()
-        return LedgerCounts(*row)
+        return values.LedgerCounts(*row)
 
     @property
     def finish_count(self) -> int:
@@ -98,34 +88,34 @@ class OpenLedger:
         return digests(self._db, finish_count)
 
     @property
-    def last_finish(self) -> FinishRecord | None:
+    def last_finish(self) -> values.FinishRecord | None:
         row = self._db.execute(
             "SELECT time, question_count, unanswered_count, outcome_sha256 FROM finish"
             " ORDER BY id DESC LIMIT 1"
         ).fetchone()
-        return FinishRecord(*row) if row else None
+        return values.FinishRecord(*row) if row else None
 
-    def _final_answers(self, name_of: NameOf) -> Iterator[FinalAnswer]:
+    def _final_answers(self, name_of: NameOf) -> Iterator[values.FinalAnswer]:
         """Yield every final answer, in the recorded order of requests, then those of earlier runs."""
         for intent, question, state, code, name, *rest in self._db.execute(
             "SELECT intent.id, question, state, code, matched_name, answer.request_id, answer.time, attempt"
             " FROM answer JOIN intent ON intent.id = answer.intent ORDER BY answer.intent"
         ):
-            yield FinalAnswer(question, AnswerState(state), code, name_of(name, intent), *rest)
+            yield values.FinalAnswer(question, AnswerState(state), code, name_of(name, intent), *rest)
         for *reused, attempts in self._db.execute(
             "SELECT question, code, request_id, time, source_sha256, reused_at,"
             " (SELECT count(*) FROM intent WHERE intent.question = reuse.question) FROM reuse ORDER BY rowid"
         ):
-            yield ReusedAnswer(*reused).as_answer(attempts)
+            yield values.ReusedAnswer(*reused).as_answer(attempts)
 
-    def _known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
+    def _known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, values.QuestionHistory]:
         """Return the histories of these questions, by an index from a question's key to its latest request.
 
         It is a temporary table in memory, for this connection, with 50 bytes per question, built when first
         used.
         """
         self._grow_index()
-        known: dict[bytes, QuestionHistory] = {}
+        known: dict[bytes, values.QuestionHistory] = {}
         for start in range(0, len(questions), _AT_ONCE):
             self._look_up(questions[start : start + _AT_ONCE], name_of, known)
         return known
@@ -136,7 +126,9 @@ class OpenLedger:
         [self._indexed_to] = self._db.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
         [self._has_reused] = self._db.execute("SELECT EXISTS(SELECT 1 FROM reuse)").fetchone()
 
-    def _look_up(self, some: Sequence[bytes], name_of: NameOf, known: dict[bytes, QuestionHistory]) -> None:
+    def _look_up(
+        self, some: Sequence[bytes], name_of: NameOf, known: dict[bytes, values.QuestionHistory]
+    ) -> None:
         placeholders = ", ".join("?" * len(some))
         for question, intent, attempts, state, code, name, request_id, time, failed in self._db.execute(
             _ASKED.format(placeholders), some
@@ -144,12 +136,12 @@ class OpenLedger:
             answer = None
             if state is not None:
                 found = name_of(name, intent)
-                answer = FinalAnswer(question, _STATES[state], code, found, request_id, time, attempts)
-            known[question] = QuestionHistory(answer, attempts, failed)
+                answer = values.FinalAnswer(question, _STATES[state], code, found, request_id, time, attempts)
+            known[question] = values.QuestionHistory(answer, attempts, failed)
         reused = self._db.execute(_REUSED.format(placeholders), some) if self._has_reused else ()
-        for used in map(ReusedAnswer._make, reused):
+        for used in map(values.ReusedAnswer._make, reused):
             attempts = known[used.question].attempts if used.question in known else 0
-            known[used.question] = QuestionHistory(used.as_answer(attempts), attempts, None)
+            known[used.question] = values.QuestionHistory(used.as_answer(attempts), attempts, None)
 
 
 _ATTEMPTS = """
@@ -169,7 +161,7 @@ def _no_name(_written: str | bytes | None, _intent: int) -> None:
 class LedgerReader(OpenLedger):
     """A ledger that is open for reading only. Made by `ledger_reader`."""
 
-    def answers(self) -> Iterator[FinalAnswer]:
+    def answers(self) -> Iterator[values.FinalAnswer]:
         """Yield every final answer, reused ones last; without names, so no key is needed."""
         return self._final_answers(_no_name)
 
@@ -184,7 +176,7 @@ class LedgerReader(OpenLedger):
 
     def answers_to(
         self, questions: Sequence[bytes], secret: SecretStr | None = None, *, with_names: bool = False
-    ) -> dict[bytes, FinalAnswer]:
+    ) -> dict[bytes, values.FinalAnswer]:
         """Return final answers by question key and, if requested, the names that are left."""
         read = NameEncryption.under(secret, self._run_key, self.path).read if with_names else _no_name
         known = self._known(questions, read)
@@ -216,7 +208,7 @@ class LedgerReader(OpenLedger):
         ).fetchone()
         return int(count)
 
-    def attempts(self, check: Check, secret: SecretStr | None = None) -> list[RequestAttempt]:
+    def attempts(self, check: Check, secret: SecretStr | None = None) -> list[values.RequestAttempt]:
         """Return a question's requests, oldest first; without the key, encrypted details stay hidden."""
         names = NameEncryption.under(secret, self._run_key, self.path)
         is_hidden = self.is_encrypted and secret is None
@@ -225,13 +217,13 @@ class LedgerReader(OpenLedger):
         for intent, written, *row in self._db.execute(_ATTEMPTS, (self.question_key(check),)):
             detail = None if written is None or is_hidden else names.read(written, intent, "problem")
             hides = written is not None and detail is None
-            found.append(RequestAttempt(*row)._replace(detail=detail, has_hidden_detail=hides))
+            found.append(values.RequestAttempt(*row)._replace(detail=detail, has_hidden_detail=hides))
         return found
 
 
 @contextmanager
 def ledger_reader(
-    path: Path, *, now: str, alone: bool = False, proof: LedgerProof = NO_PROOF
+    path: Path, *, now: str, alone: bool = False, proof: values.LedgerProof = values.NO_PROOF
 ) -> Iterator[LedgerReader]:
     """Open a folder's ledger for reading; no run can start during the block. See `opened_to_read`."""
     with opened_to_read(path, now=now, alone=alone, proof=proof) as db:

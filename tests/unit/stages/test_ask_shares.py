@@ -1,6 +1,6 @@
 """Places in flight: nobody holds them all who keeps us waiting."""
 
-from pipeline.stages.ask.bulkhead import SHARE_MIN, Bulkhead
+from pipeline.stages.ask.concurrency import SHARE_MIN, Bulkhead
 
 HALF = 10
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from pipeline.transport.cipher_suites import limit_suites
+from pipeline.transport.tls import limit_suites
 
 NOW = dt.datetime.now(dt.UTC)
 DAY = dt.timedelta(days=1)

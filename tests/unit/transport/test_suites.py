@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from pipeline.errors import TlsError
-from pipeline.transport.cipher_suites import SUITES, TLS12_SUITES, limit_suites, limit_tls13, offered
-from pipeline.transport.tls import client_context
+from pipeline.transport.tls import SUITES, TLS12_SUITES, client_context, limit_suites, limit_tls13, offered
 
 # IANA numbers, https://www.iana.org/assignments/tls-parameters: independent of OpenSSL's names.
 NUMBERS = {
