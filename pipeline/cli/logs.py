@@ -85,7 +85,6 @@ def _sentence(_logger: object, _method: str, event: MutableMapping[str, Any]) ->
 
 
 def _event_text(event: MutableMapping[str, Any]) -> str:
-    """Describe an event and its facts in the language of the terminal."""
     spoken = {
         key: in_words(Sentence.of_data(one.sentence)) if isinstance(one, LocalizedText) else one
         for key, one in event.items()

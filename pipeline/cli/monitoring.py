@@ -275,7 +275,6 @@ def _written(metrics: "LiveMetrics", path: Path, interval_s: float) -> Iterator[
 
 @contextmanager
 def _served(metrics: "LiveMetrics", host: str, port: int) -> Iterator[None]:
-    """Serve the metrics on a port during the block."""
     with ExitStack() as stack:
         try:
             stack.enter_context(metrics.served(host, port))

@@ -359,7 +359,6 @@ def print_result(result: "RunResult", folder: Path, console: "Console") -> None:
 
 
 def _say_in_quiet(name: str, result: "RunResult") -> None:
-    """Print the warnings that remain with `--quiet`."""
     from pipeline.cli.logs import file_warnings
     from pipeline.reports.wording import SIMULATED
 

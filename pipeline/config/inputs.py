@@ -63,20 +63,17 @@ class ReadAs(NamedTuple):
         """Add the configuration's choices for this file name (ConfigurationError: two sections match)."""
         if (key := section_for(name, sections)) is None:
             return self
-        section = sections[key]
+        section, mine = sections[key], {*self.mapping.values()}
+        configured = {
+            field: ConfiguredHeader(header) for field, header in section.map.items() if header not in mine
+        }
         return ReadAs(
-            self._merged(section.map),
+            {**configured, **self.mapping},
             self.encoding or section.encoding,
             self.sheet or section.sheet,
             self.input_format or section.format,
             self.country or section.country,
         )
-
-    def _merged(self, others: Mapping[str, str]) -> dict[str, str]:
-        """Return the mapping, with entries of `others` for columns that it does not name."""
-        mine = {*self.mapping.values()}
-        theirs = {field: ConfiguredHeader(header) for field, header in others.items() if header not in mine}
-        return {**theirs, **self.mapping}
 
     def as_section(self, name: str) -> str:
         """Return a configuration section that makes these choices for files of this name."""

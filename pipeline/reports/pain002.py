@@ -81,7 +81,6 @@ def pieces(name: str) -> list[str]:
 
 
 def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """Return the report on each payment."""
     batch = message.locations["level"].alias("batch")
     status = pl.col("check_outcome").cast(pl.String).replace_strict(STATUSES, return_dtype=pl.String)
     found = outcomes.select(

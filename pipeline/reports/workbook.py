@@ -186,7 +186,6 @@ class _Writer:
             self.rows[-1] = rows_xml(rows, columns, self._styles(), first=_HEADER_LINE + 2)
 
     def _styles(self) -> Styles:
-        """Return the style numbers for rows."""
         amounts = self._cents, self._mills, self._long_amount
         styles = (self._text, self._wrapped, self._count, *amounts, self._input, self._wrapped_input)
         return Styles(*(style._get_xf_index() for style in styles))  # noqa: SLF001 (there is no other way)
@@ -286,7 +285,6 @@ class _Writer:
             page.write_string(line + 2, 0, say("sheet.policy_unknown"), self._label)
 
     def _outcomes(self) -> Iterator[tuple[_Cell, ...]]:
-        """Yield the rows and amounts of each outcome, and of the file."""
         outcomes = self._summary.outcomes
         for one in outcomes:
             if one.row_count:

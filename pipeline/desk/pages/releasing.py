@@ -120,7 +120,6 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
 
 
 def _deciders(latest: dict[int, RowsDecided]) -> list[tuple[str, Counter[str]]]:
-    """Return each person's decisions: how many rows, by decision."""
     found: dict[str, Counter[str]] = {}
     for last, row_count in by_entry(latest):
         found.setdefault(last.by, Counter())[last.decision or ""] += row_count
