@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import Field, StringConstraints
 
 from pipeline import apis
+from pipeline.apis import Basis, ParsedAnswer
 from pipeline.frames import Check, Meaning, RouteReason
 from pipeline.sections import MutualTls, Oauth, Server
 from pipeline.wording import Sentence
@@ -91,7 +92,7 @@ def standard_request(requesting_bic: str, check: Check, request_id: str, time: s
     return apis.post(STANDARD_PATH, _headers(request_id, time), body.to_json())
 
 
-def read(response: httpx.Response, check: Check, request_id: str) -> apis.ParsedAnswer:
+def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswer:
     """Read a 200 response (ContractBreachError: it contradicts itself or the API reference in any way).
 
     A name is answered in `partyNameMatch`, an identification in `partyIdMatch`. The other member must be
@@ -107,17 +108,17 @@ def read(response: httpx.Response, check: Check, request_id: str) -> apis.Parsed
         ) from None
     told = answer.party_name_match, answer.matched_name or None, answer.party_id_match
     match apis.basis_of(check), *told:
-        case apis.Basis.NAME, NameMatch.CMTC, str() as name, None | IdMatch.NOAP if apis.is_visible(name):
-            return apis.ParsedAnswer(NameMatch.CMTC.value, name)
+        case Basis.NAME, NameMatch.CMTC, str() as name, None | IdMatch.NOAP if apis.is_visible(name):
+            return ParsedAnswer(NameMatch.CMTC.value, name)
         case (
-            apis.Basis.NAME,
+            Basis.NAME,
             (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code,
             None,
             None | IdMatch.NOAP,
         ):
-            return apis.ParsedAnswer(code.value, None)
-        case apis.Basis.IDENTIFICATION, None | NameMatch.NOAP, None, IdMatch() as code:
-            return apis.ParsedAnswer(code.value, None)
+            return ParsedAnswer(code.value, None)
+        case Basis.IDENTIFICATION, None | NameMatch.NOAP, None, IdMatch() as code:
+            return ParsedAnswer(code.value, None)
         case _:
             members = ("partyNameMatch", "matchedName", "partyIdMatch")
             raise apis.ContractBreachError(Sentence("apis.contradiction", members=members))
@@ -149,28 +150,28 @@ def _party(check: Check) -> vop.Party:
 
 _UNDISCLOSED = Sentence("explain.undisclosed")
 
-_MEANINGS: dict[tuple[apis.Basis, str], Meaning] = {
-    (apis.Basis.NAME, apis.MATCH_CODE): Meaning(
+_MEANINGS: dict[tuple[Basis, str], Meaning] = {
+    (Basis.NAME, apis.MATCH_CODE): Meaning(
         Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), Sentence("explain.payee_is_owed")
     ),
-    (apis.Basis.NAME, NameMatch.CMTC): apis.CLOSE_NAME,
-    (apis.Basis.NAME, NameMatch.NMTC): Meaning(
+    (Basis.NAME, NameMatch.CMTC): apis.CLOSE_NAME,
+    (Basis.NAME, NameMatch.NMTC): Meaning(
         Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("answer.other_name"), Sentence("explain.harm_nor_whose")
     ),
-    (apis.Basis.NAME, NameMatch.NOAP): Meaning(
+    (Basis.NAME, NameMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("answer.noap"), _UNDISCLOSED
     ),
-    (apis.Basis.IDENTIFICATION, apis.MATCH_CODE): Meaning(
+    (Basis.IDENTIFICATION, apis.MATCH_CODE): Meaning(
         Outcome.MATCH, Action.PAY, Sentence("answer.id_mtch"), Sentence("explain.owed_name_not_sent")
     ),
-    (apis.Basis.IDENTIFICATION, IdMatch.NMTC): Meaning(
+    (Basis.IDENTIFICATION, IdMatch.NMTC): Meaning(
         Outcome.NO_MATCH,
         Action.ASK_PAYEE,
         Sentence("answer.id_nmtc"),
         Sentence("explain.harm_name_not_sent"),
         Sentence("explain.compare_identification"),
     ),
-    (apis.Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(
+    (Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("answer.id_noap"), _UNDISCLOSED
     ),
 }
@@ -205,8 +206,8 @@ GATEWAY_DECLARATION = apis.ApiDeclaration(
     routes={RouteReason.IBAN: apis.Route(pl.col("iban"))},
     meanings=_MEANINGS,
     asked={
-        apis.Basis.NAME: "Verification of Payee, asked by name",
-        apis.Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
+        Basis.NAME: "Verification of Payee, asked by name",
+        Basis.IDENTIFICATION: "Verification of Payee, asked by identification",
     },
 )
 STANDARD_DECLARATION = GATEWAY_DECLARATION._replace(

@@ -94,7 +94,6 @@ def _order_by_number(numbers: pl.Series) -> pl.Series:
 
 
 def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportDeclaration]) -> pl.DataFrame:
-    """Return the verdict on every kind of answer."""
     by_name = {api.name: api.meanings for api in apis}
     meanings = [
         meaning_of(

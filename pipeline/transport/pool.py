@@ -119,8 +119,6 @@ class _Body(httpx.AsyncByteStream):
 
 @dataclass(slots=True)
 class _Departure:
-    """A request that is waiting for a connection."""
-
     request: httpx.Request
     has_left: bool = False
     protocol: "_Protocol | None" = None

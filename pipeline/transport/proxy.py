@@ -140,7 +140,6 @@ class _Reply(asyncio.Protocol):
             self.head.set_result(self._read)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """Handle the end of the connection for any reason."""
         if not self.head.done():
             self.head.set_result(b"")
 

@@ -269,7 +269,6 @@ class RequestGate:
         self._channel.share.pause(pause_s)
 
     def _publish_window(self) -> None:
-        """Record a reduced limit in flight in the tally."""
         tally, name, window = self._world.tally, self._channel.api.name, self._concurrency.window
         if self._concurrency.is_slowed:
             tally.slowed[name] = window

@@ -90,8 +90,6 @@ async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
 
 @dataclass(slots=True)
 class _LedgerState:
-    """What the ledger has about the questions of a file."""
-
     fruitless: Mapping[bytes, FruitlessQuestion] = field(default_factory=dict)
     """Questions of the whole run without an answer."""
     answer_counts: Counter[tuple[ApiName, AnswerState]] = field(default_factory=Counter)
@@ -99,7 +97,6 @@ class _LedgerState:
     """Check -> the useless attempts of earlier runs, for checks without an answer."""
 
     def note(self, check: Check, question: bytes, known: QuestionHistory) -> None:
-        """Record the history of one question."""
         if known.answer is not None:
             self.answer_counts[check.api, known.answer.state] += 1
         elif (fruitless := self.fruitless.get(question)) is not None:
@@ -107,7 +104,6 @@ class _LedgerState:
 
     @property
     def has_answered(self) -> Collection[ApiName]:
-        """Return the APIs that answered a question."""
         return {api for api, state in self.answer_counts if state is AnswerState.ANSWERED}
 
     @property

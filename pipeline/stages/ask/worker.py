@@ -448,7 +448,6 @@ class ApiAsker:
 
 
 def _cost_of(useless: UselessReply) -> float:
-    """Return what a retry after this reply costs in the run's budget."""
     if useless.needs_fresh:
         return 0  # the API's own refusals must not be repeated in every run
     # A silent bank delays the caller for seconds each time.

@@ -309,7 +309,6 @@ def _without_guard(column: pl.Series) -> pl.Series:
 
 
 def _with_blank_rows(defects: pl.Series, payments: pl.DataFrame, original: pl.DataFrame) -> pl.Series:
-    """Mark rows as blank if no cell has text."""
     without_fields = payments.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if not without_fields.any():
         return defects

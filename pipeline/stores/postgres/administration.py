@@ -107,7 +107,6 @@ class PostgresCare(Closing):
 
 
 def _state(db: psycopg.Connection) -> StoreState:
-    """Return the state of a ledger."""
     # One snapshot, so that everything shown together is consistent.
     with db.transaction(), db.cursor(row_factory=namedtuple_row) as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -109,7 +109,6 @@ class _Outage:
             )
 
     def forget(self, connection: int) -> None:
-        """Record that a connection is closed and no longer waits."""
         with self._lock:
             self._since.pop(connection, None)
 

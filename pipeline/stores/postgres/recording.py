@@ -205,7 +205,6 @@ class _FencedBatch(Batch[Line]):
 
     @property
     def as_lines(self) -> WrittenLines:
-        """The lines, sorted by kind."""
         kinds: dict[type[Line], list[Any]] = {IntentLine: [], FailureLine: [], AnswerLine: []}
         for line in self.lines:
             kinds[type(line)].append(line)

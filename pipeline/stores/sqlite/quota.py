@@ -218,8 +218,6 @@ def _use(db: sqlite3.Connection, scope: str, window: Window, cap: int, now: date
 
 
 class _Count(NamedTuple):
-    """The count of a scope at one moment."""
-
     window: Window
     now_ms: int
     closed_until_ms: int

@@ -22,8 +22,6 @@ def local_shares(folder: Path, terms: LeaseTerms) -> LeasedShares:
 
 
 class _Divisions(NamedTuple):
-    """The locks and divisions in a folder."""
-
     folder: Path
     terms: LeaseTerms
 
