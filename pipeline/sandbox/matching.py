@@ -54,11 +54,7 @@ def compare_names(asked: str, held: str, *, business: bool, lenient: bool) -> Ou
 
 
 def compare_identifications(asked: Mapping[str, str], held: Mapping[str, str]) -> IdMatch:
-    """Compare the requested identifications with those that the bank holds, by kind.
-
-    Kinds that the bank does not hold are ignored; if none can be compared, the answer is NOAP. A single
-    difference outweighs any number of agreements.
-    """
+    """Compare identifications of kinds that the bank holds: NOAP without any, NMTC with any difference."""
     comparable = asked.keys() & held.keys()
     if not comparable:
         return IdMatch.NOAP

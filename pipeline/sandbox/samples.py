@@ -52,8 +52,7 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
 def write_dummy_payments(path: Path) -> None:
     """Write a new CSV of some forty payments to the dummy accounts, for trials without a configuration.
 
-    Two rows in three are correct; the others have a similar or different name, a wrong account type, a bank
-    that does not answer, or a missing digit. Same errors as `write_payments`.
+    Two rows in three are correct. Same errors as `write_payments`.
     """
     chance = random.Random(_DUMMY_SEED)  # noqa: S311 (a sample is no secret)
     questions = list(_of_dummy_accounts())

@@ -297,11 +297,7 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Closing, Protocol):
 
 
 class SharedStore(Closing, Protocol):
-    """An open store, as one process uses it.
-
-    Any method raises ConfigurationError if the store refuses access, IncompleteError if it stayed
-    unavailable.
-    """
+    """An open store of one process (ConfigurationError: access refused; IncompleteError: unavailable)."""
 
     def be_seen(self) -> None:
         """Record that this process is alive although it holds no chunk."""

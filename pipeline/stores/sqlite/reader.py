@@ -109,11 +109,7 @@ class OpenLedger:
             yield values.ReusedAnswer(*reused).as_answer(attempts)
 
     def _known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, values.QuestionHistory]:
-        """Return the histories of these questions, by an index from a question's key to its latest request.
-
-        It is a temporary table in memory, for this connection, with 50 bytes per question, built when first
-        used.
-        """
+        """Return these histories by an index in memory, 50 bytes per question, built when first used."""
         self._grow_index()
         known: dict[bytes, values.QuestionHistory] = {}
         for start in range(0, len(questions), _AT_ONCE):
