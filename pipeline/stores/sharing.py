@@ -56,7 +56,7 @@ class HeldShare(NamedTuple):
     @property
     def counted(self) -> SharePart:
         """The part that is reserved for this process."""
-        return _each(max, self.part, self.given_up)
+        return self.part if self.given_up == NOTHING else _each(max, self.part, self.given_up)
 
 
 class Division(NamedTuple):
@@ -118,10 +118,10 @@ def renewed(
     fair, behind = _fair_part(account, [*others, mine], mine, now) if wish.wants else (NOTHING, None)
     more = _each(max, mine.part, _each(min, fair, _room(account, others)))
     part = _each(min, more, fair)
-    if min(part) > 0:
-        mine = mine._replace(part=more)
-    else:
+    if min(part) <= 0:
         part = NOTHING
+    elif more != mine.part:
+        mine = mine._replace(part=more)
     paused_until = max(min(division.paused_until, now + PAUSE_MAX_S), now + min(wish.pause_s, PAUSE_MAX_S))
     renewal = ShareRenewal(
         part=part,
@@ -161,7 +161,7 @@ def _settled(share: HeldShare, account: ServerAccount, now: float) -> HeldShare 
         share = share._replace(
             part=NOTHING, until=now, given_up=share.counted, given_up_until=now + account.window_s
         )
-    if now >= share.given_up_until:
+    if now >= share.given_up_until and share.given_up != NOTHING:
         share = share._replace(given_up=NOTHING)
     if now >= share.until + account.window_s:
         share = share._replace(part=share.part._replace(requests=0))
@@ -223,4 +223,4 @@ def _all_limits(share: HeldShare) -> tuple[float, int, int | None, str | None]:
 
 
 def _each(rule: Callable[[int, int], int], one: SharePart, other: SharePart) -> SharePart:
-    return SharePart(rule(one.requests, other.requests), rule(one.slots, other.slots))
+    return one if one == other else SharePart(rule(one[0], other[0]), rule(one[1], other[1]))
