@@ -41,10 +41,10 @@ async def remaining_questions(
         left = await _open(checks, ledger, found, answers)
     else:
         left = checks.with_columns(attempts=pl.lit(0), is_suspect=pl.lit(value=False))
-    if not retry_unanswered:
-        for number, known in found.given_up.items():
+    if not retry_unanswered and (given_up := found.given_up):
+        for number, known in given_up.items():
             answers.add(_unasked(number, AnswerState.UNANSWERED, known.code, known.attempts))
-        left = left.filter(~pl.col("check").is_in(list(found.given_up)))
+        left = left.filter(~pl.col("check").is_in(list(given_up)))
     tally.check_count += checks.height
     tally.done_count += answers.count
     tally.settled_count += answers.count
@@ -148,8 +148,8 @@ async def _known(
 ) -> AsyncIterator[list[tuple[Check, bytes, QuestionHistory]]]:
     """Yield questions in order, in batches, each with its key and its history in the ledger."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
-        rows = zip(*(column.to_list() for column in part.iter_columns()), strict=True)
-        some = [Check(number, _APIS[api], *fields) for number, api, *fields in rows]
+        numbers, apis, *fields = (column.to_list() for column in part.iter_columns())
+        some = list(map(Check, numbers, map(_APIS.__getitem__, apis), *fields))
         keyed = [(check, ledger.question_key(check)) for check in some]
         known = await ledger.known([question for _, question in keyed])
         yield [(check, question, known.get(question, _NOTHING)) for check, question in keyed]

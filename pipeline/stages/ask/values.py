@@ -175,6 +175,8 @@ class AnswerBuffer:
         return slim(*packed)
 
     def _pack(self) -> None:
+        if self._packed and not self._loose:
+            return
         # By columns, this takes two thirds of the time that rows take.
         columns = list(zip(*self._loose, strict=True))
         self._packed.append(pl.DataFrame(columns, schema=ANSWERS, orient="col"))
