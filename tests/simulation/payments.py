@@ -52,6 +52,8 @@ class PaymentFile(NamedTuple):
     """Payment -> its question, by the file's own count."""
     payments: Payments
     bases: Bases
+    question_counts: dict[ApiName, int]
+    """Of each API."""
 
 
 _NO_REASONS = Reasons(pl.DataFrame())
@@ -83,7 +85,8 @@ def payment_file(question_count: int, version: int = 1, *, with_vop: bool = Fals
     payments = pl.DataFrame([{"row": row["row"]} for row in rows], schema=PAYMENTS)
     _MONEY[id(payments)] = totals.money_of(payments)
     question_of = dict(enumerate(asked, start=1))
-    return PaymentFile(planned, checks, question_of, Payments(payments), bases(planned.checks))
+    counts = question_counts(planned.checks)
+    return PaymentFile(planned, checks, question_of, Payments(payments), bases(planned.checks), counts)
 
 
 def payee_of(question: int, version: int) -> str:
@@ -173,5 +176,5 @@ def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult, answe
         "next_step": str(next_step(left, asked)),
         "given_up": left.is_given_up,
     }
-    calls = calls_of(question_counts(file.bases), asked.tally)
+    calls = calls_of(file.question_counts, asked.tally)
     return summarise(header, file.payments, outcomes, _NO_WARNINGS, calls)

@@ -137,6 +137,8 @@ class World:
 
     def store_wait_s(self) -> float:
         """How long a store that is called now stands still."""
+        if not self.store_stalls:
+            return 0
         return max(
             (stall.to_s - self.now_s for stall in self.store_stalls if stall.covers(self.now_s)), default=0
         )
