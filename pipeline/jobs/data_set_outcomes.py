@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -29,7 +30,7 @@ from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.prepare import country_of
 from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
-from pipeline.reports.documents import PartReport, data_set_reports
+from pipeline.reports.documents import PartReport, data_set_reports, of_all, shown_reasons
 from pipeline.reports.wording import said_reasons
 from pipeline.rules.enumeration import in_sequence, unknown_accounts
 from pipeline.rules.totals import added_outcomes, control_totals
@@ -39,7 +40,7 @@ from pipeline.runs.families import made_of
 from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, keep_workbook
 from pipeline.runs.request import RunObserver, SetStep, Surface
-from pipeline.runs.work_folder import read_as_written, read_document, read_frame, write_frame
+from pipeline.runs.work_folder import PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.stages.summarise import listed_banks, of_run
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
@@ -191,25 +192,27 @@ def set_results(
         "modulus": planned.modulus,
     }
     decided = {part.part.number: part.decided for part in parts if part.decided is not None}
-    banks = [read_as_written(files.frame("banks", number)) for number in decided]
+    # A million rows may have as many banks, warnings and reasons: one part of them in memory at a time.
+    banks = reduce(_added_banks, (read_as_written(files.frame("banks", number)) for number in decided))
     summary = add_up(header, parts, run.calls(counts), banks)
-    found = pl.concat([read_frame(files.frame("reasons", number), REASONS) for number in decided])
-    reasons = Reasons(found.unique("reason", maintain_order=True))
-    every = pl.concat([read_as_written(files.frame("warned", number)) for number in decided])
-    warned = Warned(every.unique(maintain_order=True))
     with write_atomically(out / WARNED) as file, with_own_errors(file) as through:
-        warned.write_parquet(through)
-    kept = (PartReport(*(read_as_written(files.frame(name, one)) for name in REPORTED)) for one in decided)
+        pl.scan_parquet([files.frame("warned", number) for number in decided]).sink_parquet(through)
+    every = of_all(
+        PartReport(*(read_as_written(files.frame(name, one)) for name in REPORTED)) for one in decided
+    )
+    warned = pl.scan_parquet(out / WARNED).filter(pl.col("row").is_in(every.shown["row"].implode())).collect()
+    shown = pl.col("reason").is_in(shown_reasons(summary, every).implode())
+    reasons = Reasons(pl.concat([some.filter(shown) for some in _reasons(files, decided)]).unique("reason"))
     keep_workbook(out, surface)
     with speaking(run.language):
         changes, documents = data_set_reports(
-            out, summary, kept, said_reasons(reasons), warned, policy=run.chosen.settings.policy
+            out, summary, every, said_reasons(reasons), Warned(warned), policy=run.chosen.settings.policy
         )
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
     written = WrittenOutcomes(out / OUTCOMES, sha256)
     work = [files.root, *filter(None, [data.divided])] if summary.complete else []
     keep_document(out / SUMMARY, summary)
-    written_too = [out / SUMMARY, out / WARNED, keep_reasons(reasons, out), *documents]
+    written_too = [out / SUMMARY, out / WARNED, keep_reasons(_reasons(files, decided), out), *documents]
     if compared is not None:
         matched = pl.concat([read_as_written(files.frame("matched", number)) for number in decided])["row"]
         is_match = pl.repeat(value=False, n=sum(planned.rows.counts), eager=True)  # row by row
@@ -225,6 +228,14 @@ def set_results(
     return DecidedRun(
         summary, written, written_too, sum(call.question_count for call in summary.calls), changes, work=work
     )
+
+
+def _reasons(files: PartFiles, parts: Iterable[int]) -> Iterator[Reasons]:
+    return (Reasons(read_frame(files.frame("reasons", number), REASONS)) for number in parts)
+
+
+def _added_banks(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat([some, more]).group_by("bank").sum()
 
 
 def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
@@ -258,9 +269,9 @@ def add_up(
     header: Mapping[str, Any],
     parts: Sequence[CheckedPart],
     calls: Sequence[ApiCalls],
-    banks: Sequence[pl.DataFrame],
+    banks: pl.DataFrame,
 ) -> Summary:
-    """Return the summary of a data set, from its parts in order and their `bank_counts`."""
+    """Return the summary of a data set, from its parts in order and the sum of their `bank_counts`."""
     summaries = [part.decided.summary for part in parts if part.decided is not None]
     has_problem = any(part.read.problem is not None for part in parts)
     is_complete = not has_problem and not any(summary.undecided_count for summary in summaries)
@@ -276,7 +287,7 @@ def add_up(
         parts=list(_part_totals(parts)),
         batches=list(_batches(parts))[:BATCHES_MAX],
         batch_count=sum(summary.batch_count for summary in summaries),
-        **listed_banks(pl.concat(banks).group_by("bank").sum()),
+        **listed_banks(banks),
         calls=list(calls),
         # Sums over the parts, each counted as if it had asked no question.
         saved_call_count=sum(summary.saved_call_count for summary in summaries)

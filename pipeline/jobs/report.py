@@ -1,7 +1,6 @@
 """Rewrite the reports of a finished run from the files in its folder, which is locked. Sends nothing."""
 
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,7 +8,14 @@ from pipeline.config.profiles import policy_today
 from pipeline.errors import InputError, UsageError
 from pipeline.files.signatures import Signer
 from pipeline.jobs.verify import VerifyJob, require_verified
-from pipeline.reports.documents import bank_report, data_set_reports, part_report, reports
+from pipeline.reports.documents import (
+    bank_report,
+    data_set_reports,
+    of_all,
+    part_report,
+    reports,
+    shown_reasons,
+)
 from pipeline.runs.ended import EndedRun, ended_run, pain001_of, reasons_in
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
 from pipeline.runs.proof import (
@@ -62,11 +68,10 @@ def report(  # noqa: PLR0913 (what is written, and how)
         policy = policy_today(summary.profile)
         with speaking(language or run.manifest.language):
             if summary.parts:
-                parts = map(partial(part_report, summary), map(run.rows, run.parts()))
-                reasons = reasons_in(folder, run.content)
-                _, written = data_set_reports(
-                    folder, summary, parts, reasons, run.warned(summary), policy=policy
-                )
+                every = of_all(part_report(summary, run.rows(part)) for part in run.parts())
+                reasons = reasons_in(folder, run.content, of=shown_reasons(summary, every))
+                warned = run.warned(summary)
+                _, written = data_set_reports(folder, summary, every, reasons, warned, policy=policy)
             else:
                 rows = run.rows()
                 written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)

@@ -193,7 +193,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
     with speaking(run.language):
         policy, outcome_name = run.chosen.settings.policy, written.path.name
         documents = reports(job.out, summary, rows, outcome_name=outcome_name, policy=policy)
-    files = [keep_document(job.out / SUMMARY, summary), keep_reasons(reasons, job.out), *documents]
+    files = [keep_document(job.out / SUMMARY, summary), keep_reasons([reasons], job.out), *documents]
     if compared is not None:  # the next run compares with this one
         files.append(keep(compared, lambda _: outcomes, run.ledger.payee_key, job.out))
     if changes is not None:
@@ -213,11 +213,15 @@ def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes)
     return compared_again(EndedRun(run.job.out, run.before), source.message, source.payments, outcomes)
 
 
-def keep_reasons(reasons: Reasons, folder: Path) -> Path:
-    """Write the sentences that explain the reasons in the outcome file."""
-    path = folder / REASONS
+def keep_reasons(parts: Iterable[Reasons], folder: Path) -> Path:
+    """Write the sentences that explain the reasons in the outcome files, once for all parts."""
+    path, written = folder / REASONS, pl.Series("reason", [], pl.String)
+    names_row = pl.col("sentence").str.contains('"row":', literal=True)  # and so is of one row only
     with write_atomically(path) as file, with_own_errors(file) as through:
-        reasons.write_ndjson(through)
+        for reasons in parts:
+            new = reasons.filter(~pl.col("reason").is_in(written.implode()))
+            new.write_ndjson(through)
+            written = pl.concat([written, new.filter(~names_row)["reason"]])
     return path
 
 

@@ -74,6 +74,12 @@ def of_all(parts: Iterable[PartReport]) -> PartReport:
     return reduce(_of_both, parts)
 
 
+def shown_reasons(summary: Summary, every: PartReport) -> pl.Series:
+    """Return the reasons that the reports of a data set show."""
+    codes = pl.Series("check_reason", [code.reason for code in summary.codes], pl.String)
+    return pl.concat([every.shown["check_reason"], codes]).unique()
+
+
 def _of_both(some: PartReport, part: PartReport) -> PartReport:
     changed = gravest_first(pl.concat([some.changed, part.changed]))
     return PartReport(
@@ -118,14 +124,16 @@ def reports(
 def data_set_reports(  # noqa: PLR0913 (all facts about a data set)
     folder: Path,
     summary: Summary,
-    parts: Iterable[PartReport],
+    every: PartReport,
     reasons: SaidReasons,
     warned: Warned,
     *,
     policy: Mapping[str, Verdict] | None = None,
 ) -> tuple[list[Change], list[Path]]:
-    """Write a data set's reports from its parts; also return the changes. Same errors as `reports`."""
-    every = of_all(parts)
+    """Write a data set's reports; also return the changes. Same errors as `reports`.
+
+    `every` is `of_all` parts; `reasons` and `warned` need only those of `shown_reasons` and of `every.shown`.
+    """
     changes = listed_changes(every.changed, summary.compared)
     listed = ListedRows(every.shown, changes, policy, warned, every.sums)
     attention = every.attention.drop(SIZE)

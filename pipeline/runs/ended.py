@@ -196,7 +196,10 @@ class EndedRun:
         if changes is not None:
             changes = Changes(changes.filter(is_row_in(rows)))
         outcomes = outcomes_in(source, part.path)
-        return Rows(source.payments, outcomes, source.original, changes, reasons_in(self.folder, content))
+        # The reasons of a data set may be millions; its reports read those that they show.
+        is_part = self.manifest.outcome_file.name == run_files.OUTCOMES
+        reasons = {} if is_part else reasons_in(self.folder, content)
+        return Rows(source.payments, outcomes, source.original, changes, reasons)
 
 
 def ended_run(folder: Path) -> EndedRun:
@@ -228,10 +231,15 @@ def keep_changes(changes: Changes, folder: Path) -> Path:
     return path
 
 
-def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
-    """Return the sentences of a run's reasons (InputError: unreadable); none if purged or too old."""
+def reasons_in(folder: Path, content: Content | None = None, *, of: pl.Series | None = None) -> SaidReasons:
+    """Return the sentences of a run's reasons (InputError: unreadable); none if purged or too old.
+
+    `of` has the reasons to return; None: all.
+    """
     found = _frame_in(folder / run_files.REASONS, content, REASONS)
-    return {} if found is None else said_reasons(Reasons(found))
+    if found is None:
+        return {}
+    return said_reasons(Reasons(found if of is None else found.filter(pl.col("reason").is_in(of.implode()))))
 
 
 def _frame_in(path: Path, content: Content | None, schema: Schema) -> pl.DataFrame | None:

@@ -310,7 +310,9 @@ def decide_part(task: DecideTask) -> PartDecided:
     found: list[tuple[Kept, pl.DataFrame]] = [
         *zip(REPORTED, report, strict=True),
         ("matched", outcomes.filter(check_outcome=Outcome.MATCH).select("row")),
-        *(("banks", banks), ("warned", warnings.select(list(WARNED))), ("reasons", reasons)),
+        ("banks", banks),
+        ("warned", warnings.select(list(WARNED)).unique(maintain_order=True)),
+        ("reasons", reasons),
     ]
     for name, frame in found:
         write_frame(frame, files.frame(name, part.number))
