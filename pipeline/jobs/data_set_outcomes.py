@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -60,6 +59,7 @@ from schemas.summary import (
 )
 
 _UNDECIDED = (AnswerState.UNANSWERED, AnswerState.DEFERRED)
+_BANKS_AT_ONCE = 1_000_000  # the first digits of any account count as a bank, so a part may have very many
 _READ = ["check", "state", "code", "time", "attempts"]
 
 
@@ -193,7 +193,7 @@ def set_results(
     }
     decided = {part.part.number: part.decided for part in parts if part.decided is not None}
     # A million rows may have as many banks, warnings and reasons: one part of them in memory at a time.
-    banks = reduce(_added_banks, (read_as_written(files.frame("banks", number)) for number in decided))
+    banks = (read_as_written(files.frame("banks", number)) for number in decided)
     summary = add_up(header, parts, run.calls(counts), banks)
     with write_atomically(out / WARNED) as file, with_own_errors(file) as through:
         pl.scan_parquet([files.frame("warned", number) for number in decided]).sink_parquet(through)
@@ -234,8 +234,13 @@ def _reasons(files: PartFiles, parts: Iterable[int]) -> Iterator[Reasons]:
     return (Reasons(read_frame(files.frame("reasons", number), REASONS)) for number in parts)
 
 
-def _added_banks(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
-    return pl.concat([some, more]).group_by("bank").sum()
+def _added_banks(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    waiting = list[pl.DataFrame]()
+    for banks in parts:
+        waiting.append(banks)
+        if sum(some.height for some in waiting) > _BANKS_AT_ONCE:
+            waiting = [pl.concat(waiting).group_by("bank").sum()]
+    return pl.concat(waiting).group_by("bank").sum()
 
 
 def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
@@ -269,9 +274,9 @@ def add_up(
     header: Mapping[str, Any],
     parts: Sequence[CheckedPart],
     calls: Sequence[ApiCalls],
-    banks: pl.DataFrame,
+    banks: Iterable[pl.DataFrame],
 ) -> Summary:
-    """Return the summary of a data set, from its parts in order and the sum of their `bank_counts`."""
+    """Return the summary of a data set, from its parts in order and their `bank_counts`."""
     summaries = [part.decided.summary for part in parts if part.decided is not None]
     has_problem = any(part.read.problem is not None for part in parts)
     is_complete = not has_problem and not any(summary.undecided_count for summary in summaries)
@@ -287,7 +292,7 @@ def add_up(
         parts=list(_part_totals(parts)),
         batches=list(_batches(parts))[:BATCHES_MAX],
         batch_count=sum(summary.batch_count for summary in summaries),
-        **listed_banks(banks),
+        **listed_banks(_added_banks(banks)),
         calls=list(calls),
         # Sums over the parts, each counted as if it had asked no question.
         saved_call_count=sum(summary.saved_call_count for summary in summaries)

@@ -81,9 +81,11 @@ def shown_reasons(summary: Summary, every: PartReport) -> pl.Series:
 
 
 def _of_both(some: PartReport, part: PartReport) -> PartReport:
-    changed = gravest_first(pl.concat([some.changed, part.changed]))
+    changed, attention = gravest_first(pl.concat([some.changed, part.changed])), part.attention
+    if some.attention.height == ATTENTION_MAX and (least := some.attention[SIZE].last()) is not None:
+        attention = attention.filter(pl.col(SIZE) >= least)  # most rows of another part are too small
     return PartReport(
-        _largest(pl.concat([some.attention, part.attention], how="diagonal")),
+        _largest(pl.concat([some.attention, attention], how="diagonal")),
         listable(pl.concat([some.shown, part.shown]), PARTS_ROWS_MAX, changed["row"]),
         added_sums([some.sums, part.sums]),
         changed,
