@@ -234,7 +234,8 @@ def _reasons(files: PartFiles, parts: Iterable[int]) -> Iterator[Reasons]:
     return (Reasons(read_frame(files.frame("reasons", number), REASONS)) for number in parts)
 
 
-def _added_banks(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def added_banks(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Add up the `bank_counts` of parts, some at a time."""
     waiting = list[pl.DataFrame]()
     for banks in parts:
         waiting.append(banks)
@@ -292,7 +293,7 @@ def add_up(
         parts=list(_part_totals(parts)),
         batches=list(_batches(parts))[:BATCHES_MAX],
         batch_count=sum(summary.batch_count for summary in summaries),
-        **listed_banks(_added_banks(banks)),
+        **listed_banks(added_banks(banks)),
         calls=list(calls),
         # Sums over the parts, each counted as if it had asked no question.
         saved_call_count=sum(summary.saved_call_count for summary in summaries)
