@@ -11,8 +11,8 @@ import polars as pl
 from pipeline.headers.words import COUNTRIES
 from pipeline.rules.identifiers import HYPHENS
 
-IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
-"""Pattern of an IBAN without blanks and punctuation."""
+IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{11,30}$"
+"""Pattern of an IBAN without blanks and punctuation; VAT numbers such as NL001234567B01 are shorter."""
 PUNCTUATION = rf"[\s{HYPHENS}./:]"
 _IBAN_LENGTH_MIN = 15
 _CODE_DIGITS, _COMBINED_DIGITS = 6, 14

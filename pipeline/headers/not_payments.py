@@ -6,6 +6,7 @@ A check of a bank statement would check the user; one of direct debits, the debt
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 
 import polars as pl
 
@@ -21,6 +22,7 @@ from pipeline.headers.words import (
     DUES,
     NO_DEBIT_TITLES,
     NOT_BEFORE_DEBITS,
+    SETTINGS,
     STATUS,
     WAYS_IN,
     WAYS_OUT,
@@ -37,13 +39,14 @@ _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
 """A unique mandate reference, in capitals: `rum` is a room in Swedish."""
 _DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
 _DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
-_DUES = tuple(map(fold, DUES))
+_DUES, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, SETTINGS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
 _PARTNERS = {
     **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor"), Cue.CUSTOMER),
     **dict.fromkeys(("kreditor", "creditor", "crediteur", "acreedor"), Cue.SUPPLIER),
 }
 """Words that in headers mean a side of a payment."""
+_IDS = {Cue.NAME, Cue.ID, Cue.NUMBER, Cue.CODE}
 _ACCOUNTS_MIN = 3
 _DEBIT = (What.MANDATE, What.COLLECTION, What.SEQUENCE, What.CREDITOR_ID)
 _CUES = (*_DEBIT, What.BALANCE, What.BOOKED, What.DIRECTION)
@@ -165,17 +168,6 @@ def _named(cells: ColumnCells, what: str) -> list[str]:
     return [header for header in cells.headers if meaning(header).what == what and cells.is_filled(header)]
 
 
-def _dues(cells: ColumnCells) -> list[str]:
-    """Find the columns of dues, which members and customers pay; none in a list of employees."""
-    if any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header)):
-        return []
-    return [
-        header
-        for header in cells.headers
-        if cells.is_filled(header) and any(words in fold(header) for words in _DUES)
-    ]
-
-
 def _has_phrase(header: str, phrases: Sequence[str]) -> bool:
     text = f" {' '.join(tokens_of(header))} "
     return any(f" {' '.join(tokens_of(phrase))} " in text for phrase in phrases)
@@ -190,23 +182,42 @@ def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
         return Sentence("headers.credit", columns=[quoted(header) for header in credit if header])
     if _named(cells, "amount"):
         return None
-    if dues := _dues(cells):
-        return Sentence("headers.payers", columns=list(map(quoted, dues[:2])))
-    for header in cells.headers:
-        if _lists_customers_and_suppliers(header, cells):
-            return Sentence("headers.customers_and_suppliers", column=quoted(header))
-        if _is_one_owner(header, cells):
-            return Sentence("headers.own_accounts", column=quoted(header))
-    return None
+    dues, settings = (
+        [quoted(header) for header in filled if any(words in fold(header) for words in some)][:2]
+        for some in (_DUES, _SETTINGS)
+    )
+    lists_staff = any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header))
+    if dues and not lists_staff:
+        return Sentence("headers.payers", columns=dues)
+    if settings:
+        return Sentence("headers.own_settings", columns=settings)
+    if partners := _columns_of_partners(filled, cells):
+        return Sentence("headers.customers_and_suppliers", columns=list(map(quoted, partners)))
+    owner = next((header for header in cells.headers if _is_one_owner(header, cells)), None)
+    return None if owner is None else Sentence("headers.own_accounts", column=quoted(owner))
 
 
-def _lists_customers_and_suppliers(header: str, cells: ColumnCells) -> bool:
-    """True if a column has words for customers and suppliers; DATEV's master data always has both."""
-    if fold(header) == _DATEV_KIND:
-        return True
-    values = {fold(value) for value in cells.sample(header).unique()}
-    kinds = {_PARTNERS.get(value) or cue_of(value) for value in values}
-    return meaning(header).what is None and kinds == {Cue.CUSTOMER, Cue.SUPPLIER}
+def _columns_of_partners(filled: Sequence[str], cells: ColumnCells) -> list[str]:
+    """Return the column that has words for customers and suppliers, or one for each, never both in a row.
+
+    DATEV's master data always has both.
+    """
+    by_cue: dict[Cue | None, list[str]] = {Cue.CUSTOMER: [], Cue.SUPPLIER: []}
+    for header in filled:
+        values = () if meaning(header).what else cells.sample(header).unique()
+        if fold(header) == _DATEV_KIND or {_partner(value) for value in values} == set(by_cue):
+            return [header]
+        by_cue.get(_partner(header), []).append(header)
+    for pair in product(*by_cue.values()):
+        if (cells.text(pair[0]).is_null() | cells.text(pair[1]).is_null()).all():
+            return list(pair)
+    return []
+
+
+def _partner(text: str) -> Cue | None:
+    """Return whether a text is just a word for customers or suppliers, as `Kreditor` and `client_id` are."""
+    cues = {_PARTNERS.get(token) or cue_of(token) for token in tokens_of(text)} - _IDS
+    return only if len(cues) == 1 and isinstance(only := next(iter(cues)), Cue) else None
 
 
 def _is_one_owner(header: str, cells: ColumnCells) -> bool:

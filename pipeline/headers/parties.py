@@ -18,6 +18,7 @@ _STEM_LENGTH = 8
 """Number of first letters that the forms of a word share, such as `ιδιοκτήτης` and `ιδιοκτήτη`."""
 _NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON, Cue.TYPE})
 """Words that make an unknown word next to them a text, a kind, a bank or a party that is not paid."""
+_OF_PAYMENTS = {Cue.PAYMENT, Cue.MESSAGE, Cue.FULL, Cue.FILLER}  # `payment details` alone is a text
 _THINGS = frozenset(map(fold, THINGS))
 _RANKS = {
     **{f"{who}{which}": rank for rank, who in enumerate(KEY_OWNERS) for which in KEY_WORDS},
@@ -60,8 +61,8 @@ def names_payment(header: str) -> bool:
 
 def beside_payment(header: str) -> frozenset[Cue]:
     """Return the cues of a header next to a word for payments; none without such a word."""
-    cues = cues_of(header)
-    return cues - {Cue.PAYMENT, Cue.FULL, Cue.FILLER} if Cue.PAYMENT in cues else frozenset()
+    is_of_payment = any(cue_of(token) is Cue.PAYMENT for token in tokens_of(header))
+    return cues_of(header) - _OF_PAYMENTS if is_of_payment else frozenset()
 
 
 def names_unknown_payee(header: str) -> bool:

@@ -25,6 +25,7 @@ def sources_of(columns):
     ("columns", "expected"),
     [
         ({"Debit IBAN": [OURS, OURS], "IBAN": [ONE, TWO]}, {"iban": "IBAN"}),
+        ({"IBAN": [ONE, TWO], "btw_id": ["NL001234567B01", None]}, {"iban": "IBAN"}),
         ({"IBAN": [OURS, OURS], "Beneficiary IBAN": [ONE, TWO]}, {"iban": "Beneficiary IBAN"}),
         ({"IBAN": [OURS, TWO], "IBAN Empfänger": [ONE, TWO]}, {"iban": "IBAN Empfänger"}),
         ({"Konto": ["12345678", "12345678"], "IBAN": [ONE, TWO]}, {"iban": "IBAN"}),

@@ -746,6 +746,10 @@ SIMILAR = [ADA, BRILL]
         ({"Name": [ADA, BO], "payout_name": SIMILAR, "payout_IBAN": IBANS}, ["payout_name"]),
         ({**PARTS, "Auszahlung Name": SIMILAR, "Auszahlung IBAN": IBANS}, ["Auszahlung Name"]),
         ({"virement_nom": SIMILAR, "virement_IBAN": IBANS}, ["virement_nom"]),
+        ({"Bolsista/Orientador": [ADA, BO]}, ["Bolsista/Orientador"]),
+        ({"Nome": [ADA, BO], "Orientador": [ACME, BRILL]}, None),
+        ({"payment_details_name": SIMILAR, "payment_details_IBAN": IBANS}, ["payment_details_name"]),
+        ({"Name": [ADA, BO], "paymentInfo.name": [ACME, BRILL], "paymentInfo.IBAN": IBANS}, None),
         (
             {
                 "Name": [ADA, BO],

@@ -173,6 +173,26 @@ def test_a_list_of_customers_and_suppliers_is_paid_only_by_its_amounts():
         columns_of(kinds)
     for beside in ({"Amount": ["5.00", "6.00"]}, {"Category": ["Supplier", "Supplier"]}):
         assert columns_of({**kinds, **beside}).sources["name"] == (("Payee",),)
+    with refused(InputError, "customers as well as suppliers .*cliente.* and .*fornitore_id"):
+        columns_of({"cliente": ["Hotel Lago", None], "fornitore_id": [None, "7"]})
+    assert columns_of({"Customer no": ["4", "5"], "Supplier no": ["7", None]}), "a number at the supplier's"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "invoice_footer",
+        "nextInvoiceNumber",
+        "Rechnungsfußzeile",
+        "Pied de page facture",
+        "accounts_office_ref",
+    ],
+)
+def test_settings_of_ones_own_companies_are_paid_only_by_amounts(header):
+    with refused(InputError, "settings of your own companies .*without amounts"):
+        columns_of({header: ["7", "8"]})
+    for beside in ({header: [None, None]}, {header: ["7", "8"], "Amount": ["5.00", "6.00"]}):
+        assert columns_of(beside).sources["name"] == (("Payee",),)
 
 
 def test_accounts_of_one_holder_without_amounts_are_ones_own():
