@@ -5,7 +5,8 @@ Help texts and click's messages are in English in the code, and that English is 
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -39,6 +40,13 @@ def translated(one: str, several: str = "", count: int = 1) -> str:
     """Translate a text; without an entry in `helps.po`, it stays English."""
     english, code = one if count == 1 else several, _terminal_language()
     return english if code == ENGLISH else text_of("helps", one, count, "", code) or english
+
+
+def reasons_to_translate(folder: Path, of: Collection[str]) -> Mapping[str, str]:
+    """Return the sentences of some of a run's reasons; none if the terminal's language is English."""
+    from pipeline.runs.ended import reasons_in
+
+    return {} if language() == ENGLISH else reasons_in(folder, of=of)
 
 
 for _module in (core, exceptions, formatting, parser, types):

@@ -21,7 +21,7 @@ from pipeline.cli.exit_status import (
     stoppable,
 )
 from pipeline.cli.helps import Command, Word
-from pipeline.cli.language import given_language
+from pipeline.cli.language import given_language, reasons_to_translate
 from pipeline.cli.options import (
     PATH,
     Given,
@@ -48,7 +48,7 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_answer, print_document
 from pipeline.errors import TOTALS_DIFFER, UsageError, most_serious
-from pipeline.wording import ENGLISH, Sentence, SurfaceKind, language, rendered
+from pipeline.wording import Sentence, SurfaceKind, rendered
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -345,7 +345,6 @@ def print_result(result: "RunResult", folder: Path, console: "Console") -> None:
     """Print the changes that a run found, and its summary."""
     from pipeline.reports.listings import print_changes
     from pipeline.reports.terminal import print_summary
-    from pipeline.runs.ended import reasons_in
 
     print_changes(result.summary, result.changes, console)
     print_summary(
@@ -354,7 +353,7 @@ def print_result(result: "RunResult", folder: Path, console: "Console") -> None:
         console,
         already_finished=result.already_finished,
         next_step=result.next_step,
-        reasons={} if language() == ENGLISH else reasons_in(folder),
+        reasons=reasons_to_translate(folder, [code.reason for code in result.summary.codes]),
     )
 
 

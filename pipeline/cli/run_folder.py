@@ -1,7 +1,7 @@
 """Commands about the folder of a run: show a row, verify, write reports again, purge, fix, split."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ import click
 
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.helps import Command
-from pipeline.cli.language import given_language, in_words
+from pipeline.cli.language import given_language, in_words, reasons_to_translate
 from pipeline.cli.options import (
     AT_LEAST_1,
     PATH,
@@ -30,7 +30,7 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.standard_streams import print_answer, print_document, print_findings
 from pipeline.errors import PrecheckError, UsageError, most_serious
-from pipeline.wording import ENGLISH, Sentence, language
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,15 +51,9 @@ def show(*, folder: Path, row: int, as_json: bool) -> None:
     from pipeline.jobs.show import story
     from pipeline.reports.story import print_story
 
-    show = partial(print_story, reasons=_reasons(folder))
-    print_answer(story(folder, row, now=now()), show, as_json=as_json)
-
-
-def _reasons(folder: Path) -> Mapping[str, str]:
-    """Return the run's reasons to translate, unless they are printed in English."""
-    from pipeline.runs.ended import reasons_in
-
-    return {} if language() == ENGLISH else reasons_in(folder)
+    told = story(folder, row, now=now())
+    show = partial(print_story, reasons=reasons_to_translate(folder, [told.outcome.check_reason]))
+    print_answer(told, show, as_json=as_json)
 
 
 @click.command(cls=Command)
@@ -132,7 +126,8 @@ def report(given: Given) -> None:
         notify(Sentence("cli.workbook_kept", workbook=folder / REPORT_XLSX, kept=folder / kept))
 
     def show(document: "Summary", console: "Console") -> None:
-        print_summary(document, folder, console, already_finished=False, reasons=_reasons(folder))
+        reasons = reasons_to_translate(folder, [code.reason for code in document.codes])
+        print_summary(document, folder, console, already_finished=False, reasons=reasons)
 
     print_answer(summary, show, as_json=given.as_json)
 

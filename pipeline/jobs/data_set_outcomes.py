@@ -201,7 +201,7 @@ def set_results(
         PartReport(*(read_as_written(files.frame(name, one)) for name in REPORTED)) for one in decided
     )
     warned = pl.scan_parquet(out / WARNED).filter(pl.col("row").is_in(every.shown["row"].implode())).collect()
-    shown = pl.col("reason").is_in(shown_reasons(summary, every).implode())
+    shown = pl.col("reason").is_in(list(shown_reasons(summary, every)))
     reasons = Reasons(pl.concat([some.filter(shown) for some in _reasons(files, decided)]).unique("reason"))
     keep_workbook(out, surface)
     with speaking(run.language):

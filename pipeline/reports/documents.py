@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     original: Original  # the columns of the file, unchanged
     changes: Changes | None = None  # `frames.CHANGES`; None if there are none, or they were deleted
     reasons: SaidReasons = MappingProxyType({})
-    """The sentences of the outcomes' reasons; empty if an earlier version made the outcomes."""
+    """The sentences of the outcomes' reasons; empty for a data set, and if an earlier version made them."""
 
 
 class PartReport(NamedTuple):
@@ -74,10 +74,9 @@ def of_all(parts: Iterable[PartReport]) -> PartReport:
     return reduce(_of_both, parts)
 
 
-def shown_reasons(summary: Summary, every: PartReport) -> pl.Series:
+def shown_reasons(summary: Summary, every: PartReport) -> set[str]:
     """Return the reasons that the reports of a data set show."""
-    codes = pl.Series("check_reason", [code.reason for code in summary.codes], pl.String)
-    return pl.concat([every.shown["check_reason"], codes]).unique()
+    return {*every.shown["check_reason"], *(code.reason for code in summary.codes)}
 
 
 def _of_both(some: PartReport, part: PartReport) -> PartReport:
@@ -134,7 +133,7 @@ def data_set_reports(  # noqa: PLR0913 (all facts about a data set)
 ) -> tuple[list[Change], list[Path]]:
     """Write a data set's reports; also return the changes. Same errors as `reports`.
 
-    `every` is `of_all` parts; `reasons` and `warned` need only those of `shown_reasons` and of `every.shown`.
+    `every` comes from `of_all`. Only the reasons of `shown_reasons` and the warnings of `every.shown` are needed.
     """
     changes = listed_changes(every.changed, summary.compared)
     listed = ListedRows(every.shown, changes, policy, warned, every.sums)

@@ -1,7 +1,7 @@
 """A run that has ended: the files in its folder, as listed in its manifest, and its payment file."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from glob import escape
@@ -196,7 +196,7 @@ class EndedRun:
         if changes is not None:
             changes = Changes(changes.filter(is_row_in(rows)))
         outcomes = outcomes_in(source, part.path)
-        # The reasons of a data set may be millions; its reports read those that they show.
+        # A data set may have millions of reasons; its reports read those that they show.
         is_part = self.manifest.outcome_file.name == run_files.OUTCOMES
         reasons = {} if is_part else reasons_in(self.folder, content)
         return Rows(source.payments, outcomes, source.original, changes, reasons)
@@ -231,15 +231,17 @@ def keep_changes(changes: Changes, folder: Path) -> Path:
     return path
 
 
-def reasons_in(folder: Path, content: Content | None = None, *, of: pl.Series | None = None) -> SaidReasons:
-    """Return the sentences of a run's reasons (InputError: unreadable); none if purged or too old.
+def reasons_in(
+    folder: Path, content: Content | None = None, *, of: Collection[str] | None = None
+) -> SaidReasons:
+    """Return the sentences of a run's reasons, or of some (InputError: unreadable).
 
-    `of` has the reasons to return; None: all.
+    Empty if they were purged or the run is too old. A data set may have millions of reasons.
     """
     found = _frame_in(folder / run_files.REASONS, content, REASONS)
     if found is None:
         return {}
-    return said_reasons(Reasons(found if of is None else found.filter(pl.col("reason").is_in(of.implode()))))
+    return said_reasons(Reasons(found if of is None else found.filter(pl.col("reason").is_in(list(of)))))
 
 
 def _frame_in(path: Path, content: Content | None, schema: Schema) -> pl.DataFrame | None:

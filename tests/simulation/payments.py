@@ -53,7 +53,7 @@ class PaymentFile(NamedTuple):
     payments: Payments
     bases: Bases
     question_counts: dict[ApiName, int]
-    """Of each API."""
+    """How many questions each API is asked."""
 
 
 _NO_REASONS = Reasons(pl.DataFrame())

@@ -4,7 +4,7 @@ A status such as 401, 403, 404 or a redirect may mean wrong credentials or a wro
 in front of the server rejects one name. So questions are asked one at a time until one is answered. After
 five equal refusals in a row, a run without any answer ends, and one with answers leaves the rest to a later
 run. A status about a request's content is more often a filter's: once this run has an answer, it takes a
-hundred.
+hundred in a row. A question that was also refused in an earlier run says nothing about the others.
 """
 
 from collections import Counter, deque

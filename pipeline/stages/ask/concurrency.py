@@ -7,9 +7,10 @@ to the wrong party. The door closes again if the server begins to refuse all acc
 then a single request is tried; and with every answer the limit grows a little. Below one it is a share of our
 rate.
 
-*The bulkhead.* A bank gets at most half of the places until it has answered in time, and again after a
-request to it has waited too long; other banks' questions go first. Under a daily cap no question overtakes
-another.
+*The bulkhead.* One slow bank must not occupy all places, above all in a file sorted by bank. A bank gets at
+most half of them until it has answered in time, and again after a request to it has waited too long; other
+banks' questions go first. A bank that answers in time is not limited, even if it is the only one. Under a
+daily cap, order matters more than time, and no question overtakes another.
 """
 
 from collections import defaultdict

@@ -1,7 +1,8 @@
 """The tables of a ledger in PostgreSQL, their version, and the permissions of the role of the runs.
 
-That role can read, add lines and change leases, but neither alter tables nor delete lines. Append-only data
-change through functions of the owner, which enforce the rules. Triggers bind even the owner.
+The tables belong to the role that runs `precheck ledger init`. The role of the runs can read, add lines and
+change leases, but neither alter tables nor delete lines. Append-only data change through functions of the
+owner, which enforce the rules. Triggers bind even the owner.
 """
 
 from collections.abc import Iterator

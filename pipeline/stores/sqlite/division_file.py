@@ -1,7 +1,8 @@
 """The division of one account among the processes of a machine: a small file, locked for changes.
 
-Times are of the monotonic clock, so the file need not survive a restart, and writes are not synced. A killed
-process releases the lock. One that is stopped while it holds the lock blocks all renewals until it continues;
+Times are of the monotonic clock, so the file need not survive a restart, and writes are not synced: a time
+too far ahead is from before a restart, and past times do not count (`sharing`). A killed process releases the
+lock. One that is stopped while it holds the lock blocks all renewals until it continues or is killed;
 meanwhile, the leases of the others end, and they send nothing.
 """
 

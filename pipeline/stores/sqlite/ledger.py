@@ -2,12 +2,13 @@
 
 An answered check is never asked again, however the run dies: a request is sent only after its intent is on
 disk, and a check is done only after its answer is. So a crash leaves in doubt exactly the intents with
-neither failure nor answer. The ledger is append-only, and its only personal data are matched names and
-details of problems, which can be deleted (`purge`) and encrypted (`seals`); questions are stored as keyed
-hashes.
+neither failure nor answer. The ledger is append-only, and contains no name or account from the payer:
+questions are stored as keyed hashes. Servers send the only personal data in it, matched names and details of
+problems, which can be deleted (`purge`) and encrypted (`seals`).
 
 It is a SQLite file on a *local* disk: the write-ahead log and both locks are unsafe on NFS and SMB shares.
-Only one connection of one process may use it: SQLite before 3.51.3 can corrupt a log that two checkpoint.
+Only one connection of one process may use it: SQLite before 3.51.3 can corrupt a log that two connections
+checkpoint.
 """
 
 import sqlite3

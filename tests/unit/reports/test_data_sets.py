@@ -71,7 +71,7 @@ def test_a_reason_of_several_parts_is_written_once_and_one_that_names_a_row_stay
 
     assert [json.loads(line)["reason"] for line in lines] == [common[0], notes[0][0], notes[1][0]]
     assert reasons_in(tmp_path) == dict([common, *notes])
-    assert reasons_in(tmp_path, of=pl.Series([notes[1][0], "unknown"])) == dict([notes[1]])
+    assert reasons_in(tmp_path, of=[notes[1][0], "unknown"]) == dict([notes[1]])
 
 
 def test_banks_of_several_parts_are_counted_together():
