@@ -133,7 +133,7 @@ def data_set_reports(  # noqa: PLR0913 (all facts about a data set)
 ) -> tuple[list[Change], list[Path]]:
     """Write a data set's reports; also return the changes. Same errors as `reports`.
 
-    `every` comes from `of_all`. Only the reasons of `shown_reasons` and the warnings of `every.shown` are needed.
+    `every` comes from `of_all`; `reasons` needs only `shown_reasons`, `warned` the rows of `every.shown`.
     """
     changes = listed_changes(every.changed, summary.compared)
     listed = ListedRows(every.shown, changes, policy, warned, every.sums)
