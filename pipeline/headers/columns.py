@@ -320,7 +320,11 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
     """Guess missing fields from the cells below unknown headers."""
     fields = {field for need in missing for field in need.fields}
     unread = (None, What.PARENT)
-    known = [one for one in cells.headers if meaning(one).what not in unread or is_code_elsewhere(one)]
+    known = [
+        one
+        for one in cells.headers
+        if is_code_elsewhere(one) or (meaning(one).what not in unread and not _may_be_paid_back(one, cells))
+    ]
     unknown = cells.without(known)
     looks = {
         header: look
@@ -334,6 +338,14 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
     elif "account_number" not in kinds:
         kinds -= {"sort_code"}
     return {header: look for header, look in looks.items() if look.field in kinds}
+
+
+def _may_be_paid_back(header: str, cells: ColumnCells) -> bool:
+    """True for payers who vary, beside accounts that are not marked as others': they may get refunds."""
+    if meaning(header).what != "name" or meaning(header).side is not Side.OURS or not cells.varies([header]):
+        return False
+    accounts = [one for one in cells.headers if meaning(one).what in ACCOUNT_FIELDS and cells.is_filled(one)]
+    return all(meaning(account).side is not Side.PAYEE for account in accounts)
 
 
 def _unit_of_amounts(found: Mapping[str, ColumnChoice]) -> tuple[str | None, str | None]:

@@ -22,6 +22,7 @@ from pipeline.headers.words import (
     DUES,
     NO_DEBIT_TITLES,
     NOT_BEFORE_DEBITS,
+    PAYOUTS,
     SETTINGS,
     STATUS,
     WAYS_IN,
@@ -39,7 +40,7 @@ _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
 """A unique mandate reference, in capitals: `rum` is a room in Swedish."""
 _DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
 _DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
-_DUES, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, SETTINGS))
+_DUES, _PAYOUTS, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, PAYOUTS, SETTINGS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
 _PARTNERS = {
     **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor"), Cue.CUSTOMER),
@@ -182,15 +183,15 @@ def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
         return Sentence("headers.credit", columns=[quoted(header) for header in credit if header])
     if _named(cells, "amount"):
         return None
-    dues, settings = (
-        [quoted(header) for header in filled if any(words in fold(header) for words in some)][:2]
-        for some in (_DUES, _SETTINGS)
+    dues, payouts, settings = (
+        [header for header in filled if any(words in fold(header) for words in some)]
+        for some in (_DUES, _PAYOUTS, _SETTINGS)
     )
     lists_staff = any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header))
-    if dues and not lists_staff:
-        return Sentence("headers.payers", columns=dues)
+    if dues and not lists_staff and not any(cells.are(header, "[1-9]") for header in payouts):
+        return Sentence("headers.payers", columns=list(map(quoted, dues[:2])))
     if settings:
-        return Sentence("headers.own_settings", columns=settings)
+        return Sentence("headers.own_settings", columns=list(map(quoted, settings[:2])))
     if partners := _columns_of_partners(filled, cells):
         return Sentence("headers.customers_and_suppliers", columns=list(map(quoted, partners)))
     owner = next((header for header in cells.headers if _is_one_owner(header, cells)), None)

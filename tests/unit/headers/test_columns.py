@@ -300,6 +300,21 @@ def test_where_no_header_says_it_the_cells_show_what_to_say():
     ]
 
 
+@pytest.mark.parametrize(
+    ("account", "payers", "advice"),
+    [
+        ("IBAN", ("Ada Quillon", "Bo Marrow"), "name=#1 or --map name=#3"),
+        ("Payee IBAN", ("Ada Quillon", "Bo Marrow"), "name=#3"),
+        ("IBAN", ("Ada Quillon", "Ada Quillon"), "name=#3"),
+    ],
+)
+def test_payers_who_differ_are_offered_as_payees_of_refunds(account, payers, advice):
+    ibans = ("DE89370400440532013000", "FR1420041010050500013M02606")
+    cells = {"Payer": payers, account: ibans, "Comment": ("Event cancelled", "Paid twice")}
+    with refused(ColumnsError, rf"; name the right column with --map {advice}$"):
+        read_columns(pl.DataFrame(cells), {}, where=WHERE)
+
+
 def test_a_refusal_names_candidates_with_shortened_values_and_what_to_say():
     cells = pl.DataFrame(
         {"Tenant": ["Quillon Marrow"], "Landlord": ["Ostrava Lane Ltd"], "IBAN": ["DE89370400440532013000"]}

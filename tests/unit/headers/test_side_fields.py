@@ -160,11 +160,25 @@ def test_one_sure_sign_of_direct_debits_refuses_the_file(columns):
 
 
 def test_who_owes_something_is_not_paid_without_an_amount_unless_it_is_staff():
-    for header in ("Jahresbeitrag", "Membership type", "previous_membership_expiry", "Mahnstufe"):
+    for header in (
+        *("Jahresbeitrag", "Membership type", "previous_membership_expiry", "Mahnstufe", "Type d'adhésion"),
+        *("Vrsta članstva", "Typ členství", "Tagsági díj", "lidgeld", "üyelik tipi", "členské príspevky"),
+    ):
         with refused(InputError, "looks like a list of people who pay you .*without amounts"):
             columns_of({header: ["96.00", "48.00"]})
         for beside in ({"Refund amount": ["5.00", "6.00"]}, {"Employee No": ["7", "8"]}):
             assert columns_of({header: ["96.00", "48.00"], **beside}).sources["iban"] == (("IBAN",),)
+
+
+@pytest.mark.parametrize(
+    "header", ["Dividende", "Beitragserstattung", "Strike pay", "Zwrot składki", "Tagdíj-visszatérítés"]
+)
+def test_members_who_get_dividends_refunds_or_the_like_in_every_row_are_paid(header):
+    dues = {"Jahresbeitrag": ["9,00", "9,00"]}
+    for columns in ({f"{header} Jahresbeitrag": ["€ 5,00", "6,00"]}, {**dues, header: ["5", "6"]}):
+        assert columns_of(columns).sources["iban"] == (("IBAN",),)
+    with refused(InputError, "looks like a list of people who pay you"):
+        columns_of({**dues, header: ["5,00", "0,00"]})
 
 
 def test_a_list_of_customers_and_suppliers_is_paid_only_by_its_amounts():
