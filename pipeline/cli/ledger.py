@@ -174,7 +174,7 @@ def worker(given: Given) -> None:
     The runs were started by `precheck run --work DIR`, on any host. The worker asks until you stop it, then
     releases unfinished checks.
     """
-    from pipeline.cli.logs import ProgressEvents, log_notice, log_to_stderr
+    from pipeline.cli.logs import ProgressEvents, log_as_given, log_notice
     from pipeline.cli.monitoring import ObservingTargets, observed
     from pipeline.files.open_files import require_open_files
     from pipeline.jobs.sharing import WorkerJob, work
@@ -182,8 +182,7 @@ def worker(given: Given) -> None:
 
     require_open_files()
     stop = stoppable()
-    log_to_stderr(given.log_form, quiet=given.quiet)
-    click.get_current_context().find_root().obj = given.log_form
+    log_as_given(given.log_form, quiet=given.quiet)
     watch = ProgressEvents() if given.log_form == "json" else RunObserver()
     job = given.make(WorkerJob)
     with observed(given.make(ObservingTargets, file=given.metrics)) as observer:

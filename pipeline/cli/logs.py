@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import click
+
 from pipeline.cli.language import in_words, translated
 from pipeline.cli.plain_structlog import structlog
 from pipeline.errors import TOTALS_DIFFER
@@ -44,6 +46,12 @@ which neither the exit status nor the outcome file shows.
 """
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+def log_as_given(form: Form, *, quiet: bool) -> None:
+    """Set up the log like `log_to_stderr`, and let errors of the command have the same form."""
+    click.get_current_context().find_root().obj = form
+    log_to_stderr(form, quiet=quiet)
 
 
 def log_to_stderr(form: Form, *, quiet: bool) -> None:

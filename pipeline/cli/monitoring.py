@@ -31,6 +31,7 @@ from pipeline.cli.logs import (
     log,
 )
 from pipeline.cli.options import now
+from pipeline.config import ConfigurationFile
 from pipeline.errors import (
     ConfigurationError,
     DiskError,
@@ -68,7 +69,7 @@ class MonitoringTargets:
     ping_url: str | None = None
     ping_ca: Path | None = None  # the only authority trusted for pings; None means the usual ones
     profile: str | None = None  # people are notified only of runs with a named profile
-    config: Path | None = None
+    config: ConfigurationFile | Path | None = None
     log_form: Form = "text"
 
 

@@ -137,7 +137,7 @@ def run(given: Given) -> None:
     The same command resumes an interrupted run: an answered check is never asked again.
     """
     spare_threads(given.files)  # before polars is imported
-    from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
+    from pipeline.cli.logs import log_as_given, log_file, log_notice, log_summary
     from pipeline.cli.monitoring import MonitoringTargets, ObservingTargets, monitored, observed
     from pipeline.files.open_files import require_open_files
     from pipeline.jobs.check_files import check_files
@@ -145,10 +145,10 @@ def run(given: Given) -> None:
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
 
     require_open_files()
+    _read_once(given)
     stop = stoppable()
-    log_to_stderr(given.log_form, quiet=given.quiet)
+    log_as_given(given.log_form, quiet=given.quiet)
     ctx = click.get_current_context()
-    ctx.find_root().obj = given.log_form
     asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
 
     def job_of(file: Path, folder: Path) -> CheckJob:
@@ -263,6 +263,13 @@ def spare_threads(files: Collection[Path]) -> None:
             file.is_file() and file.stat().st_size <= SMALL_BYTES for file in files
         ):
             os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+
+def _read_once(given: Given) -> None:
+    """Let all jobs of the command use the configuration as it is when first read."""
+    from pipeline.config import ConfigurationFile
+
+    given.config = ConfigurationFile(given.config)
 
 
 def _how_to_check(
@@ -422,6 +429,7 @@ def import_report(given: Given) -> None:
     log_to_stderr("text", quiet=False)
     [(file, folder)] = folders([Path(given.file)], given.out).items()
     spoken = given_language(click.get_current_context())
+    _read_once(given)
     check = given.make(CheckJob, file=file, out=folder, language=spoken, work=None)
     surface = Surface(RunObserver(), now, stoppable(), log_notice)
     with reporting_a_lost_signature(folder):

@@ -168,6 +168,11 @@ class ConfigurationFile:
         """Use the file that the user named, or look for the usual one when it is first needed."""
         self.explicit = explicit
 
+    @classmethod
+    def of(cls, config: "ConfigurationFile | Path | None") -> "ConfigurationFile":
+        """Return the file as given, or one that is read now."""
+        return config if isinstance(config, ConfigurationFile) else cls(config)
+
     @cached_property
     def path(self) -> Path:
         """The path of the file; same errors as `find`."""

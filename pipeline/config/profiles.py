@@ -60,9 +60,9 @@ class Chosen(NamedTuple):
         return profile.model_copy(update=change)
 
 
-def choose_again(name: str, config: Path | None) -> Chosen:
+def choose_again(name: str, config: ConfigurationFile | Path | None) -> Chosen:
     """Return the profile of an earlier run by its name; same errors as `choose`, with its own advice."""
-    file = ConfigurationFile(config)
+    file = ConfigurationFile.of(config)
     try:
         return choose(name, file)
     except ConfigurationError as error:
@@ -80,7 +80,7 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     in.
     """
     wanted = name or BUILT_IN[0]
-    file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
+    file = ConfigurationFile.of(config)
     if file.explicit is not None:
         profiles = file.whole.profiles
         if wanted in BUILT_IN and (
@@ -129,7 +129,7 @@ def without_servers(chosen: Chosen) -> Profile:
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
     """Return a file's format, if chosen, and the configuration's layouts; same errors as `file.layouts`."""
-    file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
+    file = ConfigurationFile.of(config)
     return FormatChoice(name, file.layouts)
 
 
@@ -235,9 +235,9 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
             child.stdout.close()
 
 
-def policy_today(profile: str) -> Mapping[str, Verdict] | None:
-    """Return a profile's policy in the usual configuration now; None if the profile is not there."""
+def policy_today(profile: str, file: ConfigurationFile) -> Mapping[str, Verdict] | None:
+    """Return a profile's policy in the configuration now; None if the profile is not there."""
     try:
-        return choose(profile, None).settings.policy
+        return choose(profile, file).settings.policy
     except ConfigurationError:
         return None

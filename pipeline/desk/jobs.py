@@ -13,6 +13,7 @@ from pathlib import Path
 from traceback import clear_frames
 from typing import NamedTuple
 
+from pipeline.config import ConfigurationFile
 from pipeline.config.file import BUILT_IN, read, usual
 from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import choose
@@ -55,6 +56,7 @@ def job_of(folder: FileFolder) -> CheckJob:
         file=folder.path / "input" / file.name,
         out=folder.run,
         profile=file.profile,
+        config=ConfigurationFile(),
         mapping=file.mapping,
         encoding=file.encoding,
         sheet=file.sheet,

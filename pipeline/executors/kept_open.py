@@ -4,14 +4,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from concurrent import futures
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import anyio
 import anyio.abc
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from pipeline.config import ConfigurationFile, Profile
+from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, opened
 from pipeline.errors import PrecheckError
 from pipeline.executors.event_loop import BACKEND
@@ -34,7 +33,6 @@ class KeptOpen:
         self._portal: BlockingPortal | None = None
         self._profiles: dict[str, Profile] = {}
         self._stores: dict[str, SharedStore] = {}
-        self.configuration = cache(ConfigurationFile)  # configurations, each read once
         self.meanwhile: Callable[[], object] = lambda: None
         """What this thread does while the questions of a file are asked."""
 

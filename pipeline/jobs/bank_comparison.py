@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import policy_today
 from pipeline.executors.from_report import ReceivedReport, kept_reports, reported_outcomes
 from pipeline.files.atomic import write_atomically
@@ -81,6 +82,7 @@ class Comparing(NamedTuple):
 
     run: EndedRun
     sign_with: Path | None
+    file: ConfigurationFile  # with the policy and the usual signing key
     message: Message  # the payment file
     received: Sequence[ReceivedReport]  # all reports, those of earlier imports first
     used: Sequence[ReportUsed]  # the same reports, with the names of their copies in the folder
@@ -95,7 +97,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
     """
     run, folder = job.run, job.run.folder
     with opened_to_read(folder, now=timestamp(now), alone=True):
-        signer = signer_again(folder, run.manifest, job.sign_with)
+        signer = signer_again(folder, run.manifest, job.sign_with, job.file)
         _restore(run)
         rows = run.rows()
         found = compared_with(job.message, rows.payments, rows.outcomes, job.received)
@@ -105,7 +107,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
             surface.notify(Notice(note, {}, is_vital=True))
         keep_workbook(folder, surface)
         rows = rows._replace(changes=changes)
-        name, policy = run.outcome_file.name, policy_today(summary.profile)
+        name, policy = run.outcome_file.name, policy_today(summary.profile, job.file)
         with speaking(job.language or run.manifest.language):
             documents = reports(folder, summary, rows, outcome_name=name, policy=policy)
         _keep(run)

@@ -104,8 +104,8 @@ def check_input(
     """Check an input, like `check`; with `asks` False, other processes ask the questions."""
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
-    now, read_once = timestamp(started), ConfigurationFile if kept is None else kept.configuration
-    file, unused = read_once(job.config).for_profile(job.profile)
+    now = timestamp(started)
+    file, unused = ConfigurationFile.of(job.config).for_profile(job.profile)
     if unused is not None:
         surface.notify(Notice(unused, {}))
     payments = read(as_configured(job, file), file)

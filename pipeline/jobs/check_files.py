@@ -63,7 +63,7 @@ class _Turns:
 
         def read_following() -> None:
             if following is not None:
-                self._ahead = read_ahead(following, self._kept.configuration(following.config))
+                self._ahead = read_ahead(following)
 
         self._kept.meanwhile = read_following
         return check(job, surface, self._kept, ahead)

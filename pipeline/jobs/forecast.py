@@ -44,7 +44,7 @@ def _forecast(
     job: CheckJob, read: Callable[[CheckJob, ConfigurationFile], RunInput], clock: Clock
 ) -> Forecast:
     now = clock()
-    file, unused = ConfigurationFile(job.config).for_profile(job.profile)
+    file, unused = ConfigurationFile.of(job.config).for_profile(job.profile)
     source = read(as_configured(job, file), file)
     job = source.job
     chosen = choose(job.profile, file).assuming(job.account_type)

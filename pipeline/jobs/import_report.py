@@ -71,7 +71,7 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
     clock, started, by = surface.clock, surface.clock(), decider(job.by)
     now = timestamp(started)
     surface.watch.enter(Phase.READING)
-    file, unused = ConfigurationFile(job.check.config).for_profile(job.check.profile or IMPORTED)
+    file, unused = ConfigurationFile.of(job.check.config).for_profile(job.check.profile or IMPORTED)
     if unused is not None:
         surface.notify(Notice(unused, {}))
     check = as_configured(job.check, file)
@@ -216,7 +216,8 @@ def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface:
         return _known(run.folder, surface)
     surface.watch.enter(Phase.WRITING)
     used = [*kept, *_copied(new, run.folder, first=len(kept) + 1, by=by, now=timestamp(now))]
-    comparing = Comparing(run, job.check.sign_with, message, [*reports, *new], used, job.check.language)
+    file, read = ConfigurationFile.of(job.check.config), [*reports, *new]
+    comparing = Comparing(run, job.check.sign_with, file, message, read, used, job.check.language)
     summary, changes = compare_reports(comparing, surface, now=now)
     return RunResult(summary, already_finished=False, changes=changes)
 

@@ -24,9 +24,8 @@ async def notify(
     config: ConfigurationFile | Path | None, notification: Notification, wait_max_s: float = NOTIFY_MAX_S
 ) -> str | None:
     """Send a notification within ten seconds, if `[notify]` exists; return why it failed. It never raises."""
-    file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
     try:
-        section = file.notify
+        section = ConfigurationFile.of(config).notify
         if section is None:
             return None
         with anyio.fail_after(wait_max_s):

@@ -118,11 +118,11 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
         ) from error
 
 
-def read_ahead(job: CheckJob, file: ConfigurationFile) -> PaymentSource | None:
+def read_ahead(job: CheckJob) -> PaymentSource | None:
     """Read a file before its turn; None if it is large or unreadable, which its own turn will report."""
     with suppress(Exception):
         if job.file.is_file() and job.file.stat().st_size <= READ_AHEAD_BYTES_MAX:
-            file, _ = file.for_profile(job.profile)
+            file, _ = ConfigurationFile.of(job.config).for_profile(job.profile)
             return read_file(as_configured(job, file), file)
     return None
 

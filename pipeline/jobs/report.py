@@ -4,6 +4,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import policy_today
 from pipeline.errors import InputError, UsageError
 from pipeline.files.signatures import Signer
@@ -57,15 +58,15 @@ def report(  # noqa: PLR0913 (what is written, and how)
     or the folder to sign fails `verify`, ConfigurationError if the key cannot be read, LockedError if a run
     works there, and OutputError or DiskError if a file cannot be written or read.
     """
-    run = ended_run(folder)
-    signer = None if adopt is None else _adopting_signer(run, sign_with, now=now)
+    run, file = ended_run(folder), ConfigurationFile()
+    signer = None if adopt is None else _adopting_signer(run, sign_with, file, now=now)
     with opened_to_read(folder, now=timestamp(now), alone=True):
         summary = run.summary()
         if adopt is None:
-            signer = signer_again(folder, run.manifest, sign_with)
+            signer = signer_again(folder, run.manifest, sign_with, file)
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
-        policy = policy_today(summary.profile)
+        policy = policy_today(summary.profile, file)
         with speaking(language or run.manifest.language):
             if summary.parts:
                 every = of_all(part_report(summary, run.rows(part)) for part in run.parts())
@@ -92,9 +93,9 @@ def report(  # noqa: PLR0913 (what is written, and how)
     return summary, kept
 
 
-def _adopting_signer(run: EndedRun, key: Path | None, *, now: datetime) -> Signer:
+def _adopting_signer(run: EndedRun, key: Path | None, file: ConfigurationFile, *, now: datetime) -> Signer:
     """Return the signer of an adopted folder, which must be intact and still unsigned."""
-    signer, folder = named_signer(key, run.manifest.profile.name), run.folder
+    signer, folder = named_signer(key, run.manifest.profile.name, file), run.folder
     require_verified(VerifyJob(folder), "jobs.not_adopted", now=now)
     if signer is None:
         raise UsageError(Sentence("jobs.adopt_without_key"), advice=Sentence("advice.name_signing_key"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose_again
 from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.formats.message import Role
@@ -58,7 +59,7 @@ from schemas.summary import WarningCount
 class SplitJob(ReviewJob):
     """The arguments of `precheck split`."""
 
-    config: Path | None = None
+    config: ConfigurationFile | Path | None = None
     hold_undecided: bool = False
     repeated_rows: Sequence[int] = ()  # PAYMENT_REPEATED for the policy: another family's file released them
     release_again: bool = False  # true if payments that were released before may be released again
@@ -72,8 +73,9 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         if not job.hold_undecided:
             _refuse_undecided(run)
         # The policy of the profile as it is now.
-        policy = choose_again(run.summary.profile, job.config).settings.policy
-        signer = signer_again(job.folder, run.manifest, job.sign_with, job.config)
+        file = ConfigurationFile.of(job.config)
+        policy = choose_again(run.summary.profile, file).settings.policy
+        signer = signer_again(job.folder, run.manifest, job.sign_with, file)
         approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)
         shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []

@@ -12,6 +12,7 @@ from sys import maxsize
 
 from platformdirs import user_state_path
 
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import Chosen, choose, signed_with
 from pipeline.errors import ConfigurationError, InputError, OtherRunError, PrecheckError, UsageError
 from pipeline.files.atomic import write_atomically
@@ -211,27 +212,27 @@ def proof_of_purge(signer: Signer | None) -> LedgerProof:
 
 
 def signer_again(
-    folder: Path, manifest: Manifest, key: Path | None, config: Path | None = None
+    folder: Path, manifest: Manifest, key: Path | None, file: ConfigurationFile | None = None
 ) -> Signer | None:
     """Return the signer of a verified manifest that is about to be rewritten; None if it stays unsigned.
 
     The key is the named one, or else the profile's, which the usual configuration need not contain
     (ConfigurationError: it does not open; InputError: the folder is not signed with it, or was changed).
     """
-    signer = named_signer(key, manifest.profile.name, config)
+    signer = named_signer(key, manifest.profile.name, file or ConfigurationFile())
     if signer is not None:
         _require_own(folder, signer, manifest)
     return signer
 
 
-def named_signer(key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
+def named_signer(key: Path | None, profile: str, file: ConfigurationFile) -> Signer | None:
     """Return a signer with the named key or the profile's, or None; errors as in `signer_again`."""
     try:
-        chosen = choose(profile, config)
+        chosen = choose(profile, file)
     except ConfigurationError:
-        if config is not None:
+        if file.explicit is not None:
             raise
-        chosen = choose(None, None)
+        chosen = choose(None, file)
     return signed_with(chosen, key).signer
 
 

@@ -16,6 +16,7 @@ from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Outcome
 
 if TYPE_CHECKING:
+    from pipeline.config import ConfigurationFile
     from pipeline.files.signatures import Signer
     from pipeline.stages.ask.values import AskingObserver
 
@@ -38,7 +39,7 @@ class CheckJob:
     file: Path
     out: Path
     profile: str | None = None  # the name of the profile; None means the embedded sandbox
-    config: Path | None = None
+    config: "ConfigurationFile | Path | None" = None
     mapping: Mapping[str, str] = field(default_factory=dict)  # canonical field -> header, if users chose
     encoding: str | None = None
     sheet: str | None = None  # the sheet of a workbook; None means the only one with data

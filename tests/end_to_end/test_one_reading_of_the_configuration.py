@@ -39,8 +39,9 @@ def opened_count(desk, sandbox):
     for name in ("payments.csv", "again.csv"):
         desk.payments(rows, name)
 
-    def count(*words, shared=False):
+    def count(*words, shared=False, also=""):
         config = desk.configuration(mine={"cop": sandbox.section()})
+        config.write_text(config.read_text() + also)
         if shared:
             keys = (
                 '[profiles.mine]\nledger = "postgresql://precheck@127.0.0.1:1/none"\nledger_key_env = "KEY"\n'
@@ -95,6 +96,24 @@ def test_it_is_opened_once_where_the_profile_has_a_shared_ledger(opened_count, w
     count, ended = opened_count(*words, shared=True)
     assert "Traceback" not in ended.stderr
     assert count == 1
+
+
+NOTIFY = "\n[notify]\ncommand = ['true']\n"
+
+
+def test_a_run_that_notifies_opens_it_once(opened_count):
+    count, ended = opened_count("run", "payments.csv", *MINE, "--limit", "0", also=NOTIFY)
+    assert (count, ended.returncode) == (1, 75), ended.stderr
+
+
+def test_a_split_and_new_reports_open_it_once(opened_count):
+    opened_count("run", "payments.csv", *MINE)
+    for words in (
+        ("split", "payments.precheck", "--hold-undecided", "--allow-simulated"),
+        ("report", "payments.precheck"),
+    ):
+        count, ended = opened_count(*words)
+        assert (count, ended.returncode) == (1, 0), ended.stderr
 
 
 @pytest.mark.nightly

@@ -7,6 +7,8 @@ accounts.
 import json
 import re
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -179,7 +181,7 @@ DECLARATION = ApiDeclaration(
     form="",
     section=Albion,
     api=api,
-    takes=frozenset({"name"}),
+    takes=frozenset({"name", "account_type"}),
     routes={RouteReason.SORT_CODE: Route(pl.concat_str("sort_code", "account_number"))},
     meanings=MEANINGS,
     asked={Basis.NAME: "The UK toy"},
@@ -394,6 +396,24 @@ def test_a_second_uk_api_has_the_rules_of_uk_accounts(desk, uk_house, uk_toy):
     assert "the same payment as row 1" in again["check_reason"]  # which gives no currency: pounds
     assert sorted(asked) == [f"010203{number:08}" for number in range(1000, 1005)]
     assert json.loads(done.out)["modulus"]["uncovered_count"] == 0
+
+
+ASKS_FOR_A_TYPE = """
+import sys
+from pipeline.desk.pages.checking import takes_account_type
+from schemas.forecast import Forecast
+
+sys.exit(not takes_account_type(Forecast.model_validate_json(sys.stdin.buffer.read())))
+"""
+
+
+def test_the_desk_asks_for_the_account_types_that_a_second_uk_api_takes(desk, uk_house, uk_toy):
+    with uk_toy() as (words, _):
+        planned = desk("plan", desk.payments(uk_rows(1000)), *words, "--json", PYTHONPATH=str(uk_house))
+    assert planned.status == 0, planned.err
+    subprocess.run(
+        [sys.executable, "-c", ASKS_FOR_A_TYPE], input=planned.out.encode(), cwd=uk_house, check=True
+    )
 
 
 @pytest.mark.nightly

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
+from pipeline.apis.registry import APIS
 from pipeline.config.inputs import ReadAs
 from pipeline.desk import checks
 from pipeline.desk.context import Context, context_of, opened_by, person_of
@@ -198,9 +199,14 @@ async def plan(request: web.Request) -> web.Response:
         refusal=refusal,
         same=[] if refusal else await asyncio.to_thread(same_files, context, current.folder),
         profiles=names,
-        account_types=[*AccountType],
+        account_types=[*AccountType] if forecast is not None and takes_account_type(forecast) else [],
         may_start=may(current, person, Deed.PLANNED),
     )
+
+
+def takes_account_type(forecast: Forecast) -> bool:
+    """True if an API that will be asked takes an account type."""
+    return any("account_type" in APIS[one.api].takes for one in forecast.apis)
 
 
 def _correctable(current: FileStatus) -> dict[str, Any]:
