@@ -29,6 +29,7 @@ from pipeline.frames import (
     AnswerState,
     Assignments,
     Bases,
+    Changes,
     Checks,
     Findings,
     Outcomes,
@@ -40,9 +41,11 @@ from pipeline.frames import (
 )
 from pipeline.rules.payee_names import is_name_as_sent
 from pipeline.runs.ended import EndedRun
+from pipeline.stages.compare import compare_with_bank
 from pipeline.stages.plan import Plan, bases
 from pipeline.stages.resolve import resolve
 from pipeline.wording import Sentence
+from schemas.changes import BankComparison
 from schemas.outcomes import ApiName, Environment
 
 MEMORY_PER_BYTE = 4
@@ -224,20 +227,34 @@ def reported_answers(checks: Checks, rows: pl.Series, verdicts: pl.DataFrame) ->
     return _answers(mine.join(verdicts, on="row", how="left", maintain_order="left"))
 
 
-def reported_outcomes(
-    message: Message, payments: Payments, reports: Sequence[ReceivedReport]
-) -> tuple[Outcomes, tuple[Sentence, ...]]:
-    """Return the outcome that reports give each payment, ignoring local rules, and notes on the reports."""
-    checks = payments.select("row", "name", check="row", api=pl.lit(ApiName.BANK_REPORT, API))
+class ComparedReports(NamedTuple):
+    """A check compared with the bank's reports about the same payments."""
+
+    changes: Changes  # only changes with the code BANK_DIFFERS
+    comparison: BankComparison
+    notes: tuple[Sentence, ...] = ()  # what users must know about the reports
+
+
+def compared_with(
+    message: Message, payments: Payments, outcomes: Outcomes, reports: Sequence[ReceivedReport]
+) -> ComparedReports:
+    """Compare the outcomes of a check with what reports say; a message may be one part of a data set.
+
+    A report gives each payment its outcome on its own, without local rules.
+    """
+    before = int(payments["row"][0]) - 1 if payments.height else 0  # how many rows stand in parts before
+    row = pl.col("row") - before
+    checks = payments.select(row, "name", check=row, api=pl.lit(ApiName.BANK_REPORT, API))
     found = reported_rows(message, reports)
     questions = Questions(
         Bases(checks.select("check", "api", by_name=pl.col("name").is_not_null())),
         Assignments(checks.select("row", "check")),
     )
     nothing = pl.DataFrame(schema=FINDINGS)
-    answers = reported_answers(Checks(checks), payments["row"], found.verdicts)
-    nothing_found = Findings(Rejects(nothing), Warnings(nothing))
-    return _resolved(nothing_found, questions, answers), (*found.notes, *notes_on_others(reports))
+    answers = reported_answers(Checks(checks), checks["row"], found.verdicts)
+    reported = _resolved(Findings(Rejects(nothing), Warnings(nothing)), questions, answers)
+    reported = Outcomes(reported.with_columns(pl.col("row") + before))
+    return ComparedReports(*compare_with_bank(outcomes, reported), found.notes)
 
 
 def outcomes_again(

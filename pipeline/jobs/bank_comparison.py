@@ -1,7 +1,8 @@
 """Compare a check with the bank's later reports: payments that disagree get the warning BANK_DIFFERS."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,45 +10,35 @@ import polars as pl
 
 from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import policy_today
-from pipeline.executors.from_report import ReceivedReport, kept_reports, reported_outcomes
+from pipeline.executors.from_report import (
+    ComparedReports,
+    ReceivedReport,
+    compared_with,
+    kept_reports,
+    notes_on_others,
+)
 from pipeline.files.atomic import write_atomically
-from pipeline.files.disk_errors import writing
+from pipeline.files.disk_errors import with_own_errors, writing
 from pipeline.formats.message import Message
-from pipeline.frames import CHANGES, Changes, Outcomes, Payments
-from pipeline.reports.changes import changes_of
-from pipeline.reports.documents import Rows, reports
+from pipeline.frames import CHANGES, Changes, Warned
+from pipeline.reports.documents import Rows
 from pipeline.rules.warnings import warning_counts
-from pipeline.runs.ended import EndedRun, keep_changes
+from pipeline.runs.ended import EndedRun, RunPart, changes_in, keep_changes, reports_again
 from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import evidence, keep_workbook, refresh_manifest
 from pipeline.runs.proof import opened_to_read, sign, signer_again
 from pipeline.runs.request import Notice, Surface
-from pipeline.stages.compare import compare_with_bank, warnings_of
+from pipeline.stages.compare import OF_BANK, added_comparisons, and_differences, warnings_of
 from pipeline.wording import Moment, Sentence, speaking
-from schemas.changes import BankComparison, Change
+from schemas.changes import Change
 from schemas.folder import CHANGES as CHANGES_NAME
-from schemas.folder import SUMMARY, copy_before
+from schemas.folder import SUMMARY, WARNED, copy_before
 from schemas.manifest import Manifest
 from schemas.outcomes import ABOUT_THE_PAYEE, Environment, Outcome, WarningCode
 from schemas.strict import timestamp
 from schemas.summary import ROWS_LISTED_MAX, ReportUsed, Summary, WarningRow
 
-
-class ComparedReports(NamedTuple):
-    """A check compared with the bank's reports about the same file."""
-
-    changes: Changes  # only changes with the code BANK_DIFFERS
-    comparison: BankComparison
-    notes: tuple[Sentence, ...] = ()  # what users must know about the reports
-
-    def joined(self, earlier: Changes | None) -> Changes:
-        """Add these changes to those of earlier runs; they replace an earlier comparison with the bank."""
-        others = pl.DataFrame(schema=CHANGES) if earlier is None else earlier.filter(~_OF_BANK)
-        return Changes(pl.concat([others, self.changes]).sort("row", "code"))
-
-
-_REWRITTEN = (SUMMARY, CHANGES_NAME)
-_OF_BANK = pl.col("code") == WarningCode.BANK_DIFFERS
+_REWRITTEN = (SUMMARY, CHANGES_NAME, WARNED)
 
 
 def compares(before: Manifest | None) -> bool:
@@ -55,26 +46,35 @@ def compares(before: Manifest | None) -> bool:
     return before is not None and not before.simulated and before.environment is not Environment.BANK
 
 
-def compared_with(
-    message: Message, payments: Payments, outcomes: Outcomes, received: Sequence[ReceivedReport]
-) -> ComparedReports:
-    """Compare the outcomes of a check, row by row, with what the reports say on their own."""
-    reported, notes = reported_outcomes(message, payments, received)
-    return ComparedReports(*compare_with_bank(outcomes, reported), notes)
-
-
-def compared_again(
-    run: EndedRun, message: Message, payments: Payments, outcomes: Outcomes
-) -> ComparedReports:
-    """Compare again, with the copies of the reports in a run's folder; same errors as `kept_reports`."""
-    return compared_with(message, payments, outcomes, kept_reports(run, [message]))
-
-
-def agrees(run: EndedRun, message: Message, rows: Rows) -> bool:
+def agrees(run: EndedRun, messages: Sequence[Message], rows_of: Callable[[RunPart], Rows]) -> bool:
     """True if the recorded changes follow from the copies of the reports; same errors as `kept_reports`."""
-    recorded = pl.DataFrame(schema=CHANGES) if rows.changes is None else rows.changes.filter(_OF_BANK)
-    again = compared_again(run, message, rows.payments, rows.outcomes)
+    changes = changes_in(run.folder, run.content)
+    recorded = pl.DataFrame(schema=CHANGES) if changes is None else changes.filter(OF_BANK)
+    again, _ = _compared(run, messages, kept_reports(run, messages), rows_of)
     return recorded.sort("row").equals(again.changes.sort("row"))
+
+
+def _compared(
+    run: EndedRun,
+    messages: Sequence[Message],
+    reports: Sequence[ReceivedReport],
+    rows_of: Callable[[RunPart], Rows],
+) -> tuple[ComparedReports, pl.Series]:
+    """Compare every part with the reports; return the result, and the rows that the check matched."""
+    found, notes, matched, parts = list[ComparedReports](), list[Sentence](), [], run.parts()
+    for part, message in zip(parts, messages, strict=True):
+        rows = rows_of(part)
+        found.append(compared_with(message, rows.payments, rows.outcomes, reports))
+        matched.append(rows.outcomes.filter(check_outcome=Outcome.MATCH)["row"])
+        notes += [_in_part(note, part) if len(parts) > 1 else note for note in found[-1].notes]
+    comparison = added_comparisons(one.comparison for one in found)
+    assert comparison is not None
+    changes = Changes(pl.concat([one.changes for one in found]))
+    return ComparedReports(changes, comparison, (*notes, *notes_on_others(reports))), pl.concat(matched)
+
+
+def _in_part(note: Sentence, part: RunPart) -> Sentence:
+    return Sentence("footer.in_part", part=part.name, sentence=note)
 
 
 class Comparing(NamedTuple):
@@ -83,7 +83,7 @@ class Comparing(NamedTuple):
     run: EndedRun
     sign_with: Path | None
     file: ConfigurationFile  # with the policy and the usual signing key
-    message: Message  # the payment file
+    messages: Sequence[Message]  # the payment file, or the parts of the run
     received: Sequence[ReceivedReport]  # all reports, those of earlier imports first
     used: Sequence[ReportUsed]  # the same reports, with the names of their copies in the folder
     language: str | None  # language of page and workbook; None keeps it
@@ -99,19 +99,28 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
     with opened_to_read(folder, now=timestamp(now), alone=True):
         signer = signer_again(folder, run.manifest, job.sign_with, job.file)
         _restore(run)
-        rows = run.rows()
-        found = compared_with(job.message, rows.payments, rows.outcomes, job.received)
-        changes = found.joined(rows.changes)
-        summary = _with_comparison(run.summary(), rows.outcomes, found, job.used)
+        rows_of = lru_cache(1)(run.rows)  # those of a file are read once
+        found, matched = _compared(run, job.messages, job.received, rows_of)
+        changes, before = and_differences(changes_in(folder, run.content), found.changes), run.summary()
+        differing = found.changes.select("row", "code")
+        warned = Warned(pl.concat([run.warned(before).filter(~OF_BANK), differing]))
+        about_payee = warned.filter(pl.col("code").is_in(ABOUT_THE_PAYEE))["row"]
+        warned_count = matched.filter(matched.is_in(about_payee.implode())).len()
+        summary = _with_comparison(before, warned_count, found, job.used)
         for note in (*found.notes, *_released(run.manifest, found.changes)):
             surface.notify(Notice(note, {}, is_vital=True))
         keep_workbook(folder, surface)
-        rows = rows._replace(changes=changes)
-        name, policy = run.outcome_file.name, policy_today(summary.profile, job.file)
+        policy = policy_today(summary.profile, job.file)
         with speaking(job.language or run.manifest.language):
-            documents = reports(folder, summary, rows, outcome_name=name, policy=policy)
+            listed, documents = reports_again(
+                run, summary, changes=changes, warned=warned, rows_of=rows_of, policy=policy
+            )
         _keep(run)
         written = [keep_document(folder / SUMMARY, summary), keep_changes(changes, folder), *documents]
+        if summary.parts:
+            written.append(folder / WARNED)
+            with write_atomically(written[-1]) as file, with_own_errors(file) as through:
+                warned.write_parquet(through)
         made = refresh_manifest(
             folder,
             run.manifest,
@@ -123,7 +132,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
         )
         sign(folder, signer, made)
         _drop_copies(folder)
-    return summary, changes_of(summary, rows.payments, changes)
+    return summary, listed
 
 
 def drop_copies(run: EndedRun, *, now: datetime) -> None:
@@ -167,7 +176,7 @@ def _restore(run: EndedRun) -> None:
 
 
 def _with_comparison(
-    summary: Summary, outcomes: Outcomes, found: ComparedReports, used: Sequence[ReportUsed]
+    summary: Summary, warned_match_count: int, found: ComparedReports, used: Sequence[ReportUsed]
 ) -> Summary:
     warnings = warnings_of(found.changes)
     new = [
@@ -176,16 +185,16 @@ def _with_comparison(
     ]
     others = [warning for warning in summary.warnings if warning.code != WarningCode.BANK_DIFFERS]
     other_codes = [count for count in summary.warning_codes if count.code is not WarningCode.BANK_DIFFERS]
-    codes = [*warning_counts(warnings), *other_codes]
+    codes = warning_counts(warnings)
+    if summary.parts:  # their rows are in a file of their own
+        codes = [count.model_copy(update={"every_row": []}) for count in codes]
     before_count = summary.bank_comparison.differing_count if summary.bank_comparison else 0
-    about_payee = {row for code in codes if code.code in ABOUT_THE_PAYEE for row in code.every_row}
-    matches = outcomes.filter(pl.col("check_outcome") == Outcome.MATCH)["row"]
     return summary.model_copy(
         update={
             "warnings": [*new, *others][:ROWS_LISTED_MAX],
             "warning_count": summary.warning_count - before_count + len(new),
-            "warning_codes": codes,
-            "warned_match_count": len(about_payee.intersection(matches)),
+            "warning_codes": [*codes, *other_codes],
+            "warned_match_count": warned_match_count,
             "bank_reports": [*used],
             "bank_comparison": found.comparison,
         }

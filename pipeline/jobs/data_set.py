@@ -51,6 +51,7 @@ from schemas.summary import Summary
 if TYPE_CHECKING:
     from pipeline.executors.asking import AskingResult, QuestionsLeft
     from pipeline.executors.datasets.questions import SetQuestions
+    from pipeline.executors.from_report import ReceivedReport
     from pipeline.jobs.data_set_outcomes import Answered
     from pipeline.jobs.writing import DecidedRun, OpenRun
 
@@ -191,11 +192,23 @@ class CheckedSet:
         from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, set_results
 
         known = KnownSet(self._data, self.task, self.planned_set, self._answered, self.compared)
+        received = self._received(run)
         with engine(self._of.engine, self._of.scheduler) as at_work:
-            parts = decide_parts(run, known, at_work, surface.watch)
+            parts = decide_parts(run, known, received, at_work, surface.watch)
         decided = set_results(run, left, known, parts, surface)
         problems = [part.problem for part in decided.summary.parts if part.problem]
         return decided._replace(ended_by=_unusable(self._data, problems))
+
+    def _received(self, run: "OpenRun") -> "list[ReceivedReport]":
+        """Read the bank's reports that this check was compared with, if there are any."""
+        if not run.compares_with_bank:
+            return []
+        from pipeline.executors.from_report import kept_reports
+
+        assert run.before is not None
+        messages = [message for _, message in self.messages()]
+        kept = kept_reports(EndedRun(self.job.out, run.before), messages)
+        return [report._replace(data=b"") for report in kept]  # only the content is compared
 
 
 def refuse_options_of_a_file(check: CheckJob) -> None:

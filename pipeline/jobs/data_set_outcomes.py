@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -24,7 +24,17 @@ from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
 from pipeline.formats.batches import BATCHES_MAX
-from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
+from pipeline.frames import (
+    ANSWERS,
+    CHANGES,
+    CHECKS,
+    REASONS,
+    AnswerState,
+    Changes,
+    OwnCode,
+    Reasons,
+    Warned,
+)
 from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.prepare import country_of
@@ -40,6 +50,7 @@ from pipeline.runs.folder import keep_document
 from pipeline.runs.manifest import identity_of, identity_of_parts, keep_workbook
 from pipeline.runs.request import RunObserver, SetStep, Surface
 from pipeline.runs.work_folder import PartFiles, read_as_written, read_document, read_frame, write_frame
+from pipeline.stages.compare import added_comparisons
 from pipeline.stages.summarise import listed_banks, of_run
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
@@ -57,6 +68,9 @@ from schemas.summary import (
     Summary,
     WarningCount,
 )
+
+if TYPE_CHECKING:
+    from pipeline.executors.from_report import ReceivedReport
 
 _UNDECIDED = (AnswerState.UNANSWERED, AnswerState.DEFERRED)
 _BANKS_AT_ONCE = 1_000_000  # the first digits of any account count as a bank, so a part may have very many
@@ -120,12 +134,21 @@ class KnownSet(NamedTuple):
     compared: ComparedRun | None
 
 
-def decide_parts(run: OpenRun, known: KnownSet, at_work: Engine, watch: RunObserver) -> list[CheckedPart]:
-    """Decide each undecided part by the answers, and report it to `watch`; return all parts, in order."""
+def decide_parts(
+    run: OpenRun,
+    known: KnownSet,
+    bank_reports: "Sequence[ReceivedReport]",
+    at_work: Engine,
+    watch: RunObserver,
+) -> list[CheckedPart]:
+    """Decide each undecided part by the answers, and report it to `watch`; return all parts, in order.
+
+    `bank_reports` are compared with the outcomes.
+    """
     planned, shared = known.planned, known.task
     out = run.job.out / OUTCOMES
     out.mkdir(mode=0o700, exist_ok=True)
-    tasks = _tasks(run, known)
+    tasks = _tasks(run, known, bank_reports)
     kept = {task.part.number: found for task in tasks if (found := _decided_before(task)) is not None}
     left = [task for task in tasks if task.part.number not in kept]
     if left:
@@ -140,11 +163,12 @@ def decide_parts(run: OpenRun, known: KnownSet, at_work: Engine, watch: RunObser
     return [CheckedPart(part, read, kept.get(part.number)) for part, read in planned.parts]
 
 
-def _tasks(run: OpenRun, known: KnownSet) -> list[DecideTask]:
+def _tasks(run: OpenRun, known: KnownSet, bank_reports: "Sequence[ReceivedReport]") -> list[DecideTask]:
     data, shared, planned, answered, compared = known
     rows, form = planned.rows, run.job.format or data.outcome_format
     changes = "" if compared is None else _digest(compared.changes)
-    where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence, changes])
+    others = [changes, *(report.sha256 for report in bank_reports)]
+    where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence, *others])
     basis = hashlib.sha256(where.encode()).hexdigest()
     return [
         DecideTask(
@@ -157,6 +181,7 @@ def _tasks(run: OpenRun, known: KnownSet) -> list[DecideTask]:
             environment=run.chosen.environment,
             answers=answered.state,
             basis=basis,
+            bank_reports=bank_reports,
         )
         for (part, read), start in zip(planned.usable, rows.starts, strict=True)
     ]
@@ -213,6 +238,7 @@ def set_results(
     work = [files.root, *filter(None, [data.divided])] if summary.complete else []
     keep_document(out / SUMMARY, summary)
     written_too = [out / SUMMARY, out / WARNED, keep_reasons(_reasons(files, decided), out), *documents]
+    changed = [read_frame(files.frame("differences", number), CHANGES) for number in decided]
     if compared is not None:
         matched = pl.concat([read_as_written(files.frame("matched", number)) for number in decided])["row"]
         is_match = pl.repeat(value=False, n=sum(planned.rows.counts), eager=True)  # row by row
@@ -224,7 +250,9 @@ def set_results(
             )
 
         written_too.append(keep(compared, outcomes_of, run.ledger.payee_key, out))
-        written_too.append(keep_changes(compared.changes, out))
+        changed.append(compared.changes)
+    if compared is not None or summary.bank_comparison is not None:
+        written_too.append(keep_changes(Changes(pl.concat(changed).sort("row", "code")), out))
     return DecidedRun(
         summary, written, written_too, sum(call.question_count for call in summary.calls), changes, work=work
     )
@@ -304,6 +332,7 @@ def add_up(
         warning_count=sum(summary.warning_count for summary in summaries),
         warning_codes=_warning_codes(summaries),
         warned_match_count=sum(summary.warned_match_count for summary in summaries),
+        bank_comparison=added_comparisons(summary.bank_comparison for summary in summaries),
         complete=is_complete,
     )
 

@@ -78,10 +78,7 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
     payments = _read(check, job.work, file)
     before = None if check.fresh else replaced_manifest(check.out)
     if before is not None and compares(before) and _is_known(before, payments):
-        if not isinstance(payments, WholeFile):
-            raise UsageError(Sentence("jobs.import_compares_files", folder=check.out), advice=_ELSEWHERE)
-        [(_, message)] = payments.messages()
-        return _compared(job, EndedRun(check.out, before), message, by, surface)
+        return _compared(job, EndedRun(check.out, before), payments, by, surface)
     if before is not None:
         _refuse_other(check.out, before, payments)
     chosen = of_bank(signed_with(choose(check.profile or IMPORTED, file), check.sign_with))
@@ -208,16 +205,26 @@ def _known(folder: Path, surface: Surface) -> RunResult:
     return RunResult(read_summary(folder), already_finished=True)
 
 
-def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface: Surface) -> RunResult:
-    now = surface.clock()
-    kept, reports, new = _received(job, run, [message])
+def _messages(payments: WholeFile | CheckedSet, run: EndedRun) -> list[Message]:
+    """Return the messages of a file, or of those parts of a data set that a run checked."""
+    if isinstance(payments, WholeFile):
+        return [message for _, message in payments.messages()]
+    return [run.original(part, payments.job.file).as_message() for part in run.parts()]
+
+
+def _compared(
+    job: ImportJob, run: EndedRun, payments: WholeFile | CheckedSet, by: str, surface: Surface
+) -> RunResult:
+    messages, now = _messages(payments, run), surface.clock()
+    _refuse_alike(messages)
+    kept, reports, new = _received(job, run, messages)
     if not new:
         drop_copies(run, now=now)
         return _known(run.folder, surface)
     surface.watch.enter(Phase.WRITING)
     used = [*kept, *_copied(new, run.folder, first=len(kept) + 1, by=by, now=timestamp(now))]
     file, read = ConfigurationFile.of(job.check.config), [*reports, *new]
-    comparing = Comparing(run, job.check.sign_with, file, message, read, used, job.check.language)
+    comparing = Comparing(run, job.check.sign_with, file, messages, read, used, job.check.language)
     summary, changes = compare_reports(comparing, surface, now=now)
     return RunResult(summary, already_finished=False, changes=changes)
 

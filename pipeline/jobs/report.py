@@ -9,15 +9,8 @@ from pipeline.config.profiles import policy_today
 from pipeline.errors import InputError, UsageError
 from pipeline.files.signatures import Signer
 from pipeline.jobs.verify import VerifyJob, require_verified
-from pipeline.reports.documents import (
-    bank_report,
-    data_set_reports,
-    of_all,
-    part_report,
-    reports,
-    shown_reasons,
-)
-from pipeline.runs.ended import EndedRun, ended_run, pain001_of, reasons_in
+from pipeline.reports.documents import bank_report
+from pipeline.runs.ended import EndedRun, changes_in, ended_run, pain001_of, reports_again
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
 from pipeline.runs.proof import (
     is_sealed_by,
@@ -67,15 +60,11 @@ def report(  # noqa: PLR0913 (what is written, and how)
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
         policy = policy_today(summary.profile, file)
+        changes, warned = changes_in(folder, run.content), run.warned(summary)
         with speaking(language or run.manifest.language):
-            if summary.parts:
-                every = of_all(part_report(summary, run.rows(part)) for part in run.parts())
-                reasons = reasons_in(folder, run.content, of=shown_reasons(summary, every))
-                warned = run.warned(summary)
-                _, written = data_set_reports(folder, summary, every, reasons, warned, policy=policy)
-            else:
-                rows = run.rows()
-                written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
+            _, written = reports_again(
+                run, summary, changes=changes, warned=warned, rows_of=run.rows, policy=policy
+            )
         if message is not None:
             written.append(bank_report(folder, summary, message, run.rows().outcomes, now=now))
         adoption = None if adopt is None else Adoption(time=timestamp(now), reason=adopt)

@@ -19,8 +19,8 @@ from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.executors.from_report import ReceivedReport, kept_reports, outcomes_again
 from pipeline.files.plain import real_path
 from pipeline.files.signatures import PublicKey, is_signed
-from pipeline.formats.message import Message, Role
-from pipeline.formats.registry import MessageEntry, entry_before, format_as_read
+from pipeline.formats.message import Role
+from pipeline.formats.registry import MessageEntry, entry_before
 from pipeline.frames import DECISIONS, Decisions, Findings, Outcomes, Payments, Warned
 from pipeline.jobs.bank_comparison import agrees
 from pipeline.reports.wording import ROWS_NAMED_MAX
@@ -46,7 +46,7 @@ from pipeline.runs.folder import approvals_of, made_anew, read_summary
 from pipeline.runs.manifest import identity_of, looks_payable, purged, routes_of, unrecorded
 from pipeline.runs.proof import is_outdated, is_signed_by, opened_to_read
 from pipeline.stages.plan import Plan, plan
-from pipeline.stages.read import PaymentSource, read
+from pipeline.stages.read import PaymentSource
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence, SurfaceKind, words
@@ -197,23 +197,9 @@ class _LookedAt:
         return (self.rows(part)[:2] for part in self.parts())
 
     def _original(self, part: RunPart) -> PaymentSource:
-        """Open the payment file, or the part of a data set, as the run read it."""
-        path, recorded = self.job.input_file, self.run.manifest.input
-        assert path is not None
-        return read(
-            path / part.name if path.is_dir() else path,
-            mapping=self.run.manifest.mapping,
-            encoding=part.encoding,
-            sheet=recorded.sheet,
-            format_choice=format_as_read(recorded),
-            country=recorded.country,
-        )
-
-    def message(self, part: RunPart) -> Message:
-        """Return the message of the payment file or part, which must be a pain.001."""
-        message = self.original(part).message
-        assert message is not None
-        return message
+        """See `EndedRun.original`."""
+        assert self.job.input_file is not None
+        return self.run.original(part, self.job.input_file)
 
     def original_table(self, part: RunPart) -> pl.DataFrame:
         """Return the columns of the original; a data set may be one file that was divided."""
@@ -285,10 +271,9 @@ def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
             detail = Sentence("evidence.reports_need_input", file=manifest.input.name)
             return [*found, Finding(what, detail)]
         looked_at = _LookedAt(replace(looked_at.job, input_file=path), run, is_input=True)
-    messages = [looked_at.message(part) for part in looked_at.parts()]
+    messages = [looked_at.original(part).as_message() for part in looked_at.parts()]
     if not is_answer:
-        [part], [message] = looked_at.parts(), messages
-        if agrees(run, message, looked_at.rows(part)):
+        if agrees(run, messages, looked_at.rows):
             return [*found, Finding(what, Sentence("evidence.comparison_agrees"))]
         return [*found, Finding(what, Sentence("evidence.comparison_differs"), DIFFERS)]
     reports = kept_reports(run, messages)
@@ -304,7 +289,7 @@ def _reported_again(looked_at: _LookedAt, part: RunPart, reports: Sequence[Recei
     manifest = looked_at.run.manifest
     valid = validate(looked_at.original(part).payments, routes_of(manifest.profile), manifest.input.positions)
     findings, planned = Findings(valid.rejects, valid.warnings), plan(valid.accepted)
-    again = outcomes_again(looked_at.message(part), findings, planned, reports)
+    again = outcomes_again(looked_at.original(part).as_message(), findings, planned, reports)
     return Outcomes(again.with_columns(pl.col("row") + (part.first_row - 1)))
 
 

@@ -32,7 +32,7 @@ from pipeline.runs.manifest import LedgerSummary, RunSettings, keep_workbook, wr
 from pipeline.runs.proof import sign
 from pipeline.runs.request import CheckJob, Clock, Surface
 from pipeline.runs.starting import remove_stale
-from pipeline.stages.compare import warnings_of
+from pipeline.stages.compare import and_differences, warnings_of
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import Resolved
 from pipeline.stages.summarise import summarise
@@ -48,7 +48,7 @@ from schemas.strict import timestamp
 from schemas.summary import ApiCalls, InputFile, ReportUsed, Summary
 
 if TYPE_CHECKING:
-    from pipeline.jobs.bank_comparison import ComparedReports
+    from pipeline.executors.from_report import ComparedReports
 
 
 class ReportedRun(NamedTuple):
@@ -113,6 +113,11 @@ class OpenRun(NamedTuple):
     def calls(self, counts: Mapping[ApiName, int]) -> list[ApiCalls]:
         """Return the calls for questions, by their counts; a bank's reports need none."""
         return [] if self.reported is not None else calls_of(counts, self.asked.tally)
+
+    @property
+    def compares_with_bank(self) -> bool:
+        """True if its outcomes are compared with the bank's reports of an earlier import."""
+        return self.reported is None and bool(self.bank_reports)
 
     @property
     def bank_reports(self) -> Sequence[ReportUsed]:
@@ -188,7 +193,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
     keep_workbook(job.out, surface)
     changes = None if compared is None else compared.changes
     if bank is not None:
-        changes = bank.joined(changes)
+        changes = and_differences(changes, bank.changes)
     rows = Rows(source.payments, outcomes, source.original, changes, said_reasons(reasons))
     with speaking(run.language):
         policy, outcome_name = run.chosen.settings.policy, written.path.name
@@ -205,12 +210,14 @@ def write_results(  # noqa: PLR0913, PLR0917 (everything known about a file)
 
 
 def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes) -> "ComparedReports | None":
-    if run.reported is not None or run.before is None or not run.bank_reports:
+    if not run.compares_with_bank:
         return None
-    from pipeline.jobs.bank_comparison import compared_again
+    from pipeline.executors.from_report import compared_with, kept_reports
 
-    assert source.message is not None
-    return compared_again(EndedRun(run.job.out, run.before), source.message, source.payments, outcomes)
+    assert run.before is not None
+    message = source.as_message()
+    reports = kept_reports(EndedRun(run.job.out, run.before), [message])
+    return compared_with(message, source.payments, outcomes, reports)
 
 
 def keep_reasons(parts: Iterable[Reasons], folder: Path) -> Path:

@@ -15,7 +15,7 @@ from pipeline.formats import pain001
 from pipeline.formats.batches import masked_batches
 from pipeline.formats.message import Message
 from pipeline.formats.table import as_text
-from pipeline.frames import CHANGES, Changes, Original, Outcomes, Payments, Warned
+from pipeline.frames import CHANGES, Changes, Original, Outcomes, Payments, Warned, is_row_in
 from pipeline.headers.parties import is_list_of_payees, payee_ids
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of, gravest, gravest_first, listed_changes
@@ -59,13 +59,14 @@ class PartReport(NamedTuple):
 
 
 def part_report(summary: Summary, part: Rows) -> PartReport:
-    """Return the report of one part, with row numbers of the data set; its reasons are not used."""
+    """Return the report of one part, numbered as in the data set, from its own changes and no reasons."""
     payments, outcomes, original, changes, _ = part
     size, _ = money_of(payments)
     attention = _largest(_for_a_person(original.with_columns(size.alias(SIZE)), outcomes))
     rows = _shown(summary, part)
     texts = attention.with_columns(as_text(attention.drop(SIZE, ROW)).get_columns())
-    changed = gravest(pl.DataFrame(schema=CHANGES) if changes is None else changes, payments)
+    own = pl.DataFrame(schema=CHANGES) if changes is None else changes.filter(is_row_in(payments["row"]))
+    changed = gravest(own, payments)
     return PartReport(texts, listable(rows, PARTS_ROWS_MAX, changed["row"]), sums_of(rows), changed)
 
 

@@ -1,7 +1,7 @@
 """A run that has ended: the files in its folder, as listed in its manifest, and its payment file."""
 
 import io
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from glob import escape
@@ -34,8 +34,16 @@ from pipeline.frames import (
     cast_to,
     is_row_in,
 )
+from pipeline.reports.changes import changes_of
 from pipeline.reports.choices import warned_in
-from pipeline.reports.documents import Rows
+from pipeline.reports.documents import (
+    Rows,
+    data_set_reports,
+    of_all,
+    part_report,
+    reports,
+    shown_reasons,
+)
 from pipeline.reports.wording import SaidReasons, said_reasons
 from pipeline.runs.folder import (
     RUN_AGAIN,
@@ -53,7 +61,9 @@ from pipeline.stages.read.opening import opened
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence
 from schemas import folder as run_files
+from schemas.changes import Change
 from schemas.manifest import Manifest
+from schemas.review import Verdict
 from schemas.summary import InputFile, PartTotal, Summary
 
 Content = Callable[[str], bytes]  # returns the content of a file in the folder, by name
@@ -180,6 +190,18 @@ class EndedRun:
         payments = Payments(source.payments.with_columns(pl.col("row") + (part.first_row - 1)))
         return source._replace(payments=payments)
 
+    def original(self, part: RunPart, path: Path) -> PaymentSource:
+        """Open the payment file at this path, or the part in a data set there, as the run read it."""
+        recorded = self.manifest.input
+        return read(
+            path / part.name if path.is_dir() else path,
+            mapping=self.manifest.mapping,
+            encoding=part.encoding,
+            sheet=recorded.sheet,
+            format_choice=format_as_read(recorded),
+            country=recorded.country,
+        )
+
     def rows(self, part: RunPart | None = None) -> Rows:
         """Return the payments of an outcome file or the only one (UsageError: several; as `source`)."""
         if part is None and self.manifest.outcome_file.name == run_files.OUTCOMES:
@@ -200,6 +222,27 @@ class EndedRun:
         is_part = self.manifest.outcome_file.name == run_files.OUTCOMES
         reasons = {} if is_part else reasons_in(self.folder, content)
         return Rows(source.payments, outcomes, source.original, changes, reasons)
+
+
+def reports_again(  # noqa: PLR0913 (all that reports say)
+    run: EndedRun,
+    summary: Summary,
+    *,
+    changes: Changes | None,
+    warned: Warned,
+    rows_of: Callable[[RunPart], Rows],
+    policy: Mapping[str, Verdict] | None,
+) -> tuple[list[Change], list[Path]]:
+    """Rewrite the reports of a run; also return the changes listed. Same errors as `reports` and `rows`."""
+    folder = run.folder
+    if not summary.parts:
+        rows = rows_of(run.parts()[0])._replace(changes=changes)
+        written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
+        return changes_of(summary, rows.payments, changes), written
+    all_rows = (rows_of(part)._replace(changes=changes) for part in run.parts())
+    every = of_all(part_report(summary, rows) for rows in all_rows)
+    reasons = reasons_in(folder, run.content, of=shown_reasons(summary, every))
+    return data_set_reports(folder, summary, every, reasons, warned, policy=policy)
 
 
 def ended_run(folder: Path) -> EndedRun:
@@ -343,8 +386,7 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
     source = read_message(data, entry, arguments, where=path.name)
     if file.sha256 != (source.sha256 if packed is None else packed[1].sha256):
         raise _another(path)
-    assert source.message is not None
-    return MessageFile(path.name, data, entry, source.message, arguments)
+    return MessageFile(path.name, data, entry, source.as_message(), arguments)
 
 
 def require_pain001(format_name: str, *, name: str) -> None:

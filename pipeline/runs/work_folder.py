@@ -41,7 +41,8 @@ Kept = Literal[
     "changes",  # of each part that was compared with earlier runs
     "batches",  # where each payment of a part is booked
     "attention", "shown", "sums", "changed",  # data of a decided part for the reports
-    "banks", "warned", "reasons", "matched",  # of a decided part; the rows of `matched` are the data set's
+    # Of a decided part; the rows of the last two are the data set's.
+    "banks", "warned", "reasons", "differences", "matched",
 ]  # fmt: skip
 """The frames in the work folder."""
 Done = Literal["read", "planned", "decided"]  # a step of a part or bucket, whose record is written last

@@ -4,6 +4,7 @@ Earlier runs keep only hashes, keyed by their own folder, so the payees are hash
 latest run that knows a payee, or an account, decides about it (rules/known_payees.py).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from pipeline.wording import Sentence
 from schemas.changes import BankComparison
 from schemas.outcomes import WarningCode
 
+OF_BANK = pl.col("code") == WarningCode.BANK_DIFFERS
 SHOWN_MAX = 3  # maximum number of accounts or names of a payee that are shown next to each other
 
 
@@ -250,6 +252,20 @@ def compare_with_bank(
     )
     changes = shown.with_columns(code=pl.lit(WarningCode.BANK_DIFFERS.value))
     return frames.Changes(frames.cast_to(changes, frames.CHANGES)), comparison
+
+
+def added_comparisons(parts: Iterable[BankComparison | None]) -> BankComparison | None:
+    """Add up what the parts of a data set have; None if no part was compared."""
+    counts = Counter[str]()
+    for part in parts:
+        counts.update({} if part is None else part.model_dump())
+    return BankComparison(**counts) if counts else None
+
+
+def and_differences(earlier: frames.Changes | None, differences: frames.Changes) -> frames.Changes:
+    """Add where the bank's reports disagree to the changes, replacing an earlier comparison with the bank."""
+    others = differences.clear() if earlier is None else earlier.filter(~OF_BANK)
+    return frames.Changes(pl.concat([others, differences]).sort("row", "code"))
 
 
 def _with_name(outcome: str, name: str) -> pl.Expr:

@@ -183,11 +183,12 @@ def test_what_cannot_be_imported_for_a_data_set_is_refused(desk, sandbox, using)
     (desk.folder / "set/b.xml").unlink()
     assert desk("run", "set", "--work", "work", *sandbox.using("sandbox")).status == 0
     assert "simulated answers" in desk("import", "set", *of_all).err
-    desk.file("set/c.xml", "<Document/>")  # a part that cannot be used does not hide whose folder it is
-    assert desk("run", "set", "--out", "real", "--work", "work", *using).status == 65
-    for part in ("<Document/>", document((Batch(PAYMENTS),), message_id="M-2")):
-        desk.file("set/c.xml", part)
-        assert "checks of single files only" in desk("import", "set", *of_all, "--out", "real").err
+    for name in ("b.xml", "c.xml"):
+        desk.file(f"set/{name}", document((Batch(PAYMENTS),)))
+    assert desk("run", "set", "--out", "real", "--work", "work", *using).status == 0
+    assert "two parts have the message id MESSAGE-1" in desk("import", "set", *of_all, "--out", "real").err
+    desk.file("set/c.xml", document((Batch(PAYMENTS),), message_id="M-2"))
+    assert "results of another payment file" in desk("import", "set", *of_all, "--out", "real").err
     (desk.folder / "tables").mkdir()
     desk.file("tables/a.csv", "name,iban\nAda,DE89370400440532013000\n")
     assert "tables: is not a pain.001" in desk("import", "tables", *of_all).err
@@ -356,8 +357,15 @@ def said_of(*outcomes):
 DIFFERS = said_of("no_match", "match", "not_possible", "no_match")
 
 
+COUNTS = ("agreed_count", "differing_count", "only_bank_count", "only_check_count")
+
+
+def read_summary(desk, folder):
+    return json.loads((desk.folder / folder / "summary.json").read_text())
+
+
 def counts_in(desk):
-    summary = json.loads((desk.folder / "pay.precheck" / "summary.json").read_text())
+    summary = read_summary(desk, "pay.precheck")
     return [*summary["bank_comparison"].values()], [
         (code["code"], code["every_row"]) for code in summary["warning_codes"]
     ]
@@ -463,3 +471,75 @@ def test_what_was_released_before_the_bank_said_otherwise_is_told(desk, sandbox,
     assert verified.status == 0, verified.out
     assert desk("split", "pay.precheck", "--config", config, "--by", "Cy").status == 0
     assert names_in(desk, "release.xml") == [NAMES[0]], "what the bank disputes waits for a person"
+
+
+def said_of_two_parts(desk):
+    """Reports on a data set of two parts, in `set`, each of which is also a file of its own."""
+    outcomes = ("no_match", "match", "not_possible", "no_match")
+    said = [
+        replace(one, status=STATUS[outcome], names=()) for one, outcome in zip(SAID, outcomes, strict=True)
+    ]
+    (desk.folder / "set").mkdir()
+    for number, half in enumerate((slice(2), slice(2, 4)), start=1):
+        part = document((Batch(PAYMENTS[half]),), message_id=f"M-{number}")
+        desk.file(f"alone-{number}.xml", part)
+        desk.file(f"set/part-{number}.xml", part)
+        yield report((SaidOfBatch(tuple(said[half])),), message_id=f"M-{number}", report_id=f"V-{number}")
+
+
+def test_a_checked_data_set_is_compared_part_by_part_as_each_file_alone_is(desk, sandbox):
+    """One part cannot be used at first and one payment is left, so that a later run compares again."""
+    section = sandbox.section("production", "vop", server="production")
+    pays = {"no_match": "release", "not_possible": "release"}
+    config = desk.configuration(mine={"vop": section, "policy": pays})
+    using = ("--config", config, "--profile", "mine")
+    of_set = ("set", "--work", "work", "--out", "whole")
+    said = said_of_two_parts(desk)
+    reports = ("--report", desk.file("both.zip", zipped(*said, report((), message_id="OTHER"))))
+    desk.file("set/part-3.xml", "<Document/>")
+    assert desk("run", *of_set, *using, "--limit", "3").status == 65
+
+    compared = desk("import", *of_set, *reports, "--by", "Ann")
+
+    assert compared.status == 75, compared.err
+    assert compared.err.count("about another message") == 1
+    summary = read_summary(desk, "whole")
+    assert summary["bank_comparison"] == dict(zip(COUNTS, (1, 2, 1, 0), strict=True))
+    assert [(code["code"], code["row_count"]) for code in summary["warning_codes"]] == [("BANK_DIFFERS", 2)]
+    assert desk("verify", "whole").status == 0
+    assert "already has all of these reports" in desk("import", *of_set, *reports).err
+
+    (desk.folder / "set" / "part-3.xml").unlink()
+    assert desk("run", *of_set, *using).status == 0
+
+    alone = []
+    for number in (1, 2):
+        name = f"alone-{number}.xml"
+        assert desk("run", name, *using).status == 0
+        assert desk("import", name, *reports, "--by", "Ann").status == 0
+        alone.append(read_summary(desk, f"alone-{number}.precheck"))
+    whole = read_summary(desk, "whole")
+    for count in COUNTS:
+        assert whole["bank_comparison"][count] == sum(one["bank_comparison"][count] for one in alone)
+    for count in ("warning_count", "warned_match_count"):
+        assert whole[count] == sum(one[count] for one in alone)
+    assert [(code["code"], code["row_count"]) for code in whole["warning_codes"]] == [("BANK_DIFFERS", 2)]
+    assert "no_match from the check, match from the bank" in " ".join(
+        desk("show", "whole", "--row", "2").out.split()
+    )
+    verified = desk("verify", "whole", "--input", "set")
+    assert verified.status == 0, verified.out
+    assert "follows from the outcomes and the bank's reports" in verified.out
+    assert desk("report", "whole").status == 0
+    assert "Where the bank&#39;s result differs" in (desk.folder / "whole" / "report.html").read_text()
+    final = replace(SAID[0], status="RVNM", names=())
+    later = report((SaidOfBatch((final,)),), message_id="M-1", report_id="V-9")
+    assert desk("import", *of_set, "--report", desk.file("later.xml", later)).status == 0
+    assert read_summary(desk, "whole")["bank_comparison"]["differing_count"] == 2
+    changes = desk.folder / "whole" / "changes.jsonl"
+    assert [json.loads(line)["row"] for line in changes.read_text().splitlines()] == [2, 4]
+    assert desk("verify", "whole").status == 0
+    assert desk("split", "whole", "--config", config, "--by", "Cy").status == 0
+    held = (desk.folder / "whole" / "hold_reasons.csv").read_text("utf-8-sig").splitlines()
+    assert [row["row"] for row in csv.DictReader(held)] == ["2", "4"], "what the bank disputes"
+    assert desk("verify", "whole", "--input", "set").status == 0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -69,6 +69,9 @@ from schemas.data_set import BucketPlanned, PartDecided, PartRead
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.row_positions import RowPositions
 from schemas.summary import FileDialect, InputFile, Summary
+
+if TYPE_CHECKING:
+    from pipeline.executors.from_report import ReceivedReport
 
 POLARS = pl.__version__
 Task = TypeVar("Task")
@@ -136,6 +139,7 @@ class DecideTask(NamedTuple):
     environment: Environment
     answers: str  # name of the answers to use
     basis: str  # name of the other data to use
+    bank_reports: Sequence["ReceivedReport"] = ()  # the bank's reports that the check was compared with
 
 
 _ROWS_AT_ONCE = 200_000
@@ -199,9 +203,7 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
 
 def message_of_part(shared: SetTask, part: DataPart) -> Message:
     """Read the message of a part again (InputError: it has changed since the run began)."""
-    message = _source(shared, part).message
-    assert message is not None
-    return message
+    return _source(shared, part).as_message()
 
 
 def _by_bucket(source: PaymentSource, accepted: Accepted, bucket_count: int) -> dict[int, pl.DataFrame]:
@@ -304,8 +306,16 @@ def decide_part(task: DecideTask) -> PartDecided:
     banks = bank_counts(payments, outcomes)
     warnings = Warnings(warnings.with_columns(number))
     batches = read_as_written(path) if (path := files.frame("batches", part.number)).exists() else None
-    summary = summarise(_header(task), payments, outcomes, warnings, (), banks=banks, batches=batches)
-    changes = Changes(read_frame(files.frame("changes", part.number), CHANGES).with_columns(number))
+    header, differences = _header(task), Changes(pl.DataFrame(schema=CHANGES))
+    if task.bank_reports:
+        from pipeline.executors.from_report import compared_with  # few runs have been compared
+
+        compared = compared_with(message_of_part(shared, part), payments, outcomes, task.bank_reports)
+        header["bank_comparison"], differences = compared.comparison, compared.changes
+        warnings = Warnings(pl.concat([warnings, warnings_of(differences)]))
+    summary = summarise(header, payments, outcomes, warnings, (), banks=banks, batches=batches)
+    since = read_frame(files.frame("changes", part.number), CHANGES).with_columns(number)
+    changes = Changes(pl.concat([since, differences]))
     report = part_report(summary, Rows(payments, outcomes, original, changes, {}))
     found: list[tuple[Kept, pl.DataFrame]] = [
         *zip(REPORTED, report, strict=True),
@@ -313,6 +323,7 @@ def decide_part(task: DecideTask) -> PartDecided:
         ("banks", banks),
         ("warned", warnings.select(list(WARNED)).unique(maintain_order=True)),
         ("reasons", reasons),
+        ("differences", differences),
     ]
     for name, frame in found:
         write_frame(frame, files.frame(name, part.number))

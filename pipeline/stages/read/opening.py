@@ -90,6 +90,11 @@ class PaymentSource(NamedTuple):
                 fields.setdefault(reading.header, []).append(reading.field)
         return {header: ", ".join(found) for header, found in fields.items()}
 
+    def as_message(self) -> Message:
+        """Return the message of a file whose format has one."""
+        assert self.message is not None
+        return self.message
+
     @property
     def dialect_fields(self) -> dict[str, Any]:
         """The fields of a `FileDialect`."""

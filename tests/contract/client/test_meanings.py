@@ -8,6 +8,7 @@ import pytest
 from pipeline.apis import Basis, cop, own_codes, vop
 from pipeline.frames import QUESTION
 from pipeline.reports.explanations import STEPS, explain
+from pipeline.wording import Sentence
 from schemas.outcomes import Action
 
 PAGE = Path(__file__).parents[3].joinpath("docs", "outcomes.md").read_text("utf-8")
@@ -97,6 +98,11 @@ def test_codes_of_the_other_account_type_tell_which_one_it_is():
     """API reference, CoP reason codes: a business account for BANM and BAMM, else a personal one."""
     said = {code.value: account_type.value for code, account_type in cop.ACCOUNT_TYPES_FOUND.items()}
     assert said == {"BANM": "Business", "BAMM": "Business", "PANM": "Personal", "PAMM": "Personal"}
+
+
+@pytest.mark.parametrize("code", ["BAMM", "PAMM"])
+def test_a_close_name_at_an_account_of_the_other_type_is_judged_in_both_ways(code):
+    assert APIS["cop"].meanings[Basis.NAME, code].advice == Sentence("explain.judge_names_and_type")
 
 
 @pytest.mark.parametrize("code", sorted({code for api in APIS.values() for _, code in api.meanings}))

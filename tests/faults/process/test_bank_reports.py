@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 from paymentfiles.pain001 import Batch, Payment, document
-from paymentfiles.pain002 import Said, SaidOfBatch, report
+from paymentfiles.pain002 import Said, SaidOfBatch, report, zipped
 from signers import key_files
 
 ROWS = 100
@@ -16,11 +16,11 @@ NAMES = ("Ada Quillon", "Imogen Faraday", "Averi Thornwood", "Bo Kestrel")
 STATUSES = ("RVNM", "RCVC", "RVNA", "RVNM")
 """What the bank says of each of the four payees, two of whom the check found otherwise."""
 FOLDER = "pay.precheck"
-IMPORT = ("import", "pay.xml", "--report")
-CHECK, SIGNED, BANK = (
+CHECK, SIGNED, BANK, SET = (
     "a check",
     "a signed check that was compared before",
     "a folder of an earlier report",
+    "a check of a data set that was compared before",
 )
 
 
@@ -64,7 +64,8 @@ def results_in(folder):
     """The outcomes, what the summary says of the bank's reports, and the changes."""
     summary, changes = json.loads((folder / "summary.json").read_text()), folder / "changes.jsonl"
     said = summary["outcomes"], summary["bank_comparison"], summary["warning_codes"]
-    return (folder / "outcomes.csv").read_bytes(), said, changes.read_bytes() if changes.exists() else None
+    files = [*sorted(folder.glob("outcomes*/*.csv")), *folder.glob("outcomes.csv"), *folder.glob("warned.*")]
+    return [path.read_bytes() for path in files], said, changes.read_bytes() if changes.exists() else None
 
 
 def state_of(folder):
@@ -81,28 +82,41 @@ def changed_count(folder, before):
         return 0
 
 
-@pytest.fixture(scope="module", params=[CHECK, SIGNED, BANK])
+@pytest.fixture(scope="module", params=[CHECK, SIGNED, BANK, SET])
 def imported(request, desk_in, sandbox, tmp_path_factory):
     desk = desk_in(tmp_path_factory.mktemp("bank-reports") / "desk")
     of = [(f"E-{at}", NAMES[at % 4], IBANS[at % 4], f"{at + 1}.00") for at in range(ROWS)]
     fields = ("end_to_end_id", "name", "iban", "amount")
-    desk.file("pay.xml", document((Batch([Payment(**dict(zip(fields, one, strict=True))) for one in of]),)))
+    payments = [Payment(**dict(zip(fields, one, strict=True))) for one in of]
     said = [
         replace(Said(key, STATUSES[at % 4], ()), account=iban, amount=amount, name=name)
         for at, (key, name, iban, amount) in enumerate(of)
     ]
-    desk.file("half.xml", report((SaidOfBatch(tuple(said[: ROWS // 2])),)))
-    desk.file("vop.xml", report((SaidOfBatch(tuple(said)),)))
+    if request.param == SET:
+        (desk.folder / "set").mkdir()
+        halves, said_of = (slice(ROWS // 2), slice(ROWS // 2, ROWS)), []
+        for number, half in enumerate(halves):
+            own_id = f"M-{number}"
+            desk.file(f"set/{own_id}.xml", document((Batch(payments[half]),), message_id=own_id))
+            said_of.append(report((SaidOfBatch(tuple(said[half])),), message_id=own_id))
+        desk.file("half.xml", said_of[0])
+        desk.file("vop.xml", zipped(*said_of))
+        given = ("set", "--work", "work", "--out", FOLDER)
+    else:
+        desk.file("pay.xml", document((Batch(payments),)))
+        desk.file("half.xml", report((SaidOfBatch(tuple(said[: ROWS // 2])),)))
+        desk.file("vop.xml", report((SaidOfBatch(tuple(said)),)))
+        given = ("pay.xml",)
     signs = ("--sign-with", key_files(desk, "signing")[0]) if request.param == SIGNED else ()
     if request.param != BANK:
         using = desk.using(vop=sandbox.section("production", "vop", server="production"))
-        assert desk("run", "pay.xml", *using, "--quiet", *signs).status == 0
+        assert desk("run", *given, *using, "--quiet", *signs).status == 0
     if request.param != CHECK:
-        assert desk(*IMPORT, "half.xml", *signs).status in {0, 75}
+        assert desk("import", *given, "--report", "half.xml", *signs).status in {0, 75}
     for name in (FOLDER, "state"):
         if (desk.folder / name).exists():
             shutil.copytree(desk.folder / name, desk.folder / "kept" / name)
-    before, command = results_in(desk.folder / FOLDER), (*IMPORT, "vop.xml", *signs)
+    before, command = results_in(desk.folder / FOLDER), ("import", *given, "--report", "vop.xml", *signs)
     done = desk(*command)
     assert done.status == 0, done.err
     whole = results_in(desk.folder / FOLDER)
