@@ -23,6 +23,7 @@ from pipeline.headers.words import (
     NO_DEBIT_TITLES,
     NOT_BEFORE_DEBITS,
     PAYOUTS,
+    REFUNDS,
     SETTINGS,
     STATUS,
     WAYS_IN,
@@ -40,7 +41,7 @@ _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
 """A unique mandate reference, in capitals: `rum` is a room in Swedish."""
 _DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
 _DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
-_DUES, _PAYOUTS, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, PAYOUTS, SETTINGS))
+_DUES, _PAYOUTS, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, PAYOUTS + REFUNDS, SETTINGS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
 _PARTNERS = {
     **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor"), Cue.CUSTOMER),

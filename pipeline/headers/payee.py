@@ -34,7 +34,7 @@ from pipeline.headers.names import (
 from pipeline.headers.parties import party_of, payee_id_header
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_with
 from pipeline.headers.unread_names import are_parties
-from pipeline.headers.words import PLACES, Cue
+from pipeline.headers.words import PLACES, REFUNDS, Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 from schemas.payments import FIELDS
 
@@ -52,6 +52,7 @@ _OURS = rule_of("the same in every row where the payee differs, so taken for you
 _BESIDE_ACCOUNTS = ("account_type", "secondary_reference", "bic")
 _UK_ACCOUNT = {"sort_code", "account_number"}
 _PLACES = frozenset(map(fold, PLACES))
+_REFUNDS = tuple(map(fold, REFUNDS))
 
 
 def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
@@ -97,6 +98,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     if not chosen:
         return unread_names.payee_in_other_words(cells) or _empty(cells)
     _refuse_banks(chosen, cells)
+    _refuse_payers(chosen[0], cells, is_stated=is_said or party is not None)
     refuse_codes(chosen, names, cells)
     is_explicit = chosen[0].says_role and chosen[0].rank is not Rank.SUBJECT
     is_stated = is_explicit or _is_of(chosen[0], party) or unread_names.is_named_twice(chosen[0], cells)
@@ -392,6 +394,23 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
             field="name",
             candidates=first.headers,
         )
+
+
+def _refuse_payers(name: Candidate, cells: ColumnCells, *, is_stated: bool) -> None:
+    """Refuse payers unlike the customers or the like in a list of refunds: they may own the accounts.
+
+    Your own companies are the same in many rows, and an employee's payer is the employer.
+    """
+    is_stated |= name.meant.subject is Cue.PERSON
+    if is_stated or not any(words in fold(header) for header in cells.headers for words in _REFUNDS):
+        return
+    payers = [
+        (header,)
+        for header in cells.headers
+        if meaning(header).what == "name" and meaning(header).side is Side.OURS
+        if 2 * (filled := cells.text(header).drop_nulls()).n_unique() > len(filled) and cells.row_count > 1
+    ]
+    refuse_differing("name", name.headers, payers, cells)
 
 
 def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:

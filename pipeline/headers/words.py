@@ -84,9 +84,11 @@ _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
 PLACES = listed(_FILE["places"]["words"])  # institutions, paid if no other column names people or firms
 THINGS = listed(_FILE["things"]["words"])  # things that have names but are neither people nor companies
-DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS, DUES, PAYOUTS, SETTINGS = (
-    listed(_FILE["direct_debits"][name])
-    for name in ("headers", "cells", "titles", "no_titles", "not_before", "dues", "payouts", "settings")
+DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS = (
+    listed(_FILE["direct_debits"][name]) for name in ("headers", "cells", "titles", "no_titles", "not_before")
+)
+DUES, PAYOUTS, REFUNDS, SETTINGS = (
+    listed(_FILE["direct_debits"][name]) for name in ("dues", "payouts", "refunds", "settings")
 )
 TAXES, VAT = (frozenset(listed(_FILE["taxes"][name])) for name in ("words", "vat"))
 WAYS_IN, WAYS_OUT, WAYS_RECEIVED = (listed(_FILE["ways"][name]) for name in ("in", "out", "received"))

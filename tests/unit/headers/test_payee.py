@@ -297,6 +297,35 @@ def test_a_file_that_names_nobody_who_is_paid_is_refused(columns):
 
 
 @pytest.mark.parametrize(
+    ("customer", "payer", "refund"),
+    [
+        ("Customer", "Payer", "Refund amount"),
+        ("Mitglied", "Zahler", "Beitragserstattung"),
+        ("Client", "Payeur", "Montant à rembourser"),
+        ("Kund", "Betalare", "Återbetalning"),
+    ],
+)
+def test_who_paid_may_own_the_account_of_a_refund_unless_the_file_says_whose_it_is(customer, payer, refund):
+    columns = {customer: [ADA, BO], payer: [ACME, BRILL], refund: ["4.00", "5.00"]}
+    for payers in ([ACME, BRILL], [None, BRILL]):
+        with refused(InputError, f"{customer}.* and .*{payer}.* differ, and either could be the payee"):
+            sources_of({**columns, payer: payers})
+    for said in (
+        {payer: [ADA, BO]},  # the customers themselves
+        {payer: [ACME, ACME]},  # perhaps your own company
+        {"Account holder": [ADA, BO]},
+        {"Payee": [ADA, BO]},
+    ):
+        sources = sources_of({**columns, **said})
+        assert sources is not None
+        assert (payer,) not in sources
+    employees = {**columns, "Employee": columns[customer]}
+    del employees[customer]
+    assert sources_of(employees) == (("Employee",),), "paid by one of the employers"
+    assert sources_of({customer: [ADA, BO], payer: [ACME, BRILL], "Amount": ["4", "5"]}) == ((customer,),)
+
+
+@pytest.mark.parametrize(
     "columns",
     [
         {"Code": ["BANK1", "BANK2"], "Name": ["Aurora Bank AG", "Sparkasse Auental"]},
