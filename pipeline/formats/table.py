@@ -68,6 +68,7 @@ class Table(NamedTuple):
     decimals: Mapping[str, Sequence[int]] = MappingProxyType({})
     """Column -> the rows, from 0, with a number that could be read as thousands."""
     ragged: Ragged = Ragged()
+    zeros: tuple[str, ...] = ()  # the columns with leading zeros that only a number format shows
 
 
 def no_defects(row_count: int) -> pl.Series:

@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
 from pipeline.files.expansion import table_bytes_max
 from pipeline.formats.excel.archive import refuse_bombs
-from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET_NAME, SHEET_ROW
+from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET_NAME, SHEET_ROW, ZEROS
 from pipeline.formats.table import Dialect, ReadingOptions, Table, as_text
 from pipeline.formats.table import load as load
 from pipeline.headers.heading import LINES_LOOKED_AT, column_names, heading_of
@@ -90,6 +90,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
         positions=RowPositions(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
         repeated_headers=tuple(numbers[index] for index in heading.repeated),
         decimals=_decimals(grid[DECIMALS].slice(heading.end), headers),
+        zeros=tuple(headers[position - 1] for position in grid[ZEROS][0]),
     )
 
 

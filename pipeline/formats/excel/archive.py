@@ -85,7 +85,7 @@ _NAMESPACES = (
     "http://purl.oclc.org/ooxml/spreadsheetml/main",
 )
 """Namespaces of the transitional and the strict form."""
-_ELEMENTS = ("c", "v", "row", "f", "is", "mergeCell", "sheet", "si", "t", "rPh")
+_ELEMENTS = ("c", "v", "row", "f", "is", "mergeCell", "sheet", "si", "t", "rPh", "numFmt", "cellXfs", "xf")
 _BARE = {f"{namespace} {name}": name for namespace in _NAMESPACES for name in _ELEMENTS}
 _XML_CHUNK_BYTES = 256 * 1024
 

@@ -2,7 +2,8 @@
 
 Only this count shows numbers and their digits, errors, merged cells and formulas that were never calculated,
 and how long the texts are that a million cells may share. Source: ECMA-376-1, 18.3.1 (worksheets): `row`,
-`c`, `v`, `f`, `is` and `mergeCell`; 18.4 (shared strings): `si`, `t` and `rPh`.
+`c`, `v`, `f`, `is` and `mergeCell`; 18.4 (shared strings): `si`, `t` and `rPh`; 18.8 (styles): `numFmt`,
+`cellXfs` and `xf`.
 """
 
 import re
@@ -23,7 +24,10 @@ COLUMNS_MAX = 16_384
 _MERGED_MAX = 250_000  # a row with merged cells cannot be paid, so a sheet of payments has few of them
 
 _SHARED = "xl/sharedstrings.xml"  # the path where the library looks for shared texts, in any mix of capitals
+_STYLES = "xl/styles.xml"
 _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
+_DIGITS = re.compile(r'(?:\[\$-[0-9A-Fa-f]+\])?((?:0|[- ]|\\[-./ ]|"[-./ ]+")*0)(?:;.*)?')
+"""A number format of zeros and separators, such as `00-00-00` or `00000000;@`: all digits are shown."""
 
 
 class Cell(NamedTuple):
@@ -32,6 +36,7 @@ class Cell(NamedTuple):
     row: int  # counted from 1, as in the sheet
     column: int  # counted from 1
     written: str  # as in the file
+    shape: str = ""  # the digits and separators that its number format shows, such as 00-00-00
 
 
 @dataclass(slots=True)
@@ -73,8 +78,15 @@ class Cells:
         return self.row_last == 0
 
 
-def count_cells(sheet: IO[bytes], shared: Sequence[int], budget: SizeBudget) -> Cells:
-    """Count the XML of a sheet, in one pass; text in bytes, by the sizes of shared texts in `shared`.
+class Shared(NamedTuple):
+    """What the cells of all sheets share."""
+
+    lengths: Sequence[int]  # the UTF-8 bytes of each text, in order; empty if the workbook has none
+    shapes: Mapping[str, str]  # style -> the `Cell.shape` of numbers
+
+
+def count_cells(sheet: IO[bytes], shared: Shared, budget: SizeBudget) -> Cells:
+    """Count the XML of a sheet, in one pass; text in bytes, by the sizes of shared texts.
 
     Raises InputError: a row, or the whole text, is too large for payments, or there are too many merged
     ranges; ValueError, IndexError, expat.ExpatError: it is not a sheet.
@@ -105,17 +117,44 @@ def position(reference: str) -> tuple[int, int]:
     return row, column
 
 
-def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:
-    """Return the UTF-8 bytes of each shared text, in order; empty if the workbook has none.
+def shared_by_cells(archive: zipfile.ZipFile, budget: SizeBudget) -> Shared:
+    """Measure the texts and read the number formats that cells share.
 
     Raises InputError: the texts are too large; ValueError, expat.ExpatError: it is not a table of texts.
     """
-    reader = _SharedTexts(budget)
+    reader, styles = _SharedTexts(budget), _Styles()
     for part in archive.infolist():
         if part.filename.casefold() == _SHARED:
             with archive.open(part) as file:
                 parse(file, start=reader.start, end=reader.end, text=reader.text)
-    return reader.lengths
+        elif part.filename.casefold() == _STYLES:
+            with archive.open(part) as file:
+                parse(file, start=styles.start, end=styles.end)
+    return Shared(reader.lengths, styles.shapes)
+
+
+class _Styles:
+    """Handles the parser's events for the styles; number formats precede the cells' styles."""
+
+    def __init__(self) -> None:
+        self.shapes: dict[str, str] = {}
+        self._by_format: dict[str, str] = {}
+        self._style_count: int | None = None  # None outside of the cells' styles
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name == "cellXfs":
+            self._style_count = 0
+        elif name == "numFmt":
+            if (digits := _DIGITS.fullmatch(attributes["formatCode"])) is not None:
+                self._by_format[attributes["numFmtId"]] = re.sub(r'[\\"]', "", digits[1])
+        elif name == "xf" and self._style_count is not None:
+            if (shape := self._by_format.get(attributes.get("numFmtId", ""))) is not None:
+                self.shapes[str(self._style_count)] = shape
+            self._style_count += 1
+
+    def end(self, name: str) -> None:
+        if name == "cellXfs":
+            self._style_count = None
 
 
 class _SharedTexts:
@@ -153,14 +192,14 @@ class _SharedTexts:
 class _Reader:
     """Handles the parser's events for a sheet."""
 
-    def __init__(self, shared_lengths: Sequence[int], budget: SizeBudget) -> None:
+    def __init__(self, shared: Shared, budget: SizeBudget) -> None:
         self.cells = Cells()
         self._budget = budget
         self._counted_row = self._row_bytes = self._cell_count = 0
-        self._shared_lengths = shared_lengths
+        self._lengths, self._shapes = shared
         self._row = 0
         self._column = 0
-        self._kind = "n"
+        self._kind, self._style = "n", ""
         self._has_formula = False
         self._has_inline_text = False
         self._value: list[str] | None = None  # None outside of <v>
@@ -225,7 +264,7 @@ class _Reader:
             self._column += 1
             if self._row > ROWS_MAX or self._column > COLUMNS_MAX:
                 raise ValueError("a cell beyond the sheet")
-        self._kind = attributes.get("t", "n")
+        self._kind, self._style = attributes.get("t", "n"), attributes.get("s", "0")
         self._has_formula = self._has_inline_text = False
         self._written = ""
         self._text_bytes = 0
@@ -241,9 +280,10 @@ class _Reader:
             if self._has_formula and self._kind != "str":
                 self.cells.uncalculated_row = self.cells.uncalculated_row or self._row
             return
-        cell = Cell(self._row, self._column, self._written)
+        shape = self._shapes.get(self._style, "") if self._shapes else ""
+        cell = Cell(self._row, self._column, self._written, shape)
         is_shared = self._kind == "s" and not self._has_inline_text
-        self._add(self._shared_lengths[int(self._written)] if is_shared else self._text_bytes)
+        self._add(self._lengths[int(self._written)] if is_shared else self._text_bytes)
         match self._kind:
             case "s" | "str" | "inlineStr" | "d":
                 self.cells.texts[self._column] += 1

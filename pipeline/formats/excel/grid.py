@@ -26,11 +26,11 @@ from pipeline.rules.unasked import ROW_MERGED
 from pipeline.wording import Sentence
 
 DEFECT, SHEET_ROW, DECIMALS = "defect", "sheet_row", "decimals"
-SHEET_NAME, NUMBERS = "sheet_name", "numbers"
-BESIDE = (DEFECT, SHEET_ROW, DECIMALS, SHEET_NAME, NUMBERS)
+SHEET_NAME, NUMBERS, ZEROS = "sheet_name", "numbers", "zeros"
+BESIDE = (DEFECT, SHEET_ROW, DECIMALS, SHEET_NAME, NUMBERS, ZEROS)
 """Extra columns: the defects of whole rows, their numbers in the sheet, and the positions of decimals that
-could be read as thousands; in the first row only, the name of the sheet, and the columns with
-numbers. All other columns are named by their position, from 1.
+could be read as thousands; in the first row only, the name of the sheet, the columns with numbers, and
+those with leading zeros by a number format. All other columns are named by their position, from 1.
 """
 
 _EMPTY_CELLS_MAX = 1_000_000
@@ -69,6 +69,9 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
         for column, rows in seen.items()
     ).with_columns(pl.when(pl.all() != "").then(pl.all()))
     numbers = sorted({cell.column - cells.column_first + 1 for cell in cells.numbers})
+    zeros = {
+        cell.column - cells.column_first + 1 for cell in cells.numbers if cell.shape and _lacks_zeros(cell)
+    }
     once = pl.int_range(pl.len()) == 0
     values = values.with_columns(
         _merged(cells).alias(DEFECT),
@@ -76,6 +79,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
         _decimals(seen, cells).alias(DECIMALS),
         pl.when(once).then(pl.lit(meant.name)).alias(SHEET_NAME),
         pl.when(once).then(pl.lit(numbers, pl.List(pl.UInt32))).alias(NUMBERS),
+        pl.when(once).then(pl.lit(sorted(zeros), pl.List(pl.UInt32))).alias(ZEROS),
     )
     yield _without_blank_end(values)
 
@@ -165,7 +169,25 @@ def _shown(cell: Cell, read: str | None) -> str:
     # The library's text has at most nine decimals.
     if read is None or not math.isclose(number, float(read), rel_tol=1e-12, abs_tol=1e-9):
         raise ValueError("two ways to read a number do not agree")
-    return number_text(number)
+    text = number_text(number)
+    return _with_zeros(text, cell.shape) if cell.shape and text.isdigit() else text
+
+
+def _lacks_zeros(cell: Cell) -> bool:
+    """True if only the number format of a cell shows its leading zeros."""
+    number, count = float(cell.written), cell.shape.count("0")
+    return count > 1 and number.is_integer() and 0 < number < 10.0 ** (count - 1)
+
+
+def _with_zeros(text: str, shape: str) -> str:
+    """Write a whole number as its number format shows it, unless that has fewer digits.
+
+    >>> _with_zeros("40127", "00-00-00"), _with_zeros("123456789", "00000000")
+    ('04-01-27', '123456789')
+    """
+    count = shape.count("0")
+    digits = iter(text.zfill(count))
+    return text if len(text) > count else "".join(next(digits) if at == "0" else at for at in shape)
 
 
 def number_text(number: float) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pipeline.errors import InputError
 from pipeline.files.expansion import SizeBudget
 from pipeline.formats.excel.archive import parse
-from pipeline.formats.excel.cells import Cells, count_cells, shared_lengths
+from pipeline.formats.excel.cells import Cells, Shared, count_cells, shared_by_cells
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.wording import Sentence
 
@@ -62,13 +62,15 @@ def chosen(
     exist, the choice is ambiguous, or a sheet is too large for payments.
     """
     sheets = sheets_of(archive)
-    texts = shared_lengths(archive, SizeBudget(bytes_max))
+    shared = shared_by_cells(archive, SizeBudget(bytes_max))
     if name is not None:
         named = next((sheet for sheet in sheets if sheet.name == name), None)
         if named is None:
             raise InputError(_refusal("excel.no_sheet_this", sheets), advice=Sentence("advice.name_sheet"))
-        return named, _calculated(archive, named, texts, bytes_max)
-    counted = [(sheet, _calculated(archive, sheet, texts, bytes_max)) for sheet in sheets if sheet.is_visible]
+        return named, _calculated(archive, named, shared, bytes_max)
+    counted = [
+        (sheet, _calculated(archive, sheet, shared, bytes_max)) for sheet in sheets if sheet.is_visible
+    ]
     with_data = [(sheet, cells) for sheet, cells in counted if not cells.are_none]
     if len(with_data) == 1:
         return with_data[0]
@@ -85,21 +87,21 @@ def chosen(
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
     """Count all sheets, even hidden ones (InputError: larger than any payment file)."""
-    texts = shared_lengths(archive, SizeBudget(bytes_max))
+    shared = shared_by_cells(archive, SizeBudget(bytes_max))
     for sheet in sheets_of(archive):
-        yield _counted(archive, sheet, texts, bytes_max)
+        yield _counted(archive, sheet, shared, bytes_max)
 
 
-def _calculated(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes_max: int) -> Cells:
-    cells = _counted(archive, sheet, texts, bytes_max)
+def _calculated(archive: zipfile.ZipFile, sheet: Sheet, shared: Shared, bytes_max: int) -> Cells:
+    cells = _counted(archive, sheet, shared, bytes_max)
     if cells.uncalculated_row is not None:
         raise InputError(Sentence("excel.sheet_row_formula", uncalculated_row=cells.uncalculated_row))
     return cells
 
 
-def _counted(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes_max: int) -> Cells:
+def _counted(archive: zipfile.ZipFile, sheet: Sheet, shared: Shared, bytes_max: int) -> Cells:
     with archive.open(sheet.part) as file:
-        return count_cells(file, texts, SizeBudget(bytes_max))
+        return count_cells(file, shared, SizeBudget(bytes_max))
 
 
 def _refusal(key: str, sheets: list[Sheet], headers: Sequence[str] = ()) -> Sentence:

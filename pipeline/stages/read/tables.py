@@ -86,7 +86,7 @@ def read_table(
         *found,
         columns=columns.readings,
         decision=columns.decision,
-        notes=(*columns.notes, *empty, *_ragged(table, payments.height), *kind),
+        notes=(*columns.notes, *empty, *_ragged(table, payments.height), *_zeros(table, columns), *kind),
         format=file_format.NAME,
         layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
@@ -232,6 +232,17 @@ def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
     for key, rows in found.items():
         if count := sum(row < row_count for row in rows):
             yield Sentence(key, count=count)
+
+
+def _zeros(table: Table, columns: Columns) -> Iterator[Sentence]:
+    """Yield a note on identifiers with leading zeros by their number format."""
+    fields = [
+        Sentence(f"field.{field}")
+        for field in _IDENTIFIERS
+        if {*table.zeros} & {header for parts in columns.sources.get(field, ()) for header in parts}
+    ]
+    if fields:
+        yield Sentence("stages.zeros_of_formats", fields=fields)
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:

@@ -10,6 +10,7 @@ import pytest
 import xlsxwriter
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from refusals import refused
+from tables import for_each
 
 from pipeline.errors import InputError
 from pipeline.files.expansion import table_bytes_max
@@ -106,14 +107,68 @@ def test_noise_of_binary_fractions_that_a_program_wrote_is_not_money():
     assert read(data).cells["amount"].to_list() == ["0.3"]
 
 
-def test_a_number_format_does_not_bring_back_zeros_that_are_gone():
+def formatted(number, number_format):
+    """The text of a number in a column with a number format, and true if a note reports its zeros."""
     file = io.BytesIO()
     with xlsxwriter.Workbook(file) as workbook:
         sheet = workbook.add_worksheet()
         sheet.write_row(0, 0, ("name", "sort_code"))
         sheet.write_string(1, 0, "Ada")
-        sheet.write_number(1, 1, 10203, workbook.add_format({"num_format": "00-00-00"}))  # shown as 01-02-03
-    assert read(file.getvalue()).cells["sort_code"].to_list() == ["10203"]
+        sheet.write_number(1, 1, number, workbook.add_format({"num_format": number_format}))
+    table = read(file.getvalue())
+    return table.cells["sort_code"].to_list(), table.zeros == ("sort_code",)
+
+
+@for_each(
+    ("number_format", "shown"),
+    {
+        "00-00-00": "01-02-03",
+        "000000": "010203",
+        "00000000;@": "00010203",
+        r"00\-00\-00": "01-02-03",
+        '00"-"00"-"00': "01-02-03",
+        r"00\.00\.00": "01.02.03",
+        r"0000\ 0000": "0001 0203",
+        "[$-809]000000": "010203",
+    }.items(),
+)
+def test_leading_zeros_are_read_if_the_number_format_shows_them(number_format, shown):
+    assert formatted(10203, number_format) == ([shown], True)
+
+
+@for_each(
+    ("number", "number_format"),
+    [
+        (10203, "0"),  # as many digits as there are
+        (10203, "General"),
+        (10203, "#,##0"),
+        (10203, "00.00"),  # decimals
+        (10203, "00/00"),  # a fraction
+        (10203, "0,000"),  # thousands
+        (10203, "0000%"),
+        (10203, "00E+00"),
+        (10203, "0000"),  # fewer digits than the number has
+        (-10203, "00000000"),
+        (10203.5, "00000000"),  # shown rounded
+        (10203, "[<=9999]00000000;General"),  # only for some numbers
+    ],
+)
+def test_other_number_formats_do_not_change_numbers(number, number_format):
+    assert formatted(number, number_format) == ([str(number)], False)
+
+
+def test_number_formats_are_those_of_cells_not_of_named_or_conditional_styles():
+    styles = zipfile.ZipFile(io.BytesIO(SHEET)).read("xl/styles.xml").decode()
+    own = styles.replace(
+        "<cellXfs", '<numFmts count="1"><numFmt numFmtId="0" formatCode="000000"/></numFmts><cellXfs'
+    )
+    late = styles.replace("</cellXfs>", '</cellXfs><dxfs><numFmt numFmtId="0" formatCode="000000"/></dxfs>')
+    cells = SHEET_XML.replace(">12.5<", ">12<")
+    amounts = [
+        read(repacked(SHEET, **{"xl/styles.xml": each, "xl/worksheets/sheet1.xml": cells})).cells["amount"][0]
+        for each in (own, late)
+    ]
+    assert amounts == ["000012", "12"]
 
 
 def test_dates_become_iso_8601():

@@ -51,6 +51,20 @@ def test_cells_of_rows_that_are_too_long_are_no_headers_of_the_file(tmp_path):
     assert "extra_1" not in str(refused.value)
 
 
+def test_zeros_of_number_formats_are_read_with_a_note(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["Payee", "Sort code", "Account number", "Reference"])
+    book.active.append(["Ada Quillon", 40127, 2345678, 7])
+    for cell, number_format in {"B2": "00-00-00", "C2": "00000000", "D2": "000"}.items():
+        book.active[cell].number_format = number_format
+    book.save(tmp_path / "payroll.xlsx")
+    source = read(tmp_path / "payroll.xlsx", mapping={})
+    assert values(source, "sort_code", "account_number", "reference") == [("04-01-27", "02345678", "007")]
+    assert [str(note) for note in source.notes] == [
+        "leading zeros are read as the number format of the cells shows them: sort code, account number"
+    ]
+
+
 def test_payments_have_the_schema_of_the_contract(tmp_path):
     source = source_of(tmp_path, "Payee,Sort Code,Account No,Note\nQuillon,00-11-22,00012345,x\n")
     assert dict(source.payments.schema) == PAYMENTS
