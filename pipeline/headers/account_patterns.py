@@ -5,6 +5,7 @@ payment, such as a title or a total, must not contain an account.
 """
 
 import re
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -128,6 +129,18 @@ def _without_second_account(payments: pl.DataFrame) -> pl.DataFrame:
 
 
 # Lines of text.
+
+_RULE = re.compile(r"([^\w\s]|_)\1\1")
+
+
+def is_ruled(cells: Iterable[str]) -> bool:
+    """True if a line only separates others: no letter or digit, and three equal signs in succession.
+
+    >>> is_ruled(["-----", ""]), is_ruled(["---+---"]), is_ruled(["Ada", "---"]), is_ruled(["-", "-"])
+    (True, True, False, False)
+    """
+    text = " ".join(cells)
+    return _RULE.search(text) is not None and not any(map(str.isalnum, text))
 
 
 def holds_account(text: str) -> bool:

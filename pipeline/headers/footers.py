@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.headers.account_patterns import holds_account
+from pipeline.headers.account_patterns import holds_account, is_ruled
 from pipeline.headers.words import COUNTED, COUNTS, NOTES, NOTES_ALONE, SUBTOTALS, TOTALS
 from pipeline.rules.amounts import read_amounts
 from pipeline.rules.currencies import read_currencies
@@ -26,6 +26,7 @@ from schemas.summary import NotPayment
 
 FOOTERS_MAX = 20  # number of last rows that are examined
 _CHARS_MAX = 200
+_RULE_CHARS_SHOWN = 10
 
 
 class LabelKind(StrEnum):
@@ -117,7 +118,7 @@ class _Sums(NamedTuple):
 class Footers(NamedTuple):
     """The rows at the end of a table that are not payments."""
 
-    payment_count: int  # rows above the first footer, without blank rows before it
+    payment_count: int  # rows above the first footer, without blank rows at their end
     rows: list[NotPayment]
 
 
@@ -136,11 +137,12 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPos
             found.clear()
         elif row.cells:
             found.append(row)
-    if not found:
-        return Footers(payments.height, [])
-    above = payments["defect"].head(found[0].row_index).ne_missing(ROW_BLANK).arg_true()
+    end = found[0].row_index if found else payments.height
+    above = payments["defect"].head(end).ne_missing(ROW_BLANK).arg_true()
     count = 0 if above.is_empty() else int(above[-1]) + 1
-    sums = _Sums(with_money(payments.head(count).select(MONEY_FIELDS)))
+    if not found:
+        return Footers(count, [])
+    sums = _Sums(with_money(payments[above].select(MONEY_FIELDS)))
     return Footers(count, [_not_payment(row, sums, positions) for row in found])
 
 
@@ -152,7 +154,7 @@ def likely_payment_count(original: pl.DataFrame) -> int:
         cells = [str(cell) for cell in row if cell is not None]
         if holds_account(" ".join(cells)):
             end = original.height
-        elif end == original.height and any(label_of(cell) for cell in cells):
+        elif end == original.height and (is_ruled(cells) or any(label_of(cell) for cell in cells)):
             end = index
     return end or original.height
 
@@ -163,7 +165,10 @@ def _rows(payments: pl.DataFrame, original: pl.DataFrame, first: int) -> Iterato
     for index, (values, row) in enumerate(zip(fields, texts, strict=True), start=first):
         cells = tuple(text for cell in row if cell is not None and (text := str(cell).strip()))
         labels = (label_of(cell) for cell in cells)
-        yield _Row(index, values, cells, next((label for label in labels if label is not None), None))
+        label = next((label for label in labels if label is not None), None)
+        if is_ruled(cells):
+            label = Label(LabelKind.NOTE, cells[0][:_RULE_CHARS_SHOWN], None, None)
+        yield _Row(index, values, cells, label)
 
 
 def _is_footer(row: _Row, payments: pl.DataFrame, *, after_footer: bool) -> bool:
@@ -257,6 +262,9 @@ def _money(amount: Decimal, currency: str | None) -> Sentence:
 
 _CURRENCIES = ("gbp", "eur", "usd", "chf", "sek", "nok", "dkk", "pln", "czk", "huf", "ron", "bgn", "isk")
 _SIGNS = {"£": "GBP", "€": "EUR"}
+_COUNTED = re.compile(r"\(?[0-9]+ ")
+_DONE = r"(?:selected|affected|returned|retrieved|exported|fetched|found|in set)(?: \([0-9.]+ sec\))?"
+"""What database programs write after a number of rows."""
 
 
 def fold(text: str) -> str:
@@ -279,7 +287,8 @@ def label_of(cell: str) -> Label | None:
     if len(cell) > _CHARS_MAX:
         return None
     folded = fold(cell)
-    if not folded.startswith(tuple(_spelling())):  # building the patterns takes time, and few cells need them
+    # Building the patterns takes time, and few cells need them.
+    if not folded.startswith(tuple(_spelling())) and not _COUNTED.match(folded):
         return None
     for kind, pattern in _patterns().items():
         found = pattern.fullmatch(folded)
@@ -288,8 +297,9 @@ def label_of(cell: str) -> Label | None:
         parts = found.groupdict()
         sign = next((parts[name] for name in ("code", "before", "after") if parts.get(name)), None)
         currency = None if sign is None else _SIGNS.get(sign, sign.upper())
-        words = parts["words"] or parts["free"]
-        return Label(kind, _spelling()[words], parts.get("figure"), currency)
+        words = parts["words"] or parts.get("free") or parts["things"]
+        figure = parts.get("figure") or parts.get("number")
+        return Label(kind, _spelling().get(words, words), figure, currency)
     return None
 
 
@@ -303,7 +313,10 @@ def _patterns() -> dict[LabelKind, re.Pattern[str]]:
     freely = [note for note in NOTES if note not in NOTES_ALONE]
     note = rf"(?P<words>{_any(NOTES)})(?: ?[:=].*)?|(?P<free>{_any(freely)}) .*"
     return {
-        LabelKind.COUNT: re.compile(rf"(?P<words>{_any(COUNTS)}) ?[:=]? ?{figure}?"),
+        LabelKind.COUNT: re.compile(
+            rf"(?P<words>{_any(COUNTS)}) ?[:=]? ?{figure}?"
+            rf"|\(?(?P<number>[0-9]+) (?P<things>{counted})(?: {_DONE})?\.?\)?"
+        ),
         LabelKind.SUBTOTAL: re.compile(rf"(?P<words>{_any(SUBTOTALS)}){amount}"),
         LabelKind.TOTAL: re.compile(rf"(?P<words>{_any(TOTALS)})(?: ?\([0-9]+ (?:{counted})\))?{amount}"),
         LabelKind.NOTE: re.compile(note),

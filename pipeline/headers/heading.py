@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.headers.account_patterns import holds_account
+from pipeline.headers.account_patterns import holds_account, is_ruled
 from pipeline.headers.choice import quoted
 from pipeline.headers.columns import ColumnsError, by_position, insists, is_sufficient, recognised
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
@@ -44,7 +44,7 @@ class Heading(NamedTuple):
     start: int  # first header line, counted from 0
     cells: tuple[str, ...]  # the headers; labels over two or three rows are joined
     end: int  # the first line below all headers; equal to `start` without headers
-    repeated: tuple[int, ...]  # header lines repeated below, which are not payments
+    repeated: tuple[int, ...]  # header lines repeated below, and separators, which are not payments
 
     def stated(self, names: Sequence[str]) -> tuple[bool, tuple[str, ...]]:
         """Return `header_line` and `header_cells` of a `Dialect` whose columns have these names."""
@@ -210,7 +210,9 @@ def _goes_on(
 
 def _heading(lines: Sequence[Sequence[str]], start: int, mapping: Mapping[str, str]) -> Heading:
     end = start + 1
-    while end < min(len(lines), start + HEADER_LINES_MAX) and _names_columns(lines[end], mapping):
+    while end < min(len(lines), start + HEADER_LINES_MAX) and (
+        is_ruled(lines[end]) or _names_columns(lines[end], mapping)
+    ):
         end += 1
     return Heading(start, tuple(lines[start]), end, tuple(range(start + 1, end)))
 

@@ -69,24 +69,26 @@ def read_table(
             columns.readings,
             advice=(Sentence("advice.name_country"), Sentence("stages.give_ibans")),
         )
-    _refuse_other_headers(payments, original, where)
     ended = (
         Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.positions)
     )
     if ended.payment_count == 0:
         raise InputError(Sentence("stages.no_payment_rows", where=where))
-    if ended.rows:
+    blank_count = 0 if ended.rows else payments.height - ended.payment_count
+    if ended.payment_count < payments.height:
         payments, cells = payments.head(ended.payment_count), cells.head(ended.payment_count)
         original = original.head(ended.payment_count)
         # Extra columns may have held only excess cells of rows below the payments.
         original = original.drop(name for name in original.columns[len(own) :] if not original[name].count())
     found = Payments(payments), Original(original)
-    kind = [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list_of_payees(*found) else []
+    more = [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list_of_payees(*found) else []
+    if blank_count:
+        more.append(Sentence("stages.rows_blank", count=blank_count))
     return PaymentSource(
         *found,
         columns=columns.readings,
         decision=columns.decision,
-        notes=(*columns.notes, *empty, *_ragged(table, payments.height), *_zeros(table, columns), *kind),
+        notes=(*columns.notes, *empty, *_ragged(table, payments.height), *_zeros(table, columns), *more),
         format=file_format.NAME,
         layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
@@ -110,10 +112,9 @@ def _headers_again(table: Table) -> list[NotPayment]:
     ]
 
 
-def _refuse_other_headers(payments: pl.DataFrame, original: pl.DataFrame, where: str) -> None:
+def _refuse_other_headers(original: pl.DataFrame, rows: pl.Series, where: str) -> None:
     """Refuse a row of headers with other meanings than the first (InputError): names would be misread."""
-    account = pl.coalesce("iban", "account_number")
-    for index in payments.select((~account.str.contains("[0-9]")).arg_true()).to_series().head(_HEADERS_MAX):
+    for index in rows.head(_HEADERS_MAX):
         cells = [cell if isinstance(cell, str) else "" for cell in original.row(index)]
         differ = [meaning(cell).what for cell in cells] != [meaning(one).what for one in original.columns]
         if differ and is_sufficient(recognised(cells, {})):
@@ -182,7 +183,11 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
         original, payments, columns.sources, mapping=arguments.mapping, country=arguments.country
     )
     payments, elsewhere, is_open = located(payments, signs)
-    defects = _with_blank_rows(table.defects, payments, original)
+    words = payments.select(pl.coalesce("iban", "account_number", "sort_code")).to_series()
+    rest = (~words.str.contains("[0-9]")).fill_null(value=True).arg_true()
+    _refuse_other_headers(original, rest.filter(words.gather(rest).is_not_null()), where)
+    stated = table.dialect.header_cells or original.columns
+    defects = table.defects.scatter(rest.filter(_hold_nothing(original[rest], stated)), ROW_BLANK)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     debits = [] if arguments.mapping else _direct_debits(original)
     defects = pl.select(pl.coalesce(defects, *debits, elsewhere)).to_series()
@@ -319,11 +324,15 @@ def _without_guard(column: pl.Series) -> pl.Series:
     return inside.set(inside == "", None)
 
 
-def _with_blank_rows(defects: pl.Series, payments: pl.DataFrame, original: pl.DataFrame) -> pl.Series:
-    without_fields = payments.select(pl.all_horizontal(pl.all().is_null())).to_series()
-    if not without_fields.any():
-        return defects
-    text = pl.col(pl.String).str.strip_chars()
-    blank = pl.all_horizontal(pl.col(pl.String).is_null() | (text == ""), pl.exclude(pl.String).is_null())
-    rows = without_fields.arg_true()
-    return defects.scatter(rows.filter(original[rows].select(blank).to_series()), ROW_BLANK)
+def _hold_nothing(rows: pl.DataFrame, headers: Sequence[str]) -> pl.Series:
+    """True for rows that are empty, only separate others, or repeat the headers."""
+    cells = [
+        pl.col(name).is_null()
+        if kind != pl.String
+        else (~pl.col(name).str.contains(r"[\p{L}\p{N}]")).fill_null(value=True)
+        | pl.col(name).str.strip_chars().str.to_lowercase().eq_missing(header.strip().lower())
+        for (name, kind), header in zip(
+            rows.schema.items(), [*headers, *rows.columns[len(headers) :]], strict=True
+        )
+    ]
+    return rows.select(pl.all_horizontal(cells)).to_series()

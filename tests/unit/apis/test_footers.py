@@ -165,9 +165,61 @@ def test_blank_rows_and_single_texts_go_with_the_footer():
     assert [(row.row, row.kind) for row in found.rows] == [(4, "total"), (6, "note")]
 
 
-def test_blank_rows_and_texts_without_a_footer_are_rows():
-    assert ended(ADA, BO, BLANK) == (3, [])
+def test_blank_rows_at_the_end_are_no_rows():
+    assert ended(ADA, BO, *[BLANK] * 2 * FOOTERS_MAX) == (2, [])
+    assert ended(ADA, BLANK, BO, BLANK) == (3, [])
+    assert ended(BLANK, BLANK) == (0, [])
+
+
+def test_texts_without_a_footer_are_rows():
     assert ended(ADA, BO, (None, "Confidential", None, None, None, None)) == (3, [])
+
+
+RULE = ("-----", "----------", "---", None, "======", None)
+
+
+def test_a_separator_below_the_payments_is_named_and_no_payment():
+    found = ended(ADA, BO, RULE, TOTAL, ("____", *[None] * 5))
+    assert [(row.row, row.kind, row.label) for row in found.rows] == [
+        (3, "note", "-----"),
+        (4, "total", "total"),
+        (5, "note", "____"),
+    ]
+    assert found.rows[1].agrees
+    assert likely_payment_count(pl.DataFrame([ADA, BO, RULE], schema=[*FIELDS], orient="row")) == 2
+
+
+def test_a_row_with_a_payee_beside_a_separator_stays():
+    assert ended(ADA, BO, (None, "Ada Quillon", "---", "---", "---", None)) == (3, [])
+    assert ended(ADA, RULE, BO).payment_count == 3
+
+
+@for_each(
+    "cell",
+    [
+        "(2 rows)",
+        "2 rows selected.",
+        "(2 rows affected)",
+        "2 rows in set (0.00 sec)",
+        "2 record(s) selected.",
+        "(2 Zeilen)",
+        "(2 lignes)",
+        "(2 filas)",
+        "(2 righe)",
+        "(2 rader)",
+        "2 payments",
+        "2 rows",
+    ],
+)
+def test_a_number_of_rows_as_databases_write_it_is_compared_with_the_payments(cell):
+    found = ended(ADA, BO, (cell, *[None] * 5))
+    assert [(row.kind, row.payment_count, row.agrees) for row in found.rows] == [("count", 2, True)]
+    assert not ended(ADA, RULE, BO, ADA, (cell, *[None] * 5)).rows[0].agrees
+
+
+@for_each("cell", ["2 rows more", "rows 2 Ltd", "2 Row Street", "2rows", "2 rows selected by Ada"])
+def test_other_texts_with_numbers_are_no_count(cell):
+    assert label_of(cell) is None
 
 
 def test_only_the_last_rows_are_looked_at():

@@ -109,6 +109,19 @@ def test_headers_again_below_the_header_line_are_no_payment_and_told(again):
     assert (table.repeated_headers, table.positions.of(1)) == ((2,), 3)
 
 
+@pytest.mark.parametrize(
+    "rule", ["----,---------,--------------,------", "=====", "+----+----+", "____;____", "|:---|---:|"]
+)
+def test_a_separator_below_the_header_line_is_no_payment_and_told(rule):
+    table = read(f"{HEADERS}\n{rule}\n{PAYMENT}\n")
+    assert table.cells.rows() == [tuple(PAYMENT.split(","))]
+    assert (table.repeated_headers, table.positions.of(1)) == ((2,), 3)
+
+
+def test_headers_between_separators_and_a_title_are_the_headers():
+    assert heading("Payroll", "=====", "-----,-----", HEADERS, "-----,-----", PAYMENT).end == 5
+
+
 def test_a_line_with_an_iban_is_a_payment_whatever_words_are_in_it():
     rows = ("customer_001,DE89370400440532013000,iban", "customer_002,NL91ABNA0417164300,iban")
     assert heading("partner_id/id,acc_number,acc_type", *rows).start == 0
@@ -127,7 +140,15 @@ def test_of_lines_that_name_no_payee_the_one_with_most_headers_is_the_header_lin
 
 
 @pytest.mark.parametrize(
-    "row", [PAYMENT, "Name,Sort code,12345678,Amount", "Ada Quillon,,,10.00", "Name,,,", "Account Ltd,x,y,z"]
+    "row",
+    [
+        PAYMENT,
+        "Name,Sort code,12345678,Amount",
+        "Ada Quillon,,,10.00",
+        "Name,,,",
+        "Account Ltd,x,y,z",
+        "-,-,-,-",
+    ],
 )
 def test_a_row_with_a_number_or_without_headers_is_a_row(row):
     table = read(f"{HEADERS}\n{row}\n{PAYMENT}\n")

@@ -202,7 +202,31 @@ def test_rows_that_are_not_whole_are_payments_with_a_defect(tmp_path):
 
 
 def test_blank_rows_are_found_in_a_regular_file_too(tmp_path):
-    assert values(source_of(tmp_path, "name,iban,note\na,1,x\n, ,\n"), "defect") == [(None,), ("ROW_BLANK",)]
+    source = source_of(tmp_path, "name,iban,note\na,1,x\n, ,\nb,2,x\n")
+    assert values(source, "defect") == [(None,), ("ROW_BLANK",), (None,)]
+
+
+def test_blank_rows_at_the_end_are_ignored_with_a_note(tmp_path):
+    source = source_of(tmp_path, "name,iban,note\na,1,x\n" + ", ,\n" * 30)
+    assert (source.original.height, values(source, "name")) == (1, [("a",)])
+    assert "30 empty rows at the end are ignored" in map(str, source.notes)
+
+
+@pytest.mark.parametrize("row", ["-----,---,---", "=====", "Name, IBAN ,note", "NAME,iban,", "-,-,-"])
+def test_separators_and_repeated_headers_between_payments_are_no_payments(tmp_path, row):
+    source = source_of(tmp_path, f"Name,IBAN,note\na,1,x\n{row}\nb,2,x\n")
+    assert values(source, "row", "defect") == [(1, None), (2, "ROW_BLANK"), (3, None)]
+
+
+def test_rows_like_headers_or_separators_that_name_something_are_payments(tmp_path):
+    rows = ["Name,,", "Name,IBAN,x", "Name,DE89,note", "-----,1,", "---,---,x", ",,Ada"]
+    source = source_of(tmp_path, "\n".join(["Payee,IBAN,note", "a,1,x", *rows, "b,2,x"]))
+    assert set(values(source, "defect")) == {(None,)}
+
+
+def test_repeated_headers_are_found_where_headers_are_blank_or_stand_twice(tmp_path):
+    source = source_of(tmp_path, "Name,IBAN,,Note,Note\na,1,,x,y\nName,IBAN,,Note,Note\nb,2,,x,y\n")
+    assert values(source, "defect") == [(None,), ("ROW_BLANK",), (None,)]
 
 
 def test_parquet_cells_keep_their_types_and_payments_are_text(tmp_path):
@@ -224,9 +248,10 @@ def test_exact_amount_with_three_decimals_is_not_taken_for_thousands(tmp_path):
 
 def test_whole_numbers_are_amounts_and_blank_rows_are_found_in_parquet(tmp_path):
     source = parquet_of(
-        tmp_path, {"name": ["a", None], "iban": ["1", " "], "amount": [1250, None], "n": [1, None]}
+        tmp_path,
+        {"name": ["a", None, "b"], "iban": ["1", " ", "2"], "amount": [1250, None, 1], "n": [1, None, 1]},
     )
-    assert values(source, "amount", "defect") == [("1250", None), (None, "ROW_BLANK")]
+    assert values(source, "amount", "defect") == [("1250", None), (None, "ROW_BLANK"), ("1", None)]
 
 
 def test_amounts_in_pence_are_read_in_pounds_exactly(tmp_path):
