@@ -18,7 +18,8 @@ ENCODINGS = (
     *("utf-8", "cp1252", "cp1250", "cp850", "cp852", "iso-8859-2", "mac-roman", "cp1257", "cp1254"),
     *("cp1255", "cp1251", "cp1253", "mac-latin2", "latin-1", "iso-8859-15", "iso-8859-5", "iso-8859-7"),
     *("iso-8859-9", "cp866", "koi8-r", "koi8-u", "cp737", "cp857", "cp775", "cp1256", "shift_jis", "euc-kr"),
-    *("cp860", "cp861", "cp862", "mac-cyrillic", "iso-8859-4", "gb18030", "big5"),
+    *("cp860", "cp861", "cp862", "mac-cyrillic", "iso-8859-4", "gb18030", "big5", "cp869"),
+    *("iso-8859-3", "iso-8859-16", "mac-greek", "mac-turkish", "mac-romanian", "iso-8859-6", "cp855"),
     *("utf-16-le", "utf-16-be"),
 )
 """The encodings to propose, the likely ones first; users may name any other that Python reads."""

@@ -32,8 +32,13 @@ NAMES = {
     "cp1254 iso-8859-9 cp857": [["Işıl Gündoğdu", "Özgür Yağcı"], ["Şükrü Güneş", "İbrahim Çağlar"]],  # noqa: RUF001
     "cp1257 cp775": [["Jūratė Žukauskienė", "Šarūnas Čepas"], ["Jānis Bērziņš", "Ģirts Kļaviņš"]],
     "cp1255 iso-8859-8 cp862": [["דנה לוי", "משה כהן"], ["שרה ישראלי"]],
-    "cp1253 iso-8859-7 cp737": [["Γιώργος Παππάς", "Ελένη Μαύρου"]],
+    "cp1253 iso-8859-7 cp737 cp869 mac-greek": [["Γιώργος Παππάς", "Ελένη Μαύρου"]],
     "cp1251 koi8-r cp866 iso-8859-5 mac-cyrillic": [["Наталья Щербакова", "Фёдор Ёлкин"]],
+    "iso-8859-3": [["Ġorġ Żammit", "Ħal Qormi Ltd"]],
+    "iso-8859-16 mac-romanian": [["Ștefan Țăranu", "Brândușa Țîrlea"]],
+    "mac-turkish": [["Işıl Gündoğdu", "Özgür Yağcı"]],  # noqa: RUF001
+    "iso-8859-6 cp1256": [["محمد علي", "فاطمة حسن"]],
+    "cp855": [["Јован Петровић", "Милица Ђурић"]],
     "shift_jis": [["山田太郎", "カブシキガイシャ"]],
     "gb18030": [["王小明", "北京贸易有限公司"]],
 }
