@@ -193,7 +193,7 @@ class PartTotal(FileDialect):
     """One part of a data set."""
 
     name: str  # name of its file
-    sha256: str = ""  # SHA-256 of its file; empty in summaries of earlier versions
+    sha256: str = ""  # SHA-256 of its file; empty if it cannot be used
     problem: Spoken | None = None  # why it cannot be used, and what to do; None if it was checked
     first_row: int | None = None  # row number in the data set of its first row; None if it cannot be used
     row_count: int = 0
@@ -259,6 +259,7 @@ class WarningRow(OwnDocument):
     row: int
     code: str
     message: str
+    repeats: int | None = None  # the row of the earlier payment that this one repeats
 
 
 class WarningCount(OwnDocument):

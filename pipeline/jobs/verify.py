@@ -350,7 +350,7 @@ def _payments_agree(looked_at: _LookedAt) -> list[Finding]:
         for role, file in roles.items():
             mine = held if role == HOLD else ~held
             if mine.any() and file is not None:
-                name = run.folder / (part.payments_name if finished.is_data_set else file.name)
+                name = run.folder / (part.name if finished.is_data_set else file.name)
                 write = partial(writer.part, mine, role)
                 written[role].append(payments_in(io.BytesIO(), finished, name, write))
         warned = _warned_then(finished, made) if warned is None else warned

@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     original: Original  # the columns of the file, unchanged
     changes: Changes | None = None  # `frames.CHANGES`; None if there are none, or they were deleted
     reasons: SaidReasons = MappingProxyType({})
-    """The sentences of the outcomes' reasons; empty for a data set, and if an earlier version made them."""
+    """The sentences of the outcomes' reasons; empty for a data set, and if they were purged."""
 
 
 class PartReport(NamedTuple):

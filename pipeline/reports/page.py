@@ -49,7 +49,6 @@ from pipeline.reports.wording import (
     which_rows,
 )
 from pipeline.rules.totals import control_totals
-from pipeline.rules.warnings import earlier_row
 from pipeline.wording import ENGLISH, Value, language
 from schemas.changes import Change
 from schemas.outcomes import Outcome, WarningCode
@@ -203,11 +202,9 @@ PAIRS_MAX = 50
 
 def pairs(summary: Summary, rows: pl.DataFrame) -> list[tuple[Row, Row]]:
     """Return at most `PAIRS_MAX` repeated payments, in row order, each with the first equal one."""
-    found = [
-        (earlier, warning.row)
-        for warning in summary.warnings
-        if warning.code == _REPEATED and (earlier := earlier_row(warning.message)) is not None
-    ][:PAIRS_MAX]
+    found = [(warning.repeats, warning.row) for warning in summary.warnings if warning.repeats is not None][
+        :PAIRS_MAX
+    ]
     shown = numbered(rows, [number for pair in found for number in pair], summary.input.positions)
     return list(zip(shown[::2], shown[1::2], strict=True))
 

@@ -243,7 +243,7 @@ def difference_sentences(controls: Sequence[StatedControl]) -> list[str]:
 
 
 SaidReasons = Mapping[str, str]
-"""Reason -> its sentences, as in `frames.REASONS`; a run of an earlier version stored none."""
+"""Reason -> its sentences, as in `frames.REASONS`."""
 
 
 def said_reasons(reasons: Reasons) -> SaidReasons:

@@ -22,6 +22,7 @@ from pipeline.frames import (
 )
 from pipeline.rules.account_types import account_type_in
 from pipeline.rules.rules import NAME_RULES
+from pipeline.wording import Sentence
 from schemas.cop import AccountType
 from schemas.outcomes import Action, Outcome
 from schemas.payments import FIELDS
@@ -39,16 +40,9 @@ _PAYEE_HAS = {
     Action.ADD_SECONDARY_REFERENCE: "secondary_reference",
     Action.GET_NEW_ACCOUNT_DETAILS: "account_number",
 }
-_SEVERAL_COLUMNS = "The name stands in several columns; correct it there."
-_NO_COLUMN = "The file has no column for it; add one."
-_PAYEE_KNOWS = "Only the payee knows what is right."
-_ONLY_A_PERSON = "Only a person can correct it."
-_NOT_THE_ROW = dict.fromkeys(
-    ("NO_API", TOO_LARGE, WRONG_FORM), "That is not the row's fault; correct nothing in it for that."
-)
-_NAME_IS_UNFIT = "The bank's name breaks a rule for names; correct it by hand."
-_NOTHING_KNOWN = "The answer says of nothing in the row what is right, so there is nothing to write."
-_NAME_IS_PURGED = "The bank's name was deleted; ask again with --fresh, or ask the payee."
+_SEVERAL_COLUMNS, _NO_COLUMN = map(str, (Sentence("review.several_columns"), Sentence("review.no_column")))
+_PAYEE_KNOWS, _ONLY_A_PERSON = map(str, (Sentence("review.payee_knows"), Sentence("review.only_a_person")))
+_NOT_THE_ROW = dict.fromkeys(("NO_API", TOO_LARGE, WRONG_FORM), str(Sentence("review.not_the_row")))
 
 
 def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[str]]) -> Corrections:
@@ -77,7 +71,7 @@ def correctable(corrections: Corrections) -> Corrections:
 
 def released_ones_stay(corrections: Corrections, released_in: Mapping[int, str]) -> Corrections:
     """Drop corrections of payments that were released before, which would otherwise be paid twice."""
-    before = {row: f"The payment was released before, in {file}." for row, file in released_in.items()}
+    before = {row: str(Sentence("review.released_in", file=file)) for row, file in released_in.items()}
     obstacle = pl.col("row").replace_strict(before, default=None, return_dtype=pl.String)
     found = corrections.with_columns(obstacle=pl.coalesce(obstacle, "obstacle"))
     return Corrections(found) if before else corrections
@@ -112,7 +106,7 @@ def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) 
 def unknown_corrections(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
     """Return impossible `Corrections` for rows that a person wants corrected but that have none."""
     due = outcomes.filter(is_row_in(rows))
-    return _corrections(due, field=None, obstacle=_NOTHING_KNOWN)
+    return _corrections(due, field=None, obstacle=str(Sentence("review.nothing_known")))
 
 
 def correct(original: Original, corrections: Corrections) -> pl.DataFrame:
@@ -133,9 +127,9 @@ def _names(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
     is_unfit = due.select(name="check_matched_name").select(unfit).to_series()
     obstacle = (
         pl.when(pl.col("check_matched_name").is_null())
-        .then(pl.lit(_NAME_IS_PURGED))
+        .then(pl.lit(str(Sentence("review.name_is_purged"))))
         .when(is_unfit)
-        .then(pl.lit(_NAME_IS_UNFIT))
+        .then(pl.lit(str(Sentence("review.name_is_unfit"))))
         .when(pl.lit(len(headers) != 1))
         .then(pl.lit(_SEVERAL_COLUMNS if headers else _NO_COLUMN))
     )

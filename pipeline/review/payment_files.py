@@ -79,11 +79,6 @@ class TableWriter(NamedTuple):
         return again.payments
 
 
-_DECIDE = "decide on the row in the workbook."
-_NO_PLACE = f"{{}} has no place for it; {_DECIDE}"
-_STANDS_THERE = f"As far as the file has room for it, this name stands there already; {_DECIDE}"
-
-
 class _Text(NamedTuple):
     """A text for a field of a payment, or why it does not fit."""
 
@@ -111,16 +106,18 @@ class MessageWriter(NamedTuple):
         if text.obstacle is not None:
             return text
         if field != "name":
-            return text._replace(obstacle=_NO_PLACE.format(self.file.entry.format.TITLE))
+            return text._replace(
+                obstacle=str(Sentence("review.no_place", format=self.file.entry.format.TITLE))
+            )
         assert text.to is not None
         if whole is not None:
             return text._replace(obstacle=f"{whole}.")
         obstacle = self.file.entry.format.name_obstacle(self.file.message, row, text.to)
         if obstacle is not None:
-            return text._replace(obstacle=f"{str(obstacle)[0].upper()}{str(obstacle)[1:]}.")
+            return text._replace(obstacle=str(obstacle))
         name = self.file.entry.format.fitted(text.to)
-        stands_there = name == self.file.message.payments["name"][row - 1]
-        return _Text(name, _STANDS_THERE if stands_there else None)
+        is_there = name == self.file.message.payments["name"][row - 1]
+        return _Text(name, str(Sentence("review.name_is_there")) if is_there else None)
 
     def refuse_obstacle(self) -> None:
         """Refuse to make a copy that no bank should get."""
@@ -211,7 +208,7 @@ def write_payments(
     folder = files.enter_context(write_folder_atomically(path))
     for part in run.each():
         if (write := write_of(part)) is not None:
-            name = folder / part.part.payments_name
+            name = folder / part.part.name
             with write_atomically(name) as file:
                 found.append(payments_in(file, part, name, write))
     if not found:

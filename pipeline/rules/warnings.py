@@ -1,6 +1,5 @@
 """Warnings about valid payments that should be reviewed before payment; they do not stop a payment."""
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -128,18 +127,6 @@ _PAYMENT = (
     "reference",
 )
 """Columns that are equal if a payment was entered twice."""
-
-_EARLIER = re.compile(r"\bpayment as row (\d+)")
-
-
-def earlier_row(message: str) -> int | None:
-    """Return the row that a payment repeats, from the message of its warning.
-
-    >>> earlier_row("the same payment as row 12; make sure that both are meant"), earlier_row("odd")
-    (12, None)
-    """
-    found = _EARLIER.search(message)
-    return None if found is None else int(found[1])
 
 
 def _repeated_payments(

@@ -87,12 +87,6 @@ class RunPart(NamedTuple):
         """The encoding of the payment file or part; None if it is UTF-8."""
         return None if self.dialect.encoding == "utf-8" else self.dialect.encoding
 
-    @property
-    def payments_name(self) -> str:
-        """The name of a payment file made from this one, in a folder for its data set."""
-        is_unpacked = self.compression is None and self.name.lower().endswith(".gz")  # by an earlier version
-        return self.name[:-3] if is_unpacked else self.name
-
 
 def _part(of: InputFile | PartTotal, path: Path, sha256: str, first_row: int) -> RunPart:
     written = dialect_of(of), of.extra_column_count, of.compression, of.sha256
@@ -279,7 +273,7 @@ def reasons_in(
 ) -> SaidReasons:
     """Return the sentences of a run's reasons, or of some (InputError: unreadable).
 
-    Empty if they were purged or the run is too old. A data set may have millions of reasons.
+    Empty if they were purged. A data set may have millions of reasons.
     """
     found = _frame_in(folder / run_files.REASONS, content, REASONS)
     if found is None:

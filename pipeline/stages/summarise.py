@@ -13,10 +13,16 @@ from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
 from schemas import summary
 from schemas.changes import BankOutcomes
-from schemas.outcomes import ABOUT_THE_PAYEE, UNDECIDED, Action, ApiName, Environment, Outcome
+from schemas.outcomes import ABOUT_THE_PAYEE, UNDECIDED, Action, ApiName, Environment, Outcome, WarningCode
 
 _NEEDS_ATTENTION = pl.col("check_outcome").is_in([Outcome.NO_MATCH, Outcome.NOT_POSSIBLE])
 """True if a person must review the row before payment."""
+_REPEATS = (
+    pl.when(code=WarningCode.PAYMENT_REPEATED)
+    .then(pl.col("sentence").str.json_path_match("$[1].row"))
+    .cast(pl.Int64)
+)
+"""The row of the earlier payment that a warning is about; null for other warnings."""
 _IS_MATCH = pl.col("check_outcome") == Outcome.MATCH
 _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
 
@@ -64,9 +70,9 @@ def summarise(  # noqa: PLR0913 (parts of a data set count their banks first)
         attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
         attention_count=attention_count,
         warnings=[
-            summary.WarningRow(row=row, code=code, message=message)
-            for row, code, message in warnings.select("row", "code", "message")
-            .head(summary.ROWS_LISTED_MAX)
+            summary.WarningRow(row=row, code=code, message=message, repeats=repeats)
+            for row, code, message, repeats in warnings.head(summary.ROWS_LISTED_MAX)
+            .select("row", "code", "message", _REPEATS)
             .iter_rows()
         ],
         warning_count=warnings.height,

@@ -159,7 +159,7 @@ def test_what_a_file_has_no_room_or_no_place_for_is_not_written(folder_of):
     no_place = f"Bacs Standard 18 has no place for it; {decide}"
     assert obstacles_in(folder) == [
         "The new name has letters that Bacs does not allow; correct it at the source.",
-        f"As far as the file has room for it, this name stands there already; {decide}",
+        f"The file already has this name, as far as it has room; {decide}",
         "",
         no_place,
         "",

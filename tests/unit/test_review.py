@@ -34,6 +34,7 @@ from pipeline.runs.ended import ended_run
 from pipeline.runs.manifest import read_manifest
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
+from pipeline.wording import Sentence
 from schemas.review import Acceptance, ControlTotal
 from schemas.strict import parse
 from schemas.summary import Summary
@@ -504,8 +505,8 @@ def test_what_turns_text_around_is_seen_in_the_lists_for_people_and_kept_in_the_
 def test_what_the_row_did_not_bring_about_is_no_correction_that_a_person_is_asked_for(folder_of, code):
     folder = folder_of(REJECTED | {"code": code}, REJECTED)
     whys = [row["why"] for row in rows_of(fixed(folder).corrections, encoding="utf-8-sig")]
-    assert whys[0].endswith("That is not the row's fault; correct nothing in it for that.")
-    assert whys[1].endswith("Only a person can correct it.")
+    assert whys[0].endswith(str(Sentence("review.not_the_row")))
+    assert whys[1].endswith(str(Sentence("review.only_a_person")))
 
 
 def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(folder_of, split_of):

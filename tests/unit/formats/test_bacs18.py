@@ -11,7 +11,7 @@ from pipeline.errors import InputError
 from pipeline.formats import bacs18
 from pipeline.formats.edits import edited
 from pipeline.formats.table import ReadingOptions
-from pipeline.wording import words
+from pipeline.wording import Sentence, words
 
 ADA = Payment()
 ZOE = Payment("445566", "87654321", 200_05, "Z MARROW & SONS", "INVOICE 2")
@@ -241,9 +241,7 @@ def test_a_name_is_cut_at_its_field_and_ends_with_a_letter():
 def test_a_name_in_other_letters_is_told_not_mangled():
     message = read(TWO.data())
     assert bacs18.name_obstacle(message, 1, "Zoë Søn") is None
-    assert str(bacs18.name_obstacle(message, 1, "Λάμδα Ltd")) == (
-        "the new name has letters that Bacs does not allow; correct it at the source"
-    )
+    assert bacs18.name_obstacle(message, 1, "Λάμδα Ltd") == Sentence("bacs18.letters_not_of_bacs")
 
 
 def test_each_half_of_a_split_is_the_file_that_its_maker_would_have_written():

@@ -14,6 +14,7 @@ from pipeline.formats.edits import edited
 from pipeline.formats.layouts import LAYOUTS, BankLayout, layout_formats, model
 from pipeline.formats.layouts.totals import hundredths
 from pipeline.formats.table import ReadingOptions
+from pipeline.wording import Sentence
 
 FORMATS = layout_formats({})
 IN_EVERY_LAYOUT = ["name", "sort_code", "account_number", "amount", "currency"]
@@ -240,19 +241,16 @@ def test_an_encoding_that_no_bank_takes_is_refused(encoding):
 def test_a_name_that_cannot_be_written_is_told():
     message = read("lloyds", bank_file("lloyds", [ADA], encoding="cp1252"), encoding="cp1252")
     assert FORMATS["lloyds"].name_obstacle(message, 1, "Zoë") is None
-    assert str(FORMATS["lloyds"].name_obstacle(message, 1, "Łukasz")) == (
-        "the new name has a character that cp1252 does not have; export the file as UTF-8"
-    )
+    obstacle = FORMATS["lloyds"].name_obstacle(message, 1, "Łukasz")
+    assert obstacle == Sentence("layouts.character_not_of_encoding", encoding="cp1252")
     message = read("paygate", bank_file("paygate"))
-    assert str(FORMATS["paygate"].name_obstacle(message, 1, "Σ")).startswith(
-        "the new name has letters that the bank"
-    )
+    assert FORMATS["paygate"].name_obstacle(message, 1, "Σ") == Sentence("layouts.letters_not_of_bank")
 
 
 def test_a_line_that_is_not_as_others_gets_no_name():
     data = bank_file("barclays") + b"112233,ADA,12345678,1.00,x,99,more\r\n"
     obstacle = FORMATS["barclays"].name_obstacle(read("barclays", data), 4, "Zoe")
-    assert str(obstacle) == "its line differs from the others; correct it at the source"
+    assert obstacle == Sentence("layouts.line_not_as_others")
 
 
 def test_a_hash_of_unknown_rule_is_read_and_never_written():

@@ -206,7 +206,7 @@ def test_repeated_payments_are_among_what_to_do_and_not_among_the_odd(page_of):
 def repeated(*rows):
     """What a summary says of these rows, which repeat row 1."""
     said = "the same payment as row 1; make sure that both are intended"
-    warnings = [WarningRow(row=row, code="PAYMENT_REPEATED", message=said) for row in rows]
+    warnings = [WarningRow(row=row, code="PAYMENT_REPEATED", message=said, repeats=1) for row in rows]
     codes = [WarningCount(code="PAYMENT_REPEATED", row_count=len(rows), rows=list(rows)[:10])]
     return {"warnings": warnings, "warning_count": len(rows), "warning_codes": codes}
 

@@ -57,6 +57,15 @@ def totals(summary, outcome):
     return total.row_count, [(money.currency, money.row_count, str(money.amount)) for money in total.totals]
 
 
+def test_a_repeated_payment_names_the_earlier_row_as_data_and_no_other_warning_does(summary_of):
+    said = [("PAYMENT_REPEATED", '["rule.payment_repeated",{"row":1}]'), ("MANY_NAMES", '["x.y",{"row":1}]')]
+    warnings = pl.DataFrame(
+        [(2, "row", code, "in any words", sentence) for code, sentence in said], schema=WARNINGS, orient="row"
+    )
+    summary = summary_of(({"name": "Ada"}, {}), ({"name": "Ada"}, {}), warnings=warnings)
+    assert [warning.repeats for warning in summary.warnings] == [1, None]
+
+
 def test_money_is_added_up_by_outcome_and_currency(summary_of):
     summary = summary_of(
         ({"amount": "1,234.50", "currency": "GBP"}, {}),
