@@ -194,12 +194,20 @@ def readings(data: bytes) -> list[Reading]:
 def better_encoding(cells: Sequence[bytes], encoding: str) -> str | None:
     r"""Return the likeliest encoding of cells if most, at least two, are impossible in this one; else None.
 
-    A single cell may be damaged. A C1 control, as in O\x92Brien, shows the mistake to its own row.
+    Impossible are also words with letters of two languages, such as Dvo\xf8\xe1k, if the other encoding has
+    half as many. A single cell may be damaged. A C1 control (O\x92Brien) shows the mistake to its own row.
     """
     raw = b"\n".join(cells)
-    odd = sum(map(_has_odd_words, raw.decode(encoding, "replace").split("\n")))
+
+    def odd_count(codec: str) -> int:
+        return sum(
+            _has_odd_words(text) or not all(map(_is_of_one_language, _WORD.findall(text)))
+            for text in raw.decode(codec, "replace").split("\n")
+        )
+
+    odd = odd_count(encoding)
     found = readings(raw) if odd > max(1, len(cells) // 2) else []
-    return found[0].encoding if found else None
+    return next((each.encoding for each in found if odd_count(each.encoding) <= odd // 2), None)
 
 
 class _Alphabet(NamedTuple):
@@ -261,6 +269,12 @@ def _languages(text: str) -> list[set[str]]:
     return []
 
 
+@cache
+def _is_of_one_language(word: str) -> bool:
+    letters = [letter for letter in word if not letter.isascii() and letter not in "ªº"]
+    return any(all(map(each.has, letters)) for each in _alphabets().values())
+
+
 def _is_strange(word: str) -> bool:
     """True if a word is unusual in names: it starts with a small letter, or has none of its vowels."""
     is_cased = len(word) >= _WORD_CHARS_MIN and not word.isascii() and word.lower() != word.upper()
@@ -271,7 +285,7 @@ def _is_odd(word: str) -> bool:
     """True if a word mixes two scripts, or has a capital or small letter in an impossible position."""
     scripts = {"CJK" if letter > "\u2fff" else unicodedata.name(letter, " ").split()[0] for letter in word}
     scripts -= {"MODIFIER", "FEMININE", "MASCULINE"}
-    if len(scripts) > 1:
+    if len(scripts) > 1 or not {*"ªº"}.isdisjoint(word[:-1]):  # abbreviations, such as Mª, end in them
         return True
     pairs = list(pairwise(word))
     beyond = [(one, two) for one, two in pairs if not (one + two).isascii()]

@@ -296,5 +296,25 @@ def test_a_declaration_that_misspells_most_names_is_refused_and_one_odd_name_is_
                 read(wrong)
 
 
+@pytest.mark.parametrize(
+    ("names", "codec"),
+    [
+        (["Jiří Dvořák", "Ondřej Kříž", "Růžena Němcová", "Petra Bílá"], "iso-8859-2"),
+        (["Ştefan Ionaşcu", "Brânduşa Ţîrlea"], "cp1250"),
+        (["Jūratė Žukauskienė", "Šarūnas Čepas"], "cp1257"),
+    ],
+)
+def test_a_declaration_that_mixes_letters_of_languages_in_most_words_is_refused(names, codec):
+    wrong = _of(names).replace("UTF-8", "windows-1252").encode(codec)
+    with pytest.raises(InputError, match=rf"declares the encoding windows-1252, but .* {codec}"):
+        read(wrong)
+
+
+def test_names_of_several_countries_do_not_make_a_declaration_false():
+    names = ["João Gonçalves", "Søren Ølgård", "Benoît Dûpré", "Mª José Núñez", "Jürgen Weiß", "Þór Æsir"]
+    declared = _of(names).replace("UTF-8", "ISO-8859-1").encode("latin-1")
+    assert read(declared).payments["name"].to_list() == names
+
+
 def _of(names):
     return document((Batch(tuple(Payment(iban=ADA.iban, name=name) for name in names)),)).decode()
