@@ -166,6 +166,38 @@ REFUSED = {
         b"0120261129AUTOGIRO".ljust(80) + b"\n",
         "is a file of direct debits (Autogiro);",
     ),
+    "Swiss DTA, domestic": (
+        "pay.dta",
+        b"01000000            000002611299000   MILLS000018270MILLS00000000001".ljust(128) + b"\r\n",
+        "has the layout DTA (Switzerland),",
+    ),
+    "Swiss DTA, IBAN": (
+        "pay.txt",
+        b"01261130            00000261129       MILLS000018360MILLS00000000001".ljust(128),
+        "has the layout DTA (Switzerland),",
+    ),
+    "LSV+": (
+        "pay.lsv",
+        b"8750P2026113009000202611299000 MILLS".ljust(128),
+        "is a file of direct debits (LSV+);",
+    ),
+    "LUM2": ("pay.txt", b"LUM200000000012345678".ljust(300) + b"\n", "has the layout LUM2,"),
+    "PS2": ("pay.txt", b"PS21TFI0000000001234".ljust(80) + b"\r\n", "has the layout PS2 (Portugal),"),
+    "Zengin": (
+        "pay.txt",
+        b"12100000012345MILLS".ljust(54) + b"11300001BANK".ljust(66) + b"\r\n",
+        "has the layout Zengin,",
+    ),
+    "CNAB 240": (
+        "pay.rem",
+        b"34100000         212345678000190".ljust(240) + b"\r\n",
+        "has the layout CNAB 240,",
+    ),
+    "ANSI X12": (
+        "pay.820",
+        b"ISA*00*          *00*          *ZZ*MILLS          *ZZ*BANK           *261129*1200*U*00401*1*0*P*>~",
+        "has the layout ANSI X12,",
+    ),
     "XML of another kind": ("pay.csv", b"<Payments>\n<Payment/>", "is another kind of XML; the only XML"),
     "CSV named as Standard 18": ("pay.bac", TABLE, NOT_18),
     "CSV named as XML": ("pay.xml", TABLE, "not pain.001 (ISO 20022 credit transfers), despite its name"),
