@@ -8,6 +8,7 @@ Identifiers are text from the first byte read to the last byte written. Null mea
 never hold empty strings. A column with a closed set of values is an enum, which takes one byte per row.
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple, NewType
 
@@ -308,6 +309,17 @@ class Check(NamedTuple):
     organisation_id_issuer: str | None
     responder_bic: str | None
     remittance: str | None
+
+
+def each_check(checks: pl.DataFrame) -> Iterator[Check]:
+    """Yield the rows of `Checks`."""
+    return (Check(number, ApiName(api), *rest) for number, api, *rest in checks.iter_rows())
+
+
+def question_counts(checks: pl.DataFrame) -> dict[ApiName, int]:
+    """Count the questions by API."""
+    counts = checks.group_by("api", maintain_order=True).len()
+    return {ApiName(api): count for api, count in counts.iter_rows()}
 
 
 class Answer(NamedTuple):

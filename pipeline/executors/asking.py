@@ -16,7 +16,17 @@ from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.executors.event_loop import in_event_loop, new_context, or_stopped, watched
 from pipeline.executors.kept_open import KeptOpen, Opening
-from pipeline.frames import ANSWERS, Answer, Answers, AnswerState, Bases, Checks, OwnCode, slim
+from pipeline.frames import (
+    ANSWERS,
+    Answer,
+    Answers,
+    AnswerState,
+    Bases,
+    Checks,
+    OwnCode,
+    question_counts,
+    slim,
+)
 from pipeline.runs.request import CheckJob, Phase, Surface
 from pipeline.sections import Server
 from pipeline.stages.ask import ask
@@ -72,12 +82,6 @@ def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> Quest
     capped = undecided["check"].filter(undecided["code"] == OwnCode.DAILY_CAP)
     of_api = Bases(bases.filter(pl.col("check").is_in(capped.implode())))
     return QuestionsLeft(undecided.height, asked.given_up_count, question_counts(of_api))
-
-
-def question_counts(checks: pl.DataFrame) -> dict[ApiName, int]:
-    """Count the questions by API."""
-    counts = checks.group_by("api", maintain_order=True).len()
-    return {ApiName(api): count for api, count in counts.iter_rows()}
 
 
 def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list[ApiCalls]:

@@ -15,10 +15,10 @@ import anyio.to_thread
 import polars as pl
 
 from pipeline.errors import IncompleteError, PrecheckError
-from pipeline.executors.asking import Asking, AskingResult, RunQuestions, all_given_up, question_counts
+from pipeline.executors.asking import Asking, AskingResult, RunQuestions, all_given_up
 from pipeline.executors.kept_open import KeptOpen
 from pipeline.executors.shared import CHUNK_SIZE, RoundAsker, SharedAccess, round_to_ask
-from pipeline.frames import ANSWERS, AnswerState, Check, Checks, OwnCode
+from pipeline.frames import ANSWERS, AnswerState, Check, Checks, OwnCode, each_check, question_counts
 from pipeline.stages.ask.remaining import answers_so_far
 from pipeline.stages.ask.values import AskingTally, Closure
 from pipeline.stores.protocols import SharedRun, StoredRun
@@ -63,12 +63,12 @@ class FolderCopy:
         database.
         """
         self.flush()
-        indexes = {shared.question_key(check): index for index, check in enumerate(_rows(checks))}
+        indexes = {shared.question_key(check): index for index, check in enumerate(each_check(checks))}
         known = {answer.question for answer in self.ledger.answers() if answer.state is AnswerState.REUSED}
         for some in _batches(lines):
             requests, reused = [], []
             for line, check in zip(
-                some, _rows(checks[[indexes[line.question] for line in some]]), strict=True
+                some, each_check(checks[[indexes[line.question] for line in some]]), strict=True
             ):
                 own = self._own(check, line)
                 if own.reused is None:
@@ -86,10 +86,6 @@ class FolderCopy:
             answer=None if answer is None else answer._replace(question=question),
             reused=None if reused is None else reused._replace(question=question),
         )
-
-
-def _rows(checks: pl.DataFrame) -> Iterator[Check]:
-    return (Check(number, ApiName(api), *fields) for number, api, *fields in checks.iter_rows())
 
 
 def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]]:

@@ -14,7 +14,7 @@ from pipeline.apis import Api, basis_of
 from pipeline.config.profiles import built_in_fingerprint
 from pipeline.errors import DiskError, InputError, LockedError, OutputError, UsageError
 from pipeline.files.plain import real_path
-from pipeline.frames import CHECKS, AnswerState, Check
+from pipeline.frames import CHECKS, AnswerState, Check, each_check
 from pipeline.runs.folder import ledger_of
 from pipeline.runs.proof import opened_to_read
 from pipeline.runs.request import ReusePermission
@@ -143,7 +143,7 @@ def _others(
 ) -> list[EarlierAnswers]:
     if not permitted.in_ledger:
         return []
-    keys = list(map(ledger.question_key, _each(checks)))
+    keys = list(map(ledger.question_key, each_check(checks)))
     found = ledger.earlier_answers(keys, timestamp(now - permitted.age_max))
     return [
         EarlierAnswers(ledger.question_key, source, partial(_among, {one.question: one for one in answers}))
@@ -153,10 +153,6 @@ def _others(
 
 def _among(answers: Mapping[bytes, FinalAnswer], questions: Sequence[bytes]) -> Mapping[bytes, FinalAnswer]:
     return {question: answers[question] for question in questions if question in answers}
-
-
-def _each(checks: pl.DataFrame) -> list[Check]:
-    return [Check(number, ApiName(api), *fields) for number, api, *fields in checks.iter_rows()]
 
 
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
@@ -180,7 +176,7 @@ def _unanswered(
 ) -> pl.DataFrame:
     if not answered:
         return checks
-    is_open = [record.question_key(check) not in answered for check in _each(checks)]
+    is_open = [record.question_key(check) not in answered for check in each_check(checks)]
     return checks.filter(pl.Series(is_open, dtype=pl.Boolean))
 
 
@@ -198,7 +194,7 @@ def reuse(
     Z; answers from the future, dated by a wrong clock, are ignored.
     """
     assert checks.schema == CHECKS
-    every = _each(checks)
+    every = [*each_check(checks)]
     keys = [[record.question_key(check) for check in every] for record in earlier]
     answers = [record.answers_to(of_record) for record, of_record in zip(earlier, keys, strict=True)]
     found = []

@@ -25,6 +25,7 @@ from pipeline.frames import (
     Original,
     Outcomes,
     Payments,
+    each_check,
 )
 from pipeline.reports.documents import Rows
 from pipeline.rules.findings import finding_columns as finding
@@ -281,10 +282,7 @@ def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | N
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS
     found = checks.join(assignments.filter(pl.col("row") == row), on="check", how="semi")
-    if found.is_empty():
-        return None
-    number, api, *rest = found.row(0)
-    return Check(number, ApiName(api), *rest)
+    return next(each_check(found), None)
 
 
 def _question(check: Check, assignments: pl.DataFrame, positions: RowPositions | None) -> StoryQuestion:

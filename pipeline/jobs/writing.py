@@ -14,12 +14,12 @@ from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
 from pipeline.connections import api_of
 from pipeline.errors import PrecheckError
-from pipeline.executors.asking import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
+from pipeline.executors.asking import AskingResult, QuestionsLeft, calls_of, next_step
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.formats.batches import batch_places
 from pipeline.formats.message import message_fields
-from pipeline.frames import Bases, Outcomes, Reasons, Warnings
+from pipeline.frames import Bases, Outcomes, Reasons, Warnings, question_counts
 from pipeline.jobs.comparing import keep
 from pipeline.jobs.prepare import VERSION, PreparedFile, country_of
 from pipeline.reports.changes import changes_of

@@ -11,7 +11,7 @@ from pipeline.apis.own_codes import meaning_of
 from pipeline.apis.registry import DECLARED
 from pipeline.errors import InputError
 from pipeline.formats.table import as_text
-from pipeline.frames import ASSIGNMENTS, CHECKS, AnswerState, Check
+from pipeline.frames import ASSIGNMENTS, CHECKS, AnswerState, Check, each_check
 from pipeline.rules.policy import ANSWERED
 from pipeline.rules.totals import added_outcomes, control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
@@ -22,7 +22,7 @@ from pipeline.wording import Moment, Sentence
 from pipeline.wording.rows import rows_named
 from schemas.folder import LEDGER, SUMMARY
 from schemas.manifest import FileEvidence, Manifest
-from schemas.outcomes import ApiName, Outcome
+from schemas.outcomes import Outcome
 from schemas.row_positions import RowPositions
 from schemas.summary import InputFile, Money, Summary
 
@@ -361,7 +361,7 @@ def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence
 
 def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
     """Return the ledger's cells for the rows of these questions; empty text if a cell is missing."""
-    every = [Check(number, ApiName(api), *rest) for number, api, *rest in checks.iter_rows()]
+    every = [*each_check(checks)]
     keys = [known.key_of(check) for check in every]
     final, rows = known.answers_to(keys), []
     for check, key in zip(every, keys, strict=True):

@@ -122,18 +122,32 @@ def test_a_worker_opens_it_once(opened_count):
     assert (count, ended.returncode) == (1, 78)  # the profile has no shared ledger
 
 
-def test_a_check_at_the_desk_opens_it_once(opened_count, desk):
-    folder = FileFolder("20260101000000aaaaaaaaaa", desk.folder / "20260101000000aaaaaaaaaa")
-    (folder.path / "input").mkdir(parents=True)
-    (desk.folder / "payments.csv").rename(folder.path / "input" / "payments.csv")
-    folder.write(
-        DeskFile(
-            name="payments.csv", sha256="", byte_count=0, uploaded_by="ann", uploaded_at="", profile="mine"
+@pytest.fixture
+def at_the_desk(desk):
+    """`at_the_desk(file)`: the folder of a desk's file that is to be checked with the profile `mine`."""
+
+    def folder_of(file):
+        folder = FileFolder("20260101000000aaaaaaaaaa", desk.folder / "20260101000000aaaaaaaaaa")
+        (folder.path / "input").mkdir(parents=True)
+        (desk.folder / file).rename(folder.path / "input" / file)
+        folder.write(
+            DeskFile(name=file, sha256="", byte_count=0, uploaded_by="ann", uploaded_at="", profile="mine")
         )
-    )
-    count, ended = opened_count(CHILD, str(folder.path))
-    assert ended.returncode == 0, ended.stderr
-    assert count == 1
+        return str(folder.path)
+
+    return folder_of
+
+
+def test_a_check_at_the_desk_opens_it_once(opened_count, at_the_desk):
+    count, ended = opened_count(CHILD, at_the_desk("payments.csv"))
+    assert (count, ended.returncode) == (1, 0), ended.stderr
+
+
+def test_a_check_at_the_desk_ends_with_the_status_of_the_command(opened_count, desk, at_the_desk):
+    desk.file("odd.csv", "one,other\n1,2\n")
+    _, command = opened_count("run", "odd.csv", *MINE)
+    _, child = opened_count(CHILD, at_the_desk("odd.csv"))
+    assert command.returncode == child.returncode == 65
 
 
 def test_an_edit_between_two_uses_has_no_effect(desk, sandbox):

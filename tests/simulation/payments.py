@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis import cop, vop
-from pipeline.executors.asking import AskingResult, calls_of, next_step, question_counts, questions_left
+from pipeline.executors.asking import AskingResult, calls_of, next_step, questions_left
 from pipeline.frames import (
     ACCEPTED,
     PAYMENTS,
@@ -26,6 +26,7 @@ from pipeline.frames import (
     Rejects,
     RouteReason,
     Warnings,
+    question_counts,
 )
 from pipeline.rules import totals
 from pipeline.stages.plan import Plan, bases, plan

@@ -39,6 +39,7 @@ from pipeline.frames import (
     Rejects,
     Schema,
     Warnings,
+    question_counts,
 )
 from pipeline.headers.parties import payee_ids
 from pipeline.reports.documents import Rows, part_report
@@ -66,7 +67,7 @@ from pipeline.stages.validate import Routes, ValidationResult, validate
 from pipeline.stages.write import write
 from pipeline.wording import PLACE, Sentence
 from schemas.data_set import BucketPlanned, PartDecided, PartRead
-from schemas.outcomes import ApiName, Environment, Outcome
+from schemas.outcomes import Environment, Outcome
 from schemas.row_positions import RowPositions
 from schemas.summary import FileDialect, InputFile, Summary
 
@@ -408,9 +409,8 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     write_frame(planned.assignments.with_columns(number), files.frame("assignments", bucket))
     write_frame(checks, files.frame("questions", bucket))
     many, modulus = many_names(accepted, warnings), shared.routes.modulus
-    counts = checks.group_by("api", maintain_order=True).len()
     found = BucketPlanned(
-        question_counts={ApiName(api): count for api, count in counts.iter_rows()},
+        question_counts=question_counts(checks),
         uk_account_count=about_uk_accounts(checks)["account"].n_unique(),
         many_names_rows=many.rows,
         many_names_count=many.row_count,

@@ -104,10 +104,6 @@ _ACCOUNTS = ({"iban"}, {"sort_code", "account_number"}, {UK_ACCOUNT})
 _EVIDENCE_MIN = 2  # minimum number of fields that identify a layout; a single column could be anything
 
 
-def _one_or_several(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
 def _field(name: str) -> str:
     if name not in _FIELDS:
         raise WrongValueError(Sentence("layouts.no_such_field", fields=_FIELDS))
@@ -116,7 +112,9 @@ def _field(name: str) -> str:
 
 Position = Annotated[int, Field(ge=1, le=COLUMNS_MAX)]  # position of a cell in its line, from 1
 Words = Annotated[
-    tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_one_or_several), Field(min_length=1)
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),  # one word, or several
+    Field(min_length=1),
 ]
 Widths = Annotated[
     tuple[Annotated[int, Field(ge=1, le=10_000)], ...], Field(min_length=1, max_length=COLUMNS_MAX)
