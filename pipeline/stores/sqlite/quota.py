@@ -76,7 +76,6 @@ class QuotaUse(NamedTuple):
 
     scope: str  # returned by `scopes.scope_of`
     window: Window
-    window_start: datetime
     used_count: int
     cap: int
     closed: bool  # True if the server itself reported that the day's cap is used up
@@ -213,8 +212,7 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
 
 def _use(db: sqlite3.Connection, scope: str, window: Window, cap: int, now: datetime) -> QuotaUse:
     count = _counted(db, scope, window, now)
-    start, resets_at = _time(count.start_ms), _resets_at(db, scope, count, cap)
-    return QuotaUse(scope, window, start, count.used_count, cap, count.closed, resets_at)
+    return QuotaUse(scope, window, count.used_count, cap, count.closed, _resets_at(db, scope, count, cap))
 
 
 class _Count(NamedTuple):

@@ -81,9 +81,7 @@ def test_a_run_that_came_to_nothing_has_times_and_status_and_claims_no_rows():
 def test_a_label_may_hold_any_text():
     scope = 'host:443|a"b\\c\nd'
     found = samples(
-        metrics_text(
-            figures(quotas=[QuotaUse(scope, None, STARTED, 17, 50, closed=False, resets_at=STARTED)])
-        )
+        metrics_text(figures(quotas=[QuotaUse(scope, None, 17, 50, closed=False, resets_at=STARTED)]))
     )
     assert found["precheck_quota_used_requests", scope] == 17
     assert found["precheck_quota_cap_requests", scope] == 50
@@ -93,7 +91,7 @@ def test_every_family_has_a_help_and_a_unit_of_the_base_kind(summary):
     text = metrics_text(
         figures(
             summaries=[summary],
-            quotas=[QuotaUse("host", None, STARTED, 1, 2, closed=False, resets_at=STARTED)],
+            quotas=[QuotaUse("host", None, 1, 2, closed=False, resets_at=STARTED)],
         )
     )
     for family in text_string_to_metric_families(text):
