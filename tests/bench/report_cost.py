@@ -1,5 +1,6 @@
 """The processor seconds that the page, workbook and attention file of a run take, with imports, printed."""
 
+import gc
 import sys
 import time
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from pipeline.reports.documents import reports
 from pipeline.runs.ended import ended_run
 
+gc.set_threshold(200_000)  # as the command does
 run = ended_run(Path(sys.argv[1]))
 summary, rows = run.summary(), run.rows()
 before = time.process_time()
