@@ -26,6 +26,7 @@ IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
     pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)
 )
 """True if `precheck fix` can make the correction that the bank gave."""
+_DECIDING = ("row", "check_outcome", "check_code", "check_action", "check_matched_name")
 PROFILE_CHARS_MAX = 40  # longest profile name in a text that a spreadsheet limits to 255 characters
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: "sheet.no_bank_was_asked",
@@ -76,9 +77,10 @@ def and_repeated(warned: Warned, rows: Sequence[int]) -> Warned:
     return Warned(pl.concat([warned, more]).unique(maintain_order=True)) if rows else warned
 
 
-def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
-    """Return the decisions offered for rows under the policy, in row order."""
+def offered(sheets: Sequence[pl.DataFrame], policy: Policy) -> list[list[RowSpan]]:
+    """Return the decisions offered for the rows of each sheet under the policy, in row order."""
     chosen = policy.verdicts
+    rows = pl.concat(rows.select(*_DECIDING, sheet=pl.lit(at)) for at, rows in enumerate(sheets))
     judged = verdicts(Outcomes(rows), policy.warned, chosen or {})
     holding = [
         pl.when(pl.col(by) == Verdict.HOLD).then(key)
@@ -90,21 +92,20 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
     )
     at = pl.col("at")
     runs = (
-        judged.select(never=never, held=held.replace("", None), fix=IS_CORRECTABLE)
-        .with_columns(run=pl.struct("never", "held", "fix").rle_id())
-        .with_row_index("at")
+        judged.select("sheet", never=never, held=held.replace("", None), fix=IS_CORRECTABLE)
+        .with_columns(run=pl.struct(pl.all()).rle_id(), at=pl.int_range(pl.len()).over("sheet"))
         .group_by("run", maintain_order=True)
-        .agg(pl.col("never", "held", "fix").first(), first=at.min(), last=at.max())
+        .agg(pl.col("sheet", "never", "held", "fix").first(), first=at.min(), last=at.max())
     )
 
     @cache  # thousands of spans have only a few different choices
     def choice_of(never: str | None, held: str | None, can_fix: bool) -> OfferedDecisions:
         return choice(never, (held or "").split(), policy.profile, can_fix=can_fix)
 
-    return [
-        RowSpan(choice_of(never, held, fix), first, last)
-        for _, never, held, fix, first, last in runs.iter_rows()
-    ]
+    spans: list[list[RowSpan]] = [[] for _ in sheets]
+    for _, sheet, never, held, fix, first, last in runs.iter_rows():
+        spans[sheet].append(RowSpan(choice_of(never, held, fix), first, last))
+    return spans
 
 
 class PolicyLine(NamedTuple):

@@ -329,12 +329,14 @@ def _breakable(escaped: str) -> str:
 
 
 def _line(row: Row, outcome: str) -> str:
-    supplied, matched, sentence = _escaped(
-        _marked(row.names.supplied), _marked(row.names.matched), " ".join(map(in_words, row.names.sentences))
-    )
-    payment_id, account, amount, currency = _escaped(row.payment_id, row.account, row.amount, row.currency)
-    code, outcome, reason = _escaped(row.code, outcome, row.reason)
-    places = _escaped(row.place, row.batch)
+    names = row.names
+    supplied, matched, sentence, payment_id, account, amount, currency, code, outcome, reason, *places = (
+        _escaped(
+            _marked(names.supplied), _marked(names.matched), " ".join(map(in_words, names.sentences)),
+            row.payment_id, row.account, row.amount, row.currency, row.code, outcome, row.reason,
+            row.place, row.batch,
+        )
+    )  # fmt: skip
     place, batch = (f" <small>{_breakable(text)}</small>" if text else "" for text in places)
     kind_of_id = "endless" if _endless(row.payment_id, ID_CHARS_MAX) else "id"
     kind_of_amount = " class=endless" if _endless(row.amount, AMOUNT_CHARS_MAX) else ""

@@ -22,7 +22,7 @@ from xlsxwriter.worksheet import Worksheet
 from pipeline.files.atomic import write_atomically
 from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
 from pipeline.reports.changes import beside_rows
-from pipeline.reports.choices import Policy, offered, policy_lines, write_lists
+from pipeline.reports.choices import Policy, RowSpan, offered, policy_lines, write_lists
 from pipeline.reports.groups import ListedRows
 from pipeline.reports.sheets import (
     ALL,
@@ -99,7 +99,7 @@ def write_workbook(summary: Summary, listed: ListedRows, folder: Path, *, outcom
     return path
 
 
-def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
+def _filled(empty: io.BytesIO, rows: Sequence[Iterable[bytes]]) -> io.BytesIO:
     """Insert the rows of the sheets, in order, below their existing rows."""
     filled = io.BytesIO()
     parts = {f"xl/worksheets/sheet{number}.xml": lines for number, lines in enumerate(rows, start=1)}
@@ -110,7 +110,7 @@ def _filled(empty: io.BytesIO, rows: Sequence[Iterable[str]]) -> io.BytesIO:
             with target.open(part, "w") as written:
                 written.write(_DIMENSION.sub(b"", head) if lines else head)
                 for line in lines or ():
-                    written.write(line.encode())
+                    written.write(line)
                 written.write(end + tail)
     return filled
 
@@ -119,7 +119,7 @@ class _Writer:
     """A workbook being written: its styles, its sheets, and `rows` to insert into each at the end."""
 
     def __init__(self, book: xlsxwriter.Workbook, summary: Summary, policy: Policy) -> None:
-        self.rows: list[Iterable[str]] = []
+        self.rows: list[Iterable[bytes]] = []
         self._book = book
         self._summary = summary
         self._policy = policy
@@ -155,22 +155,28 @@ class _Writer:
             self._write_batches()
         if self._summary.compares_banks:
             self._write_banks()
+        sheets: list[tuple[ReportSheet, pl.DataFrame, str]] = []
         if changes:
             changed = beside_rows(changes).join(rows, on="row", how="left", maintain_order="left")
-            self._write_rows(CHANGED, changed, _titled(CHANGED, changed.height))
+            sheets.append((CHANGED, changed, _titled(CHANGED, changed.height)))
         for sheet in REVIEWS:
             chosen = rows.filter(sheet.which).sort("amount", "row", descending=[True, False], nulls_last=True)
             largest = chosen.head(REVIEW_ROWS_MAX)
             count = chosen.height if is_all else _count_of(sheet, self._summary)
-            self._write_rows(sheet, largest, _titled(sheet, count, largest.height))
+            sheets.append((sheet, largest, _titled(sheet, count, largest.height)))
         if is_all and rows.height <= ALL_ROWS_MAX:
-            self._write_rows(ALL, rows, _titled(ALL, rows.height))
+            sheets.append((ALL, rows, _titled(ALL, rows.height)))
         else:
             named = {"sheet": header_in_words(ALL.name), "outcome_file": outcome_name}
             count = self._summary.input.row_count
-            self._write_rows(ALL, rows.clear(), say("sheet.elsewhere", count=count, **named))
+            sheets.append((ALL, rows.clear(), say("sheet.elsewhere", count=count, **named)))
+        choices = offered([rows for _, rows, _ in sheets], self._policy)
+        for written, spans in zip(sheets, choices, strict=True):
+            self._write_rows(*written, spans)
 
-    def _write_rows(self, sheet: ReportSheet, rows: pl.DataFrame, title: str) -> None:
+    def _write_rows(
+        self, sheet: ReportSheet, rows: pl.DataFrame, title: str, choices: Sequence[RowSpan]
+    ) -> None:
         columns = fitted(sheet.columns, rows)
         widths = [column.width for column in columns]
         page = self._page(header_in_words(sheet.name), title, widths, _FROZEN_COLUMNS)
@@ -182,7 +188,7 @@ class _Writer:
         page.autofilter(_HEADER_LINE, 0, last, len(columns) - 1)
         decision = next(index for index, column in enumerate(columns) if column.header == DECISION)
         if not rows.is_empty():
-            write_lists(page, decision, offered(rows, self._policy), first_line=_HEADER_LINE + 1)
+            write_lists(page, decision, choices, first_line=_HEADER_LINE + 1)
             self.rows[-1] = rows_xml(rows, columns, self._styles(), first=_HEADER_LINE + 2)
 
     def _styles(self) -> Styles:

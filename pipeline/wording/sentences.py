@@ -191,7 +191,7 @@ def _of_data(data: Any) -> "Value":  # noqa: ANN401 (what JSON may hold)
 
 
 def _is_several(value: "Value") -> "TypeGuard[Sequence[Value]]":
-    return isinstance(value, Sequence) and not isinstance(value, str)
+    return not isinstance(value, str) and isinstance(value, Sequence)
 
 
 def words(sentence: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:

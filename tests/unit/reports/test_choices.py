@@ -27,7 +27,7 @@ def test_release_is_offered_where_it_is_followed_and_nowhere_else(
     decided = pl.DataFrame(
         [(1, "release", "because", "Mara", "2030-01-02T03:04:05.678Z", None)], schema=DECISIONS, orient="row"
     )
-    [run] = offered(outcomes, Policy(policy, warned, "main"))
+    [[run]] = offered([outcomes], Policy(policy, warned, "main"))
     is_followed = split(outcomes, warned, policy, decided)["place"].item() == "release"
     assert (Decision.RELEASE in run.choice.words) == is_followed
     assert Decision.HOLD in run.choice.words
@@ -40,15 +40,15 @@ def test_fix_is_offered_where_the_row_can_be_corrected(payments_of, outcomes_of,
     outcomes = outcomes_of({"code": "PAMM", "action": action, "matched_name": matched_name})
     payments = payments_of({"name": "Quillon", "account_type": "Business"})
     headers = {"name": ["name"], "account_type": ["type"]}
-    [run] = offered(outcomes, Policy({}, pl.DataFrame(schema=WARNED), "main"))
+    [[run]] = offered([outcomes], Policy({}, pl.DataFrame(schema=WARNED), "main"))
     can_fix = not correctable(fix(payments, outcomes, headers)).is_empty()
     assert (Decision.FIX in run.choice.words) == can_fix
 
 
 def test_rows_that_follow_one_another_with_one_choice_are_one_run(outcomes_of):
     no_match = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee"}
-    runs = offered(
-        outcomes_of({}, {}, no_match, no_match, {}), Policy({}, pl.DataFrame(schema=WARNED), "main")
+    [runs] = offered(
+        [outcomes_of({}, {}, no_match, no_match, {})], Policy({}, pl.DataFrame(schema=WARNED), "main")
     )
     assert [(run.first, run.last) for run in runs] == [(0, 1), (2, 3), (4, 4)]
     assert runs[0].choice == runs[2].choice
@@ -58,11 +58,11 @@ def test_writing_what_is_said_makes_the_row_releasable(outcomes_of):
     outcomes = outcomes_of({"outcome": "no_match", "code": "ANNM", "action": "ask_payee"})
     warned = pl.DataFrame([(1, "PAYMENT_REPEATED")], schema=WARNED, orient="row")
     policy = {"ANNM": Verdict.HOLD, "PAYMENT_REPEATED": Verdict.HOLD}
-    [run] = offered(outcomes, Policy(policy, warned, "main"))
+    [[run]] = offered([outcomes], Policy(policy, warned, "main"))
     assert (
         'write ANNM = "review" and PAYMENT_REPEATED = "review" into [profiles.main.policy]' in run.choice.why
     )
-    [run] = offered(outcomes, Policy(dict.fromkeys(policy, Verdict.REVIEW), warned, "main"))
+    [[run]] = offered([outcomes], Policy(dict.fromkeys(policy, Verdict.REVIEW), warned, "main"))
     assert Decision.RELEASE in run.choice.words
 
 
