@@ -289,7 +289,8 @@ def is_mistake(end: BaseException) -> bool:
 
 def recorded_crash(error: BaseException, *, where: str | None = None) -> MistakeError:
     """Write a crash file; return an error that says what happened and where to send the file."""
-    what = f"{type(error).__name__} in {_last_frame(error)}"
+    *_, place = ["no place", *_frames(error)]
+    what = f"{type(error).__name__} in {place}"
     path = _kept(_described(error))
     message = (
         Sentence("cli.mistake", what=what)
@@ -331,10 +332,6 @@ def _lines(error: BaseException, depth: int = 0, seen: frozenset[int] = frozense
     if before is not None and id(before) not in seen:
         yield f"{indent}after"
         yield from _lines(before, depth, seen)
-
-
-def _last_frame(error: BaseException) -> str:
-    return list(_frames(error))[-1] if error.__traceback__ is not None else "no place"
 
 
 def _frames(error: BaseException) -> Iterator[str]:

@@ -83,7 +83,8 @@ def is_of_unknown(header: str) -> bool:
     if meaning(header).what is not None:
         return False
     tokens = tokens_of(header)
-    is_thing = any(_is_thing(part) for token in tokens for part in (token, *_ends_in_name(token)))
+    parts = (part for token in tokens for part in (token, *_ends_in_name(token)))
+    is_thing = any(part in _THINGS or part.removesuffix("s") in _THINGS for part in parts)
     return not is_thing and not all(map(is_known, tokens)) and _NO_PARTIES.isdisjoint(map(cue_of, tokens))
 
 
@@ -99,10 +100,6 @@ def without_name(token: str) -> str:
     ('vereins', 'verein', 'name')
     """
     return next(iter(_ends_in_name(token)), token)
-
-
-def _is_thing(word: str) -> bool:
-    return word in _THINGS or word.removesuffix("s") in _THINGS
 
 
 def payee_id_header(headers: Sequence[str]) -> str | None:

@@ -17,7 +17,8 @@ def registry_bics(ibans: pl.Series) -> pl.Series:
     """Return the registry's BIC11 for every valid compact IBAN, or null."""
     from schwifty import IBAN
 
-    banks = _banks(ibans)
+    # The bank and branch in every IBAN, without check digits.
+    banks = _parts(ibans, {country: (0, end) for country, (_, end) in _bank_spans().items()})
     # A file has far fewer banks than accounts.
     examples = pl.DataFrame({"bank": banks, "iban": ibans}).drop_nulls().unique("bank")
     known = {}
@@ -60,11 +61,6 @@ def _banks_of(ibans: pl.Series) -> pl.Series:
     banks = _parts(ibans, {country: bank for country, (bank, _) in _bank_spans().items()})
     is_uk = ibans.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$")
     return replaced(banks, where=is_uk, by=lambda _: ibans.filter(is_uk).str.slice(8, 6))
-
-
-def _banks(ibans: pl.Series) -> pl.Series:
-    """Return the part of every IBAN that identifies bank and branch, without check digits."""
-    return _parts(ibans, {country: (0, end) for country, (_, end) in _bank_spans().items()})
 
 
 def _parts(ibans: pl.Series, spans: Mapping[str, tuple[int, int]]) -> pl.Series:

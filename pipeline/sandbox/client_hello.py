@@ -83,7 +83,7 @@ def _read(message: bytes) -> ClientHello:
     return ClientHello(
         versions=tuple(_VERSIONS[number] for number in versions if number in _VERSIONS),
         suites=tuple(
-            _suite_name(number)
+            REFERENCE_SUITES.get(number) or _openssl_names().get(number) or f"0x{number:04X}"
             for number in _numbers(suites)
             if number not in _NOT_A_SUITE and not _is_grease(number)
         ),
@@ -120,10 +120,6 @@ def _numbers(content: bytes) -> list[int]:
 def _is_grease(number: int) -> bool:
     """True for a reserved number that clients send to keep servers tolerant (RFC 8701)."""
     return number & 0x0F0F == 0x0A0A and number >> 8 == number & 0xFF
-
-
-def _suite_name(number: int) -> str:
-    return REFERENCE_SUITES.get(number) or _openssl_names().get(number) or f"0x{number:04X}"
 
 
 @cache
