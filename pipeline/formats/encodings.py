@@ -4,6 +4,7 @@ import codecs
 import re
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -155,12 +156,20 @@ def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "ut
     line = data.count(b"\n", 0, offset) + data.count(b"\r", 0, offset) - data.count(b"\r\n", 0, offset) + 1
     reason = Sentence("csv.line_byte_not", where=where, line=line, encoding=encoding.replace("utf", "UTF"))
     found = readings(data)
+    if not found and _is_mostly_utf_8(data):
+        return InputError(reason, advice=(Sentence("csv.correct_line"), Sentence("csv.export_utf_8")))
     if not found:
         choose = Sentence("advice.choose_encoding", choices=list(ENCODINGS[1:]))
         return InputError(reason, advice=(Sentence("csv.export_utf_8"), choose))
     pairs = [Sentence("advice.reading", encoding=each.encoding, cells=[*each.cells]) for each in found]
     choices = [each.encoding for each in found]
     return InputError(reason, advice=Sentence("advice.choose_reading", choices=choices, readings=pairs))
+
+
+def _is_mostly_utf_8(data: bytes) -> bool:
+    """True if most lines with characters beyond ASCII are UTF-8: any other encoding would misread them."""
+    lines = Counter(not_utf_8_at(line[0]) is None for line in _LINE_WITH_HIGH.finditer(data))
+    return lines[True] >= max(1, lines[False])
 
 
 def readings(data: bytes) -> list[Reading]:

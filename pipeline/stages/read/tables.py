@@ -330,7 +330,11 @@ def _hold_nothing(rows: pl.DataFrame, headers: Sequence[str]) -> pl.Series:
         pl.col(name).is_null()
         if kind != pl.String
         else (~pl.col(name).str.contains(r"[\p{L}\p{N}]")).fill_null(value=True)
-        | pl.col(name).str.strip_chars().str.to_lowercase().eq_missing(header.strip().lower())
+        | pl.col(name)
+        .str.strip_chars()
+        .str.strip_chars("\ufeff")
+        .str.to_lowercase()
+        .eq_missing(header.strip().lower())
         for (name, kind), header in zip(
             rows.schema.items(), [*headers, *rows.columns[len(headers) :]], strict=True
         )

@@ -75,6 +75,7 @@ def ended(*rows, places=LINES):
         ("Erstellt von:", LabelKind.NOTE),
         ("Firma: Ada", LabelKind.NOTE),
         ("End of report", LabelKind.NOTE),
+        ("*** EOF ***", LabelKind.NOTE),
     ],
 )
 def test_a_whole_cell_is_a_label(cell, kind):

@@ -61,6 +61,19 @@ def test_names_show_their_encoding_by_their_letters(encoding, names):
     assert right.cells == tuple(name for name in names if not name.isascii())[:3]
 
 
+@for_each(
+    "damaged",
+    [b"Andr\xc3,", "André,".encode("cp1252"), b"Zo\xed\xa0\xbd\xed\xb8\x80,", "Müller;".encode("cp850")],
+)
+def test_utf_8_with_a_damaged_line_is_not_sent_to_another_encoding(damaged, tmp_path):
+    text = "Name,IBAN\nZoë Größe,1\nŁukasz Żółw,2\n".encode() + damaged + b"3\n"
+    (tmp_path / "pay.csv").write_bytes(text)
+    with pytest.raises(InputError) as said:
+        read(tmp_path / "pay.csv", mapping={})
+    assert "line 4: a byte that is not UTF-8; other lines are UTF-8, so this one is cut" in str(said.value)
+    assert "--encoding" not in str(said.value)
+
+
 def test_the_language_of_the_headers_decides_between_readings_that_fit():
     rows = "Dąbek;DE62370400440532013001\n".encode("cp1250")
     assert [each.encoding for each in readings(b"Nazwa odbiorcy;Rachunek\n" + rows)][:1] == ["cp1250"]

@@ -212,7 +212,9 @@ def test_blank_rows_at_the_end_are_ignored_with_a_note(tmp_path):
     assert "30 empty rows at the end are ignored" in map(str, source.notes)
 
 
-@pytest.mark.parametrize("row", ["-----,---,---", "=====", "Name, IBAN ,note", "NAME,iban,", "-,-,-"])
+@pytest.mark.parametrize(
+    "row", ["-----,---,---", "=====", "Name, IBAN ,note", "NAME,iban,", "\ufeffName,IBAN,note", "-,-,-"]
+)
 def test_separators_and_repeated_headers_between_payments_are_no_payments(tmp_path, row):
     source = source_of(tmp_path, f"Name,IBAN,note\na,1,x\n{row}\nb,2,x\n")
     assert values(source, "row", "defect") == [(1, None), (2, "ROW_BLANK"), (3, None)]
