@@ -161,3 +161,25 @@ def test_the_line_is_the_one_of_an_editor_where_cells_have_line_breaks(desk, san
     assert "row 3 (line 6): sandbox" in desk("show", "payments.precheck", "--row", 3).out
     [attention] = table(desk.folder / "payments.precheck" / "attention.csv")
     assert attention["check_place"] == "line 6"
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+@pytest.mark.parametrize("row", [("-----",) * 7, HEADERS])
+def test_a_separator_or_repeated_headers_among_payments_are_held_and_the_rest_is_released(
+    row, desk, sandbox, file, kind
+):
+    again = ("P4", *PAYMENTS[0][1:5], "60.00", "GBP")
+    name = file([HEADERS, ("---",) * 7, PAYMENTS[0], row, again, ("_____", *("",) * 6)])
+    desk("run", name, *sandbox.using("sandbox"))
+    folder = desk.folder / "payments.precheck"
+    assert [(line["check_outcome"], line["check_code"]) for line in desk.outcomes()] == [
+        ("match", "MTCH"),
+        ("rejected", "ROW_BLANK"),
+        ("match", "MTCH"),
+    ]
+    split = desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
+    assert split.status == 0, split.err
+    released = table(folder / f"release.simulated.{kind}")
+    assert [line["payment_id"] for line in released] == ["P1", "P4"]
+    assert len(table(folder / f"hold.simulated.{kind}")) == 1
+    assert desk("verify", "payments.precheck").status == 0
