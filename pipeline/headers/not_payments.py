@@ -18,14 +18,17 @@ from pipeline.headers.words import (
     CREDIT,
     DEBIT_CELLS,
     DEBIT_HEADERS,
+    DEBIT_REFERENCES,
     DEBIT_TITLES,
     DUES,
+    MEMBERS,
     NO_DEBIT_TITLES,
     NOT_BEFORE_DEBITS,
     PAYOUTS,
     REFUNDS,
     SETTINGS,
     STATUS,
+    WAYS,
     WAYS_IN,
     WAYS_OUT,
     WAYS_RECEIVED,
@@ -40,7 +43,8 @@ _INSISTED_ON = ("name", "iban", "sort_code", "account_number")
 _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
 """A unique mandate reference, in capitals: `rum` is a room in Swedish."""
 _DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
-_DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
+_DEBIT_CELLS, _DEBIT_REFERENCES = (frozenset(map(fold, words)) for words in (DEBIT_CELLS, DEBIT_REFERENCES))
+_MEMBERS = tuple(map(fold, MEMBERS))
 _DUES, _PAYOUTS, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, PAYOUTS + REFUNDS, SETTINGS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
 _PARTNERS = {
@@ -48,7 +52,7 @@ _PARTNERS = {
     **dict.fromkeys(("kreditor", "creditor", "crediteur", "acreedor"), Cue.SUPPLIER),
 }
 """Words that in headers mean a side of a payment."""
-_IDS = {Cue.NAME, Cue.ID, Cue.NUMBER, Cue.CODE}
+_IDS, _PAID = {Cue.NAME, Cue.ID, Cue.NUMBER, Cue.CODE}, (Cue.PERSON, Cue.SUPPLIER, Cue.THEIRS, Cue.NET)
 _ACCOUNTS_MIN = 3
 _DEBIT = (What.MANDATE, What.COLLECTION, What.SEQUENCE, What.CREDITOR_ID)
 _CUES = (*_DEBIT, What.BALANCE, What.BOOKED, What.DIRECTION)
@@ -62,13 +66,9 @@ _DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
 _VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 _IN_BRACKETS = re.compile(r"\((.+?)\)")
 _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
-_WAY = (
-    r"(?i)^(?:[+-]|[dcsh]|dr|cr|in|out|money (?:in|out)|incoming|outgoing|deb[ei]t\p{L}*|cr[eé]dit\p{L}*"
-    r"|débit|soll|haben|af|bij|dare|avere|debe|haber)$"
-)
-"""Matches a cell that states whether money came in or went out."""
 _RECEIVED, _TEXTS_MAX = tuple(map(fold, WAYS_RECEIVED)), 20
-_INTO, _OUT = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT))
+_INTO, _OUT, _EITHER = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT, WAYS))
+_SIGNS = ("+", "-")
 
 
 def insist(headers: Sequence[str]) -> Sentence:
@@ -91,16 +91,23 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     # A mandate's ID and its date are two cues.
     kinds = {header if filled[header] == What.MANDATE else filled[header] for header in debit}
     sure = _debit_codes(cells) or [header for header in cells.headers if _is_of_debits(header, cells)]
+    sure = sure or _debits_of_members(cells)
     if sure or len(kinds) >= _DEBIT_CUES_MIN:
         return Sentence(
             "headers.direct_debits", columns=list(map(quoted, list(dict.fromkeys([*sure, *debit]))[:2]))
         )
+    booked = [header for header, what in filled.items() if what == What.BOOKED]
+    both_ways = [header for header, what in filled.items() if what == What.DIRECTION]
+    of_statement = (_has_date, _pays_both_ways, _has_one_account)
+    if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
+        both_ways += booked
     balances = [
         header
         for header in cells.headers
-        if filled.get(header) == What.BALANCE or _says_money_came_in(header, cells)
+        if filled.get(header) == What.BALANCE
+        or _says_money_came_in(header, cells)
+        or (header in both_ways and _goes_both_ways(header, cells))
     ]
-    booked = [header for header, what in filled.items() if what == What.BOOKED]
     # `Valuta` above other cells than dates means a currency.
     valued = [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
     days = [*booked, *valued] if booked else []
@@ -108,16 +115,11 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
         return Sentence("headers.statement", column=quoted(balances[0]))
     if len(days) > 1:
         return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
-    both_ways = [header for header, what in filled.items() if what == What.DIRECTION]
-    of_statement = (_has_date, _pays_both_ways, _has_one_account)
-    if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
-        both_ways += booked
-    goes_both_ways = (cells.varies([header]) and cells.are(header, _WAY) for header in both_ways)
-    is_signed = _of_both_signs(cells) or any(goes_both_ways)
     # A credit note or two, without any other sign, do not make a statement.
-    signed = both_ways[0] if both_ways and is_signed else _of_both_signs(cells, above=0.5)
+    signed = _of_both_signs(cells, above=0 if both_ways else 0.5)
     if signed is not None:
-        return Sentence("headers.statement_of_both_signs", column=quoted(signed))
+        column = both_ways[0] if both_ways else signed
+        return Sentence("headers.statement_of_both_signs", column=quoted(column))
     if (sides := _columns_of_two_ways(cells)) is not None:
         return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
     return _why_list_of_accounts(cells)
@@ -163,6 +165,18 @@ def _is_of_debits(header: str, cells: ColumnCells) -> bool:
         or (is_way and _debit_titles().search(" ".join(tokens_of(word))) is not None)
         for word in cells.first_values(header)
     )
+
+
+def _debits_of_members(cells: ColumnCells) -> list[str]:
+    """Return a column of debits and one of members or renewals, in a list that says of no one to be paid."""
+    filled = [header for header in cells.headers if cells.is_filled(header)]
+    debits = [header for header in filled if fold(header) in _DEBIT_REFERENCES]
+    members = [header for header in filled if debits and any(words in fold(header) for words in _MEMBERS)]
+    is_paid = members and (
+        any(cue_of(token) in _PAID for header in filled for token in tokens_of(header))
+        or any(words in fold(header) for header in filled for words in _PAYOUTS)
+    )
+    return [debits[0], members[0]] if members and not is_paid else []
 
 
 def _named(cells: ColumnCells, what: str) -> list[str]:
@@ -339,6 +353,13 @@ def _says_money_came_in(header: str, cells: ColumnCells) -> bool:
     texts = cells.sample(header).head(_TEXTS_MAX).to_list()
     count = sum(fold(text).startswith(_RECEIVED) for text in texts)
     return count > 0 and (2 * count >= len(texts) or _of_both_signs(cells) is not None)
+
+
+def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
+    """True if the cells, not all alike, state only whether money came in or went out."""
+    known = _INTO | _OUT | _EITHER
+    words = cells.sample(header).unique()
+    return cells.varies([header]) and all(fold(word) in known or word in _SIGNS for word in words)
 
 
 def _of_both_signs(cells: ColumnCells, *, above: float = 0) -> str | None:

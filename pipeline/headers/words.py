@@ -91,8 +91,10 @@ DUES, PAYOUTS, REFUNDS, SETTINGS = (
     listed(_FILE["direct_debits"][name]) for name in ("dues", "payouts", "refunds", "settings")
 )
 TAXES, VAT = (frozenset(listed(_FILE["taxes"][name])) for name in ("words", "vat"))
-WAYS_IN, WAYS_OUT, WAYS_RECEIVED = (listed(_FILE["ways"][name]) for name in ("in", "out", "received"))
-STATUS = listed(_FILE["ways"]["status"])
+DEBIT_REFERENCES, MEMBERS = (listed(_FILE["direct_debits"][name]) for name in ("references", "members"))
+WAYS_IN, WAYS_OUT, WAYS, WAYS_RECEIVED, STATUS = (
+    listed(_FILE["ways"][name]) for name in ("in", "out", "either", "received", "status")
+)
 CREDIT = tuple(listed(_FILE["credit"][name]) for name in ("deposits", "costs"))
 KEY_OWNERS, KEY_WORDS, KEYS = (listed(_FILE["keys"][name]) for name in ("owners", "words", "whole"))
 BANK_CODES: Sequence[tuple[str, str, str]] = _FILE["bank_codes"]["codes"]
