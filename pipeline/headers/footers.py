@@ -6,9 +6,10 @@ Only the last rows are examined, and a row with an account is always a payment.
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -61,20 +62,27 @@ _BESIDE = {LabelKind.COUNT: _COUNT, LabelKind.NOTE: _WHO_OR_WHEN}
 """Values that may appear next to a label, in any column."""
 
 
-class _Row(NamedTuple):
+@dataclass(frozen=True)
+class _Row:
     """One of the last rows."""
 
     row_index: int  # its index in the table, from 0
     fields: Mapping[str, str | None]
     cells: tuple[str, ...]  # its filled cells
-    label: Label | None
+
+    @cached_property
+    def label(self) -> Label | None:
+        """The first label in the row, or the line that rules it off; few rows are asked for it."""
+        if is_ruled(self.cells):
+            return Label(LabelKind.NOTE, self.cells[0][:_RULE_CHARS_SHOWN], None, None)
+        return next(filter(None, map(label_of, self.cells)), None)
 
     @property
     def has_account(self) -> bool:
         """True if the row contains an account, or a possible one."""
         values = [self.fields[field] for field in _ACCOUNT]
-        return any(value and not self._is_figure(value) for value in values) or holds_account(
-            " ".join(self.cells)
+        return holds_account(" ".join(self.cells)) or any(
+            value and not self._is_figure(value) for value in values
         )
 
     @property
@@ -164,11 +172,7 @@ def _rows(payments: pl.DataFrame, original: pl.DataFrame, first: int) -> Iterato
     texts = original.slice(first).iter_rows()
     for index, (values, row) in enumerate(zip(fields, texts, strict=True), start=first):
         cells = tuple(text for cell in row if cell is not None and (text := str(cell).strip()))
-        labels = (label_of(cell) for cell in cells)
-        label = next((label for label in labels if label is not None), None)
-        if is_ruled(cells):
-            label = Label(LabelKind.NOTE, cells[0][:_RULE_CHARS_SHOWN], None, None)
-        yield _Row(index, values, cells, label)
+        yield _Row(index, values, cells)
 
 
 def _is_footer(row: _Row, payments: pl.DataFrame, *, after_footer: bool) -> bool:

@@ -137,20 +137,29 @@ def titles_debits(title: str) -> bool:
     >>> [titles_debits(title) for title in ("SEPA-Lastschriften", "Direct Credit", "Direct debit refunds")]
     [True, False, False]
     """
-    return (
-        _debit_titles(r"|\bdd\b(?<!mm dd)(?! mm)|^collections?\b").search(" ".join(tokens_of(title)))
-        is not None
-    )
+    return _announces_debits(title, r"\bdd\b(?<!mm dd)(?! mm)|^collections?\b")
+
+
+def _announces_debits(text: str, short: str = "(?!)") -> bool:
+    """True if a text has a word for direct debits, or what `short` matches, and no word against it."""
+    text = " ".join(tokens_of(text))
+    is_candidate = any(words in text for words in _phrases(DEBIT_TITLES)) or re.search(short, text)
+    # Building the pattern takes time, and few texts need it.
+    return bool(is_candidate) and _debit_titles(short).search(text) is not None
 
 
 @cache
-def _debit_titles(short: str = "") -> re.Pattern[str]:
+def _phrases(listed: tuple[str, ...]) -> list[str]:
+    return [" ".join(tokens_of(phrase)) for phrase in listed]
+
+
+@cache
+def _debit_titles(short: str) -> re.Pattern[str]:
     titles, others, before = (
-        "|".join(" ".join(tokens_of(phrase)) for phrase in phrases)
-        for phrases in (DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS)
+        "|".join(_phrases(each)) for each in (DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS)
     )
     negated = rf"(?:{before}) (?:(?:by|on|via|per|par|por|the|les|de|sepa) )*(?:{titles})"
-    return re.compile(rf"^(?!.*\b(?:{others})\b)(?!.*\b{negated}).*?(?:{titles}{short})")
+    return re.compile(rf"^(?!.*\b(?:{others})\b)(?!.*\b{negated}).*?(?:{titles}|{short})")
 
 
 def _is_of_debits(header: str, cells: ColumnCells) -> bool:
@@ -161,8 +170,7 @@ def _is_of_debits(header: str, cells: ColumnCells) -> bool:
         return True
     is_way = meaning(header).what is None  # a payee or a reference may have such words
     return all(
-        fold(word) in _DEBIT_CELLS
-        or (is_way and _debit_titles().search(" ".join(tokens_of(word))) is not None)
+        fold(word) in _DEBIT_CELLS or (is_way and _announces_debits(word))
         for word in cells.first_values(header)
     )
 

@@ -64,10 +64,15 @@ def _plain(text: str) -> str:
     """Return the text in lower case, without full-width forms and accents."""
     if text.isascii():
         return text.lower()
-    folded = _undamaged(text).casefold().translate(_SPELLINGS)
-    return "".join(
-        letter for letter in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(letter)
-    )
+    return _simplest(_undamaged(text))
+
+
+def _simplest(text: str) -> str:
+    """Return undamaged text in lower case, without accents."""
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKD", text.casefold().translate(_SPELLINGS))
+    return "".join(letter for letter in folded if not unicodedata.combining(letter))
 
 
 def _undamaged(text: str) -> str:
@@ -81,7 +86,7 @@ def tokens_of(text: str) -> list[str]:
     """Return the words and numbers of a text, normalised for comparison."""
     # Apostrophes join words: `payee's` and `d'ordre` are looked up in both spellings.
     words = _NO_WORDS.sub("", _undamaged(text))
-    return [_plain(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]
+    return [_simplest(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]
 
 
 def _humps_apart(token: str) -> Sequence[str]:
@@ -114,9 +119,10 @@ def _lexicon() -> dict[tuple[str, ...], Cue]:
 
 def _spelled(word: str) -> set[tuple[str, ...]]:
     """Return the tokens of a word or phrase, with and without umlauts."""
-    if word.isascii() and word.islower() and word.replace(" ", "").isalpha():
-        return {tuple(word.split())}  # the usual case
-    return {tuple(tokens_of(spelling)) for spelling in {word, word.casefold().translate(_UMLAUTS)}}
+    spellings = {word, word.casefold().translate(_UMLAUTS)}
+    if word == word.lower() and word.replace(" ", "").isalpha():  # the usual case
+        return {tuple(_simplest(spelling).split()) for spelling in spellings}
+    return {tuple(tokens_of(spelling)) for spelling in spellings}
 
 
 @cache

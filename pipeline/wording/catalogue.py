@@ -57,6 +57,6 @@ def _entry(block: str) -> tuple[tuple[str, str], list[str]]:
             continue
         before, quote, text = line.partition('"')
         keyword = before.strip() or keyword
-        said[keyword] = said.get(keyword, "") + json.loads(quote + text)
+        said[keyword] = said.get(keyword, "") + (json.loads(quote + text) if "\\" in text else text[:-1])
     forms = [text for keyword, text in said.items() if keyword.startswith("msgstr")]
     return (said.get("msgctxt", ""), said["msgid"]), forms

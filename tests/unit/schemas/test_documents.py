@@ -9,7 +9,8 @@ from pipeline.frames import OUTCOMES, PAYMENTS
 from schemas.cop import NameVerification, NameVerificationRequest, VerificationReport
 from schemas.outcomes import COLUMNS, Action, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS, Payment
-from schemas.strict import OwnDocument, parse
+from schemas.problem import Problem
+from schemas.strict import OwnDocument, parse, parsed_or_empty
 from schemas.vop import OrganisationId, Party
 
 SECRET = "Balthasar Quillon"
@@ -204,3 +205,9 @@ def test_a_list_that_nobody_needs_is_left_empty_and_the_rest_is_read_as_strictly
         parse(VerificationReport, b'{"matched": false, "reason_code": "ANNM"}', emptied=["x"]).reason_code
         is None
     )
+
+
+def test_a_body_that_is_no_such_document_has_no_members():
+    assert parsed_or_empty(Problem, b'{"code": "AC01"}').code == "AC01"
+    assert parsed_or_empty(Problem, b"<html>") == Problem()
+    assert parsed_or_empty(Problem, b'{"code": "AC01", "code": "MTCH"}') == Problem()
