@@ -42,9 +42,8 @@ _DEBIT_CUES_MIN = 2
 _INSISTED_ON = ("name", "iban", "sort_code", "account_number")
 _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
 """A unique mandate reference, in capitals: `rum` is a room in Swedish."""
-_DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
+_DEBIT_HEADERS, _MEMBERS = (tuple(map(fold, words)) for words in (DEBIT_HEADERS, MEMBERS))
 _DEBIT_CELLS, _DEBIT_REFERENCES = (frozenset(map(fold, words)) for words in (DEBIT_CELLS, DEBIT_REFERENCES))
-_MEMBERS = tuple(map(fold, MEMBERS))
 _DUES, _PAYOUTS, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, PAYOUTS + REFUNDS, SETTINGS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
 _PARTNERS = {
@@ -52,7 +51,7 @@ _PARTNERS = {
     **dict.fromkeys(("kreditor", "creditor", "crediteur", "acreedor"), Cue.SUPPLIER),
 }
 """Words that in headers mean a side of a payment."""
-_IDS, _PAID = {Cue.NAME, Cue.ID, Cue.NUMBER, Cue.CODE}, (Cue.PERSON, Cue.SUPPLIER, Cue.THEIRS, Cue.NET)
+_IDS, _PAID = {Cue.NAME, Cue.ID, Cue.NUMBER, Cue.CODE}, {Cue.PERSON, Cue.SUPPLIER, Cue.THEIRS, Cue.NET}
 _ACCOUNTS_MIN = 3
 _DEBIT = (What.MANDATE, What.COLLECTION, What.SEQUENCE, What.CREDITOR_ID)
 _CUES = (*_DEBIT, What.BALANCE, What.BOOKED, What.DIRECTION)
@@ -67,8 +66,7 @@ _VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 _IN_BRACKETS = re.compile(r"\((.+?)\)")
 _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 _RECEIVED, _TEXTS_MAX = tuple(map(fold, WAYS_RECEIVED)), 20
-_INTO, _OUT, _EITHER = (frozenset(map(fold, words)) for words in (WAYS_IN, WAYS_OUT, WAYS))
-_SIGNS = ("+", "-")
+_INTO, _OUT, _EITHER = (frozenset(fold(one) or one for one in some) for some in (WAYS_IN, WAYS_OUT, WAYS))
 
 
 def insist(headers: Sequence[str]) -> Sentence:
@@ -118,8 +116,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     # A credit note or two, without any other sign, do not make a statement.
     signed = _of_both_signs(cells, above=0 if both_ways else 0.5)
     if signed is not None:
-        column = both_ways[0] if both_ways else signed
-        return Sentence("headers.statement_of_both_signs", column=quoted(column))
+        return Sentence("headers.statement_of_both_signs", column=quoted([*both_ways, signed][0]))
     if (sides := _columns_of_two_ways(cells)) is not None:
         return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
     return _why_list_of_accounts(cells)
@@ -176,14 +173,12 @@ def _is_of_debits(header: str, cells: ColumnCells) -> bool:
 
 
 def _debits_of_members(cells: ColumnCells) -> list[str]:
-    """Return a column of debits and one of members or renewals, in a list that says of no one to be paid."""
+    """Return a column of debits and one of members or renewals, in a list without a payee, wage or refund."""
     filled = [header for header in cells.headers if cells.is_filled(header)]
     debits = [header for header in filled if fold(header) in _DEBIT_REFERENCES]
     members = [header for header in filled if debits and any(words in fold(header) for words in _MEMBERS)]
-    is_paid = members and (
-        any(cue_of(token) in _PAID for header in filled for token in tokens_of(header))
-        or any(words in fold(header) for header in filled for words in _PAYOUTS)
-    )
+    texts, tokens = " ".join(map(fold, filled)), tokens_of(" ".join(filled))
+    is_paid = any(words in texts for words in _PAYOUTS) or not _PAID.isdisjoint(map(cue_of, tokens))
     return [debits[0], members[0]] if members and not is_paid else []
 
 
@@ -365,9 +360,8 @@ def _says_money_came_in(header: str, cells: ColumnCells) -> bool:
 
 def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
     """True if the cells, not all alike, state only whether money came in or went out."""
-    known = _INTO | _OUT | _EITHER
-    words = cells.sample(header).unique()
-    return cells.varies([header]) and all(fold(word) in known or word in _SIGNS for word in words)
+    words = {fold(word) or word for word in cells.sample(header)}
+    return words <= _INTO | _OUT | _EITHER and cells.text(header).drop_nulls().n_unique() > 1
 
 
 def _of_both_signs(cells: ColumnCells, *, above: float = 0) -> str | None:
