@@ -10,13 +10,7 @@ import polars as pl
 
 from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import policy_today
-from pipeline.executors.from_report import (
-    ComparedReports,
-    ReceivedReport,
-    compared_with,
-    kept_reports,
-    notes_on_others,
-)
+from pipeline.executors import from_report
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors, writing
 from pipeline.formats.message import Message
@@ -50,27 +44,29 @@ def agrees(run: EndedRun, messages: Sequence[Message], rows_of: Callable[[RunPar
     """True if the recorded changes follow from the copies of the reports; same errors as `kept_reports`."""
     changes = changes_in(run.folder, run.content)
     recorded = pl.DataFrame(schema=CHANGES) if changes is None else changes.filter(OF_BANK)
-    again, _ = _compared(run, messages, kept_reports(run, messages), rows_of)
+    again, _ = _compared(run, messages, from_report.kept_reports(run, messages), rows_of)
     return recorded.sort("row").equals(again.changes.sort("row"))
 
 
 def _compared(
     run: EndedRun,
     messages: Sequence[Message],
-    reports: Sequence[ReceivedReport],
+    reports: Sequence[from_report.ReceivedReport],
     rows_of: Callable[[RunPart], Rows],
-) -> tuple[ComparedReports, pl.Series]:
+) -> tuple[from_report.ComparedReports, pl.Series]:
     """Compare every part with the reports; return the result, and the rows that the check matched."""
-    found, notes, matched, parts = list[ComparedReports](), list[Sentence](), [], run.parts()
+    found, notes, matched, parts = list[from_report.ComparedReports](), list[Sentence](), [], run.parts()
     for part, message in zip(parts, messages, strict=True):
         rows = rows_of(part)
-        found.append(compared_with(message, rows.payments, rows.outcomes, reports))
+        found.append(from_report.compared_with(message, rows.payments, rows.outcomes, reports))
         matched.append(rows.outcomes.filter(check_outcome=Outcome.MATCH)["row"])
         notes += [_in_part(note, part) if len(parts) > 1 else note for note in found[-1].notes]
     comparison = added_comparisons(one.comparison for one in found)
     assert comparison is not None
     changes = Changes(pl.concat([one.changes for one in found]))
-    return ComparedReports(changes, comparison, (*notes, *notes_on_others(reports))), pl.concat(matched)
+    return from_report.ComparedReports(
+        changes, comparison, (*notes, *from_report.notes_on_others(reports))
+    ), pl.concat(matched)
 
 
 def _in_part(note: Sentence, part: RunPart) -> Sentence:
@@ -84,7 +80,7 @@ class Comparing(NamedTuple):
     sign_with: Path | None
     file: ConfigurationFile  # with the policy and the usual signing key
     messages: Sequence[Message]  # the payment file, or the parts of the run
-    received: Sequence[ReceivedReport]  # all reports, those of earlier imports first
+    received: Sequence[from_report.ReceivedReport]  # all reports, those of earlier imports first
     used: Sequence[ReportUsed]  # the same reports, with the names of their copies in the folder
     language: str | None  # language of page and workbook; None keeps it
 
@@ -176,7 +172,7 @@ def _restore(run: EndedRun) -> None:
 
 
 def _with_comparison(
-    summary: Summary, warned_match_count: int, found: ComparedReports, used: Sequence[ReportUsed]
+    summary: Summary, warned_match_count: int, found: from_report.ComparedReports, used: Sequence[ReportUsed]
 ) -> Summary:
     warnings = warnings_of(found.changes)
     new = [

@@ -6,18 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import (
-    DECISIONS,
-    OUTCOMES,
-    PLACEMENTS,
-    WARNED,
-    Decisions,
-    Outcomes,
-    Payments,
-    Placements,
-    Warned,
-    cast_to,
-)
+from pipeline import frames
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.rules.totals import MONEY_FIELDS, totals, with_money
 from pipeline.wording import Sentence
@@ -34,26 +23,26 @@ IS_RELEASED = (
 """True if a payment may be paid. Needs `verdicts` with each row's `decision`, and the file that it was
 `released_in` before; both may be null.
 """
-_RELEASED_IN = {"row": DECISIONS["row"], "released_in": pl.String()}
+_RELEASED_IN = {"row": frames.DECISIONS["row"], "released_in": pl.String()}
 
 
 def split(
-    outcomes: Outcomes,
-    warned: Warned,
+    outcomes: frames.Outcomes,
+    warned: frames.Warned,
     policy: Mapping[str, Verdict],
-    decisions: Decisions,
+    decisions: frames.Decisions,
     released_in: Mapping[int, str] = MappingProxyType({}),
-) -> Placements:
+) -> frames.Placements:
     """Decide for every payment whether it may be paid: `Placements`, one per payment, in row order.
 
     The verdict is as in `policy.verdicts`. A decision to hold or fix always holds the payment; one to release
     counts only if the policy leaves the row to people or releases it anyway. Payments in `released_in` (row
     -> other file) are held even against people's decisions.
     """
-    assert outcomes.schema == OUTCOMES
-    assert warned.schema == WARNED
-    assert decisions.schema == DECISIONS
-    judged = Outcomes(outcomes.select("row", "check_outcome", "check_code"))
+    assert outcomes.schema == frames.OUTCOMES
+    assert warned.schema == frames.WARNED
+    assert decisions.schema == frames.DECISIONS
+    judged = frames.Outcomes(outcomes.select("row", "check_outcome", "check_code"))
     rows = _with(verdicts(judged, warned, policy), decisions, released_in)
     of = pl.when(_WAS_RELEASED).then("released_in").otherwise("decided_by").fill_null("")
     placements = rows.select(
@@ -63,13 +52,13 @@ def split(
         why_of=pl.when(~IS_RELEASED).then(of),
         decided=ANSWERED & (_IS_HELD_BY_PERSON | _IS_RELEASED_BY_PERSON),
     )
-    placements = cast_to(placements, PLACEMENTS)
+    placements = frames.cast_to(placements, frames.PLACEMENTS)
     assert placements["row"].equals(outcomes["row"])
     assert (placements["why"].is_null() == (placements["place"] == Verdict.RELEASE)).all()
-    return Placements(placements)
+    return frames.Placements(placements)
 
 
-def why_held(placements: Placements) -> dict[tuple[str, str], tuple[Sentence, int]]:
+def why_held(placements: frames.Placements) -> dict[tuple[str, str], tuple[Sentence, int]]:
     """Return (`why`, `why_of`) -> (sentence on why payments are held, their number), largest number first."""
     counted = placements.drop_nulls("why").group_by("why", "why_of").len().sort("len", "why", descending=True)
     return {(why, of): (Sentence(why, of=of), count) for why, of, count in counted.iter_rows()}
@@ -107,7 +96,7 @@ class Preview(NamedTuple):
 
 
 def judged(
-    payments: Payments, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
+    payments: frames.Payments, outcomes: frames.Outcomes, warned: frames.Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
     """Return the columns for a preview: `row`, `check_outcome`, `verdict`, `amount`, `currency`."""
     found = verdicts(outcomes, warned, policy).select("row", "check_outcome", "verdict")

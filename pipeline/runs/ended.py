@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 from pydantic import SecretStr
 
+from pipeline import frames
 from pipeline.config.profiles import choose
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
@@ -20,30 +21,9 @@ from pipeline.formats import pain001
 from pipeline.formats.message import Message
 from pipeline.formats.registry import MessageEntry, format_as_read
 from pipeline.formats.table import Dialect, dialect_of
-from pipeline.frames import (
-    CHANGES,
-    OUTCOMES,
-    REASONS,
-    WARNED,
-    Changes,
-    Outcomes,
-    Payments,
-    Reasons,
-    Schema,
-    Warned,
-    cast_to,
-    is_row_in,
-)
+from pipeline.reports import documents
 from pipeline.reports.changes import changes_of
 from pipeline.reports.choices import warned_in
-from pipeline.reports.documents import (
-    Rows,
-    data_set_reports,
-    of_all,
-    part_report,
-    reports,
-    shown_reasons,
-)
 from pipeline.reports.wording import SaidReasons, said_reasons
 from pipeline.runs.folder import (
     RUN_AGAIN,
@@ -125,11 +105,13 @@ class EndedRun:
         """The summary (InputError: it is missing or was changed)."""
         return read_summary(self.folder, self.sha256_of(run_files.SUMMARY))
 
-    def warned(self, summary: Summary) -> Warned:
+    def warned(self, summary: Summary) -> frames.Warned:
         """Return the rows with each warning in this summary (InputError: a file was changed)."""
         if not summary.parts:
             return warned_in(summary)
-        return Warned(cast_to(pl.read_parquet(io.BytesIO(self.content(run_files.WARNED))), WARNED))
+        return frames.Warned(
+            frames.cast_to(pl.read_parquet(io.BytesIO(self.content(run_files.WARNED))), frames.WARNED)
+        )
 
     def content(self, name: str) -> bytes:
         """Read a file beside the outcome file (OSError: it is missing; InputError: it was changed)."""
@@ -181,7 +163,7 @@ class EndedRun:
             raise InputError(Sentence("runs.changed_since", path=part.path, remedy=made_anew(part.path)))
         if part.first_row == 1:
             return source
-        payments = Payments(source.payments.with_columns(pl.col("row") + (part.first_row - 1)))
+        payments = frames.Payments(source.payments.with_columns(pl.col("row") + (part.first_row - 1)))
         return source._replace(payments=payments)
 
     def original(self, part: RunPart, path: Path) -> PaymentSource:
@@ -196,47 +178,47 @@ class EndedRun:
             country=recorded.country,
         )
 
-    def rows(self, part: RunPart | None = None) -> Rows:
+    def rows(self, part: RunPart | None = None) -> documents.Rows:
         """Return the payments of an outcome file or the only one (UsageError: several; as `source`)."""
         if part is None and self.manifest.outcome_file.name == run_files.OUTCOMES:
             raise UsageError(Sentence("runs.folder_data_set", folder=self.folder))
         part = part or self.parts()[0]
         return self._rows(self.source(part), part, self.content)
 
-    def rows_of(self, source: PaymentSource, part: RunPart) -> Rows:
+    def rows_of(self, source: PaymentSource, part: RunPart) -> documents.Rows:
         """Return the payments of an outcome file that may have changed (InputError: not an outcome file)."""
         return self._rows(source, part, lambda name: plain_bytes(self.folder / name))
 
-    def _rows(self, source: PaymentSource, part: RunPart, content: Content) -> Rows:
+    def _rows(self, source: PaymentSource, part: RunPart, content: Content) -> documents.Rows:
         changes, rows = changes_in(self.folder, content), source.payments["row"]
         if changes is not None:
-            changes = Changes(changes.filter(is_row_in(rows)))
+            changes = frames.Changes(changes.filter(frames.is_row_in(rows)))
         outcomes = outcomes_in(source, part.path)
         # A data set may have millions of reasons; its reports read those that they show.
         is_part = self.manifest.outcome_file.name == run_files.OUTCOMES
         reasons = {} if is_part else reasons_in(self.folder, content)
-        return Rows(source.payments, outcomes, source.original, changes, reasons)
+        return documents.Rows(source.payments, outcomes, source.original, changes, reasons)
 
 
 def reports_again(  # noqa: PLR0913 (all that reports say)
     run: EndedRun,
     summary: Summary,
     *,
-    changes: Changes | None,
-    warned: Warned,
-    rows_of: Callable[[RunPart], Rows],
+    changes: frames.Changes | None,
+    warned: frames.Warned,
+    rows_of: Callable[[RunPart], documents.Rows],
     policy: Mapping[str, Verdict] | None,
 ) -> tuple[list[Change], list[Path]]:
     """Rewrite the reports of a run; also return the changes listed. Same errors as `reports` and `rows`."""
     folder = run.folder
     if not summary.parts:
         rows = rows_of(run.parts()[0])._replace(changes=changes)
-        written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
+        written = documents.reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
         return changes_of(summary, rows.payments, changes), written
     all_rows = (rows_of(part)._replace(changes=changes) for part in run.parts())
-    every = of_all(part_report(summary, rows) for rows in all_rows)
-    reasons = reasons_in(folder, run.content, of=shown_reasons(summary, every))
-    return data_set_reports(folder, summary, every, reasons, warned, policy=policy)
+    every = documents.of_all(documents.part_report(summary, rows) for rows in all_rows)
+    reasons = reasons_in(folder, run.content, of=documents.shown_reasons(summary, every))
+    return documents.data_set_reports(folder, summary, every, reasons, warned, policy=policy)
 
 
 def ended_run(folder: Path) -> EndedRun:
@@ -245,22 +227,22 @@ def ended_run(folder: Path) -> EndedRun:
     return EndedRun(folder, read_manifest(folder))
 
 
-def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
+def outcomes_in(source: PaymentSource, path: Path) -> frames.Outcomes:
     """Return the `Outcomes` in a file read as a payment file (InputError: not an outcome file)."""
     try:
         numbered = source.earlier.with_columns(source.payments["row"])
-        return Outcomes(cast_to(numbered, OUTCOMES))
+        return frames.Outcomes(frames.cast_to(numbered, frames.OUTCOMES))
     except pl.exceptions.PolarsError:
         raise InputError(Sentence("runs.columns_outcome_file", path=path, remedy=made_anew(path))) from None
 
 
-def changes_in(folder: Path, content: Content | None = None) -> Changes | None:
+def changes_in(folder: Path, content: Content | None = None) -> frames.Changes | None:
     """Return a run's `Changes` (InputError: unreadable); None if it compared nothing or they were purged."""
-    found = _frame_in(folder / run_files.CHANGES, content, CHANGES)
-    return None if found is None else Changes(found)
+    found = _frame_in(folder / run_files.CHANGES, content, frames.CHANGES)
+    return None if found is None else frames.Changes(found)
 
 
-def keep_changes(changes: Changes, folder: Path) -> Path:
+def keep_changes(changes: frames.Changes, folder: Path) -> Path:
     """Write the changes since earlier runs, and where the bank's report disagrees."""
     path = folder / run_files.CHANGES
     with write_atomically(path) as file, with_own_errors(file) as through:
@@ -275,13 +257,15 @@ def reasons_in(
 
     Empty if they were purged. A data set may have millions of reasons.
     """
-    found = _frame_in(folder / run_files.REASONS, content, REASONS)
+    found = _frame_in(folder / run_files.REASONS, content, frames.REASONS)
     if found is None:
         return {}
-    return said_reasons(Reasons(found if of is None else found.filter(pl.col("reason").is_in(list(of)))))
+    return said_reasons(
+        frames.Reasons(found if of is None else found.filter(pl.col("reason").is_in(list(of))))
+    )
 
 
-def _frame_in(path: Path, content: Content | None, schema: Schema) -> pl.DataFrame | None:
+def _frame_in(path: Path, content: Content | None, schema: frames.Schema) -> pl.DataFrame | None:
     try:
         return pl.read_ndjson(plain_bytes(path) if content is None else content(path.name), schema=schema)
     except FileNotFoundError:
@@ -296,7 +280,7 @@ class FinishedRun(NamedTuple):
     folder: Path
     summary: Summary
     source: PaymentSource  # an outcome file as a payment file: the file's own columns, and its payments
-    outcomes: Outcomes
+    outcomes: frames.Outcomes
     manifest: Manifest  # the verified manifest
     part: RunPart  # the outcome file
 
@@ -329,7 +313,7 @@ class FinishedRun(NamedTuple):
                 headers.setdefault(reading.field, []).append(reading.header)
         return dict(headers)
 
-    def warned(self) -> Warned:
+    def warned(self) -> frames.Warned:
         """See `EndedRun.warned`."""
         return EndedRun(self.folder, self.manifest).warned(self.summary)
 

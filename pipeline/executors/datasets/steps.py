@@ -8,39 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import polars as pl
 
+from pipeline import frames
 from pipeline.apis.registry import DECLARED, about_uk_accounts
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.formats.batches import batch_places
 from pipeline.formats.message import Message, message_fields
 from pipeline.formats.pain001.bank_rules import bank_warnings
 from pipeline.formats.table import dialect_of
-from pipeline.frames import (
-    ACCEPTED,
-    ANSWERS,
-    ASSIGNMENTS,
-    BASES,
-    CHANGES,
-    CHECKS,
-    PAYMENTS,
-    REJECTS,
-    WARNED,
-    WARNINGS,
-    Accepted,
-    Answers,
-    Assignments,
-    Bases,
-    Changes,
-    Findings,
-    Original,
-    Outcomes,
-    Payments,
-    Questions,
-    Reasons,
-    Rejects,
-    Schema,
-    Warnings,
-    question_counts,
-)
 from pipeline.headers.parties import payee_ids
 from pipeline.reports.documents import Rows, part_report
 from pipeline.reports.groups import LISTED
@@ -145,22 +119,25 @@ class DecideTask(NamedTuple):
 
 _ROWS_AT_ONCE = 200_000
 HASH_SEED = 7  # seed of the hash that assigns accounts to buckets
-BESIDE: Schema = {
+BESIDE: frames.Schema = {
     "reference": pl.String(),
     "payee_id": pl.String(),  # the payee's id in the payer's own system
 }
-IN_BUCKET: Schema = {**ACCEPTED, **BESIDE}  # an accepted payment in a bucket; `row` is its row in its part
-GIVEN: Schema = {
+IN_BUCKET: frames.Schema = {
+    **frames.ACCEPTED,
+    **BESIDE,
+}  # an accepted payment in a bucket; `row` is its row in its part
+GIVEN: frames.Schema = {
     "row": pl.UInt32(),  # within its part
-    **{name: kind for name, kind in (BASES | ANSWERS).items() if name != "check"},
+    **{name: kind for name, kind in (frames.BASES | frames.ANSWERS).items() if name != "check"},
     "in_sequence": pl.Boolean(),  # True for one of several unknown accounts with consecutive numbers
 }
 """The answer to one payment."""
-SUSPECTS: Schema = {"account": pl.String()}  # unknown accounts with consecutive numbers
+SUSPECTS: frames.Schema = {"account": pl.String()}  # unknown accounts with consecutive numbers
 IS_ACROSS = pl.col("code").is_in([code.value for code in ACROSS_ROWS])
 REPORTED: tuple[Kept, Kept, Kept, Kept] = ("attention", "shown", "sums", "changed")
 """The names that the fields of a `PartReport` are stored under."""
-_NEEDED = [name for name in PAYMENTS if name in LISTED]  # the columns of `Payments` that reports need
+_NEEDED = [name for name in frames.PAYMENTS if name in LISTED]  # the columns of `Payments` that reports need
 
 
 def read_part(task: PartTask) -> PartRead:
@@ -207,10 +184,10 @@ def message_of_part(shared: SetTask, part: DataPart) -> Message:
     return _source(shared, part).as_message()
 
 
-def _by_bucket(source: PaymentSource, accepted: Accepted, bucket_count: int) -> dict[int, pl.DataFrame]:
+def _by_bucket(source: PaymentSource, accepted: frames.Accepted, count: int) -> dict[int, pl.DataFrame]:
     columns = (source.payments["reference"], payee_ids(source.original).alias("payee_id"))
     beside = [column.gather(accepted["row"] - 1) for column in columns]
-    bucket = (accepted["account"].hash(HASH_SEED) % bucket_count).alias("bucket")
+    bucket = (accepted["account"].hash(HASH_SEED) % count).alias("bucket")
     parts = accepted.with_columns(*beside, bucket).partition_by("bucket", as_dict=True, include_key=False)
     return {int(number): some for (number,), some in parts.items()}
 
@@ -276,15 +253,16 @@ def _is_blank(column: pl.Series) -> bool:
     )
 
 
-def kept_part(shared: SetTask, part: DataPart, read: PartRead) -> tuple[Original, Payments]:
+def kept_part(shared: SetTask, part: DataPart, read: PartRead) -> tuple[frames.Original, frames.Payments]:
     """Return a part as it was read. `Payments` has only the fields that reports need; others are null."""
     path = shared.files.frame("original", part.number)
-    original = Original(read_as_written(path)) if path.exists() else _source(shared, part).original
+    original = frames.Original(read_as_written(path)) if path.exists() else _source(shared, part).original
     as_written = [original[header].alias(field) for field, header in read.as_written.items()]
     own = [field for field in _NEEDED if field not in read.as_written]
-    fields = read_frame(shared.files.frame("payments", part.number), PAYMENTS, own).with_columns(as_written)
-    absent = [pl.lit(None, kind).alias(name) for name, kind in PAYMENTS.items() if name not in _NEEDED]
-    return original, Payments(fields.with_columns(absent).select(list(PAYMENTS)))
+    kept = read_frame(shared.files.frame("payments", part.number), frames.PAYMENTS, own)
+    fields = kept.with_columns(as_written)
+    absent = [pl.lit(None, kind).alias(name) for name, kind in frames.PAYMENTS.items() if name not in _NEEDED]
+    return original, frames.Payments(fields.with_columns(absent).select(list(frames.PAYMENTS)))
 
 
 def decide_part(task: DecideTask) -> PartDecided:
@@ -303,26 +281,27 @@ def decide_part(task: DecideTask) -> PartDecided:
     )
     # From here on, rows are numbered as in the data set.
     number = pl.col("row") + task.row_start
-    payments, outcomes = Payments(payments.with_columns(number)), Outcomes(outcomes.with_columns(number))
+    payments = frames.Payments(payments.with_columns(number))
+    outcomes = frames.Outcomes(outcomes.with_columns(number))
     banks = bank_counts(payments, outcomes)
-    warnings = Warnings(warnings.with_columns(number))
+    warnings = frames.Warnings(warnings.with_columns(number))
     batches = read_as_written(path) if (path := files.frame("batches", part.number)).exists() else None
-    header, differences = _header(task), Changes(pl.DataFrame(schema=CHANGES))
+    header, differences = _header(task), frames.Changes(pl.DataFrame(schema=frames.CHANGES))
     if task.bank_reports:
         from pipeline.executors.from_report import compared_with  # few runs have been compared
 
         compared = compared_with(message_of_part(shared, part), payments, outcomes, task.bank_reports)
         header["bank_comparison"], differences = compared.comparison, compared.changes
-        warnings = Warnings(pl.concat([warnings, warnings_of(differences)]))
+        warnings = frames.Warnings(pl.concat([warnings, warnings_of(differences)]))
     summary = summarise(header, payments, outcomes, warnings, (), banks=banks, batches=batches)
-    since = read_frame(files.frame("changes", part.number), CHANGES).with_columns(number)
-    changes = Changes(pl.concat([since, differences]))
+    since = read_frame(files.frame("changes", part.number), frames.CHANGES).with_columns(number)
+    changes = frames.Changes(pl.concat([since, differences]))
     report = part_report(summary, Rows(payments, outcomes, original, changes, {}))
     found: list[tuple[Kept, pl.DataFrame]] = [
         *zip(REPORTED, report, strict=True),
         ("matched", outcomes.filter(check_outcome=Outcome.MATCH).select("row")),
         ("banks", banks),
-        ("warned", warnings.select(list(WARNED)).unique(maintain_order=True)),
+        ("warned", warnings.select(list(frames.WARNED)).unique(maintain_order=True)),
         ("reasons", reasons),
         ("differences", differences),
     ]
@@ -340,28 +319,31 @@ def decide_part(task: DecideTask) -> PartDecided:
     return decided
 
 
-def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
+def _decided(task: DecideTask) -> tuple[frames.Outcomes, frames.Warnings, frames.Reasons]:
     files, part = task.shared.files, task.part.number
     given = _of_buckets(task, lambda bucket: files.frame("given", part, bucket), GIVEN).with_row_index(
         "check", offset=1
     )
-    across = _of_buckets(task, lambda bucket: files.frame("warnings_across", part, bucket), WARNINGS)
-    changed = warnings_of(Changes(read_frame(files.frame("changes", part), CHANGES)))
-    own = read_frame(files.frame("warnings", part), WARNINGS)
-    warnings = Warnings(pl.concat([changed, in_order(own, across)]))
-    findings = Findings(Rejects(read_frame(files.frame("rejects", part), REJECTS)), warnings)
+    across = _of_buckets(task, lambda bucket: files.frame("warnings_across", part, bucket), frames.WARNINGS)
+    changed = warnings_of(frames.Changes(read_frame(files.frame("changes", part), frames.CHANGES)))
+    own = read_frame(files.frame("warnings", part), frames.WARNINGS)
+    warnings = frames.Warnings(pl.concat([changed, in_order(own, across)]))
+    rejects = frames.Rejects(read_frame(files.frame("rejects", part), frames.REJECTS))
+    findings = frames.Findings(rejects, warnings)
     findings = findings.and_warnings(sequence_warnings(given.filter("in_sequence")["row"]))
     outcomes, reasons = resolve(
         findings,
-        Questions(Bases(given.select(list(BASES))), Assignments(given.select("row", "check"))),
-        Answers(given.select(list(ANSWERS))),
+        frames.Questions(
+            frames.Bases(given.select(list(frames.BASES))), frames.Assignments(given.select("row", "check"))
+        ),
+        frames.Answers(given.select(list(frames.ANSWERS))),
         DECLARED.values(),
         task.environment,
     )
     return outcomes, findings.warnings, reasons
 
 
-def _of_buckets(task: DecideTask, path_of: Callable[[int], Path], schema: Schema) -> pl.DataFrame:
+def _of_buckets(task: DecideTask, path_of: Callable[[int], Path], schema: frames.Schema) -> pl.DataFrame:
     found = (read_frame(path_of(bucket), schema) for bucket in range(task.shared.bucket_count))
     return pl.concat([pl.DataFrame(schema=schema), *found])
 
@@ -396,7 +378,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     if (earlier := read_document(BucketPlanned, done)) is not None:
         return earlier
     paid = _paid(task)
-    accepted, references = Accepted(paid.drop(*BESIDE)), paid["reference"]
+    accepted, references = frames.Accepted(paid.drop(*BESIDE)), paid["reference"]
     warnings = warnings_about(
         accepted, lambda some: references.gather(paid["row"].search_sorted(some)), rows.positions
     )
@@ -410,7 +392,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     write_frame(checks, files.frame("questions", bucket))
     many, modulus = many_names(accepted, warnings), shared.routes.modulus
     found = BucketPlanned(
-        question_counts=question_counts(checks),
+        question_counts=frames.question_counts(checks),
         uk_account_count=about_uk_accounts(checks)["account"].n_unique(),
         many_names_rows=many.rows,
         many_names_count=many.row_count,
@@ -432,14 +414,14 @@ def _paid(task: BucketTask) -> pl.DataFrame:
     return pl.concat(parts).rechunk().cast(IN_BUCKET)  # type: ignore[arg-type]  # polars' stubs
 
 
-def accepted_rows(shared: SetTask, rows: UsableRows) -> Iterator[tuple[Accepted, pl.Series]]:
+def accepted_rows(shared: SetTask, rows: UsableRows) -> Iterator[tuple[frames.Accepted, pl.Series]]:
     """Yield the accepted payments of all buckets, in pieces of about 100,000, with their `payee_id`."""
     waiting = list[pl.DataFrame]()
     for bucket in range(shared.bucket_count):
         waiting.append(_paid(BucketTask(shared, bucket, rows)))
         if bucket + 1 == shared.bucket_count or sum(paid.height for paid in waiting) >= _ROWS_AT_ONCE:
             paid = pl.concat(waiting)
-            yield Accepted(paid.drop(*BESIDE)), paid["payee_id"]
+            yield frames.Accepted(paid.drop(*BESIDE)), paid["payee_id"]
             waiting.clear()
 
 
@@ -448,10 +430,12 @@ def divide_answers(task: BucketTask) -> int:
     shared, bucket, rows = task
     shared.require_alike()
     files = shared.files
-    questions = read_frame(files.frame("questions", bucket), CHECKS, ["check", "api", "account", "name"])
-    assignments = read_frame(files.frame("assignments", bucket), ASSIGNMENTS)
+    asked = ["check", "api", "account", "name"]
+    questions = read_frame(files.frame("questions", bucket), frames.CHECKS, asked)
+    assignments = read_frame(files.frame("assignments", bucket), frames.ASSIGNMENTS)
     pieces = sorted(files.answers(bucket).glob("*.parquet"))
-    answers = pl.concat([pl.DataFrame(schema=ANSWERS), *(read_frame(piece, ANSWERS) for piece in pieces)])
+    kept = (read_frame(piece, frames.ANSWERS) for piece in pieces)
+    answers = pl.concat([pl.DataFrame(schema=frames.ANSWERS), *kept])
     unknown = unknown_accounts(about_uk_accounts(questions), answers)
     suspects = unknown.join(read_frame(files.in_sequence, SUSPECTS), on="account")
     answered = (
