@@ -39,6 +39,7 @@ def fold(header: str) -> str:
 
 
 _SPELLINGS = str.maketrans("øłđðåħıς", "olddahiσ", "") | str.maketrans({"æ": "ae", "œ": "oe", "ß": "ss"})  # noqa: RUF001
+_ACCENTS = re.compile("[\u0300-\u036f]")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
 _NO_WORDS = re.compile(
@@ -71,7 +72,9 @@ def _simplest(text: str) -> str:
     """Return undamaged text in lower case, without accents."""
     if text.isascii():
         return text.lower()
-    folded = unicodedata.normalize("NFKD", text.casefold().translate(_SPELLINGS))
+    folded = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold().translate(_SPELLINGS)))
+    if folded.isascii():
+        return folded
     return "".join(letter for letter in folded if not unicodedata.combining(letter))
 
 
@@ -84,9 +87,13 @@ def _undamaged(text: str) -> str:
 
 def tokens_of(text: str) -> list[str]:
     """Return the words and numbers of a text, normalised for comparison."""
+    return _tokens(_undamaged(text))
+
+
+def _tokens(text: str) -> list[str]:
     # Apostrophes join words: `payee's` and `d'ordre` are looked up in both spellings.
-    words = _NO_WORDS.sub("", _undamaged(text))
-    return [_simplest(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]
+    words = _TOKEN.findall(_NO_WORDS.sub("", text))
+    return [_simplest(part) for token in words for part in _humps_apart(token)]
 
 
 def _humps_apart(token: str) -> Sequence[str]:
@@ -122,7 +129,7 @@ def _spelled(word: str) -> set[tuple[str, ...]]:
     spellings = {word, word.casefold().translate(_UMLAUTS)}
     if word == word.lower() and word.replace(" ", "").isalpha():  # the usual case
         return {tuple(_simplest(spelling).split()) for spelling in spellings}
-    return {tuple(tokens_of(spelling)) for spelling in spellings}
+    return {tuple(_tokens(spelling)) for spelling in spellings}
 
 
 @cache
