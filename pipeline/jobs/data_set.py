@@ -191,10 +191,10 @@ class CheckedSet:
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
         from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, set_results
 
-        known = KnownSet(self._data, self.task, self.planned_set, self._answered, self.compared)
-        received = self._received(run)
+        facts = self._data, self.task, self.planned_set, self._answered, self.compared
+        known = KnownSet(*facts, self._received(run))
         with engine(self._of.engine, self._of.scheduler) as at_work:
-            parts = decide_parts(run, known, received, at_work, surface.watch)
+            parts = decide_parts(run, known, at_work, surface.watch)
         decided = set_results(run, left, known, parts, surface)
         problems = [part.problem for part in decided.summary.parts if part.problem]
         return decided._replace(ended_by=_unusable(self._data, problems))

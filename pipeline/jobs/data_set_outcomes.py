@@ -132,23 +132,15 @@ class KnownSet(NamedTuple):
     planned: PlannedSet
     answered: Answered
     compared: ComparedRun | None
+    bank_reports: "Sequence[ReceivedReport]" = ()  # the reports that the check was compared with
 
 
-def decide_parts(
-    run: OpenRun,
-    known: KnownSet,
-    bank_reports: "Sequence[ReceivedReport]",
-    at_work: Engine,
-    watch: RunObserver,
-) -> list[CheckedPart]:
-    """Decide each undecided part by the answers, and report it to `watch`; return all parts, in order.
-
-    `bank_reports` are compared with the outcomes.
-    """
+def decide_parts(run: OpenRun, known: KnownSet, at_work: Engine, watch: RunObserver) -> list[CheckedPart]:
+    """Decide each undecided part by the answers, and report it to `watch`; return all parts, in order."""
     planned, shared = known.planned, known.task
     out = run.job.out / OUTCOMES
     out.mkdir(mode=0o700, exist_ok=True)
-    tasks = _tasks(run, known, bank_reports)
+    tasks = _tasks(run, known)
     kept = {task.part.number: found for task in tasks if (found := _decided_before(task)) is not None}
     left = [task for task in tasks if task.part.number not in kept]
     if left:
@@ -163,8 +155,8 @@ def decide_parts(
     return [CheckedPart(part, read, kept.get(part.number)) for part, read in planned.parts]
 
 
-def _tasks(run: OpenRun, known: KnownSet, bank_reports: "Sequence[ReceivedReport]") -> list[DecideTask]:
-    data, shared, planned, answered, compared = known
+def _tasks(run: OpenRun, known: KnownSet) -> list[DecideTask]:
+    data, shared, planned, answered, compared, bank_reports = known
     rows, form = planned.rows, run.job.format or data.outcome_format
     changes = "" if compared is None else _digest(compared.changes)
     others = [changes, *(report.sha256 for report in bank_reports)]
