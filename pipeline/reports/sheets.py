@@ -205,7 +205,7 @@ third of the time of escaping them all.
 """
 
 
-_Pieces = list[pl.Expr | str]  # of each row's XML, in order
+_Pieces = list[pl.Expr | str]  # what a row's XML is joined from, in order
 
 
 class Styles(NamedTuple):

@@ -41,7 +41,7 @@ Kept = Literal[
     "changes",  # of each part that was compared with earlier runs
     "batches",  # where each payment of a part is booked
     "attention", "shown", "sums", "changed",  # data of a decided part for the reports
-    # Of a decided part; the rows of the last two are the data set's.
+    # These describe a decided part; the last two number rows as the data set does.
     "banks", "warned", "reasons", "differences", "matched",
 ]  # fmt: skip
 """The frames in the work folder."""

@@ -474,7 +474,7 @@ def test_what_was_released_before_the_bank_said_otherwise_is_told(desk, sandbox,
 
 
 def said_of_two_parts(desk):
-    """Reports on a data set of two parts, in `set`, each of which is also a file of its own."""
+    """Write a data set of two parts, and each part as a file of its own; yield a report on each part."""
     outcomes = ("no_match", "match", "not_possible", "no_match")
     said = [
         replace(one, status=STATUS[outcome], names=()) for one, outcome in zip(SAID, outcomes, strict=True)

@@ -124,7 +124,7 @@ def test_a_worker_opens_it_once(opened_count):
 
 @pytest.fixture
 def at_the_desk(desk):
-    """`at_the_desk(file)`: the folder of a desk's file that is to be checked with the profile `mine`."""
+    """Return a function that gives a file to the desk, to be checked with `mine`, and returns its folder."""
 
     def folder_of(file):
         folder = FileFolder("20260101000000aaaaaaaaaa", desk.folder / "20260101000000aaaaaaaaaa")

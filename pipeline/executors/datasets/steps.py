@@ -123,10 +123,8 @@ BESIDE: frames.Schema = {
     "reference": pl.String(),
     "payee_id": pl.String(),  # the payee's id in the payer's own system
 }
-IN_BUCKET: frames.Schema = {
-    **frames.ACCEPTED,
-    **BESIDE,
-}  # an accepted payment in a bucket; `row` is its row in its part
+IN_BUCKET: frames.Schema = {**frames.ACCEPTED, **BESIDE}
+"""An accepted payment in a bucket; `row` is its row in its part."""
 GIVEN: frames.Schema = {
     "row": pl.UInt32(),  # within its part
     **{name: kind for name, kind in (frames.BASES | frames.ANSWERS).items() if name != "check"},
