@@ -85,7 +85,11 @@ LINE_ENDS = {
     "blank-after": ("\n".join(LINES) + "\n\n\n", 6),
     "blank-between": ("\n\n".join(LINES), 12),  # six blank lines, which come back as rows
     "quoted": ("\n".join(line.replace(",n", ',"n\r\n\rm') + '"' for line in LINES[1:]), 6),
-    "empty-cells": ("\n".join([*LINES, ",,,"]), 7),
+    "empty-cells-between": ("\n".join([LINES[0], ",,,", *LINES[1:]]), 7),
+    "empty-cells-after": (
+        "\n".join([*LINES, ",,,", ",,,"]),
+        6,
+    ),  # what a spreadsheet leaves below the payments
 }
 LINE_ENDS["quoted"] = (f"{LINES[0]}\n{LINE_ENDS['quoted'][0]}", 6)
 
@@ -96,7 +100,10 @@ def test_d2_rows_in_are_rows_out_however_lines_end(desk, bank, words, tell):
     with bank() as running:
         finished = desk("run", *files, *words(running), "--json", "--quiet")
 
-    counts = [json.loads(line)["input"]["row_count"] for line in finished.out.splitlines()]
+    read = [json.loads(line)["input"] for line in finished.out.splitlines()]
+    left_out = [note["sentence"] for note in read[list(LINE_ENDS).index("empty-cells-after")]["notes"]]
+    assert ["stages.rows_blank", {"count": 2}] in left_out
+    counts = [one["row_count"] for one in read]
     expected = [count for _, count in LINE_ENDS.values()]
     written = [len(desk.outcomes(f"{name}.precheck")) for name in LINE_ENDS]
     kept = sum(
