@@ -293,7 +293,9 @@ def _kind(annotation: Any) -> str:  # noqa: ANN401 (an annotation may be anythin
     if origin is Annotated:
         return _kind(get_args(annotation)[0])
     if origin is Literal:
-        return " or ".join(f"`{repr(value)[1:-1]}`" for value in get_args(annotation))
+        return " or ".join(
+            f"`{repr(getattr(value, 'value', value))[1:-1]}`" for value in get_args(annotation)
+        )
     if origin in {Union, UnionType}:
         kinds = (_kind(kind) for kind in get_args(annotation) if kind is not NoneType)
         return " or ".join(dict.fromkeys(kinds))
@@ -362,13 +364,13 @@ def scenarios() -> str:
         (f"`{scenario.name}`", _cell(scenario.what), ", ".join(f"`{name}`" for name in scenario.expected))
         for scenario in SCENARIOS
     ]
-    return _table(("scenario", "what to do with the client", "rules that it then has met"), rows)
+    return _table(("scenario", "what to do with the client", "rules that it tests"), rows)
 
 
 def rules() -> str:
     """The rules of the verdict."""
     rows = [(f"`{rule.name}`", _cell(rule.what), _cell(rule.source)) for rule in RULES]
-    return _table(("rule", "a right client", "where it is written"), rows)
+    return _table(("rule", "a correct client", "source"), rows)
 
 
 def nightly_script() -> str:

@@ -107,12 +107,13 @@ class OutcomeColumns(BaseModel):
     check_reason: str = Field(description="What the code means, as a sentence.")
     check_action: Action = Field(description="What a person does next.")
     check_matched_name: str | None = Field(description="The account's name, on a close match.")
-    check_api: ApiName | None = Field(description="Which API; empty where none was to be asked.")
-    check_environment: Environment = Field(description="Which kind of server answered.")
+    check_api: ApiName | None = Field(description="The API that checks the payment; empty if none does.")
+    check_environment: Environment = Field(description="The kind of server that answered.")
     check_id: str | None = Field(description="Correlation id of the accepted answer.")
     check_time: str | None = Field(description="When the answer came, UTC, ISO 8601 with Z.")
     check_attempts: int = Field(
-        ge=0, description="Requests for this question; a pause can have stopped one as it was to leave."
+        ge=0,
+        description="Requests for this question; a pause may have stopped one of them before it was sent.",
     )
 
 

@@ -1,4 +1,4 @@
--- The tables of the ledger belong to one role. Runs use another, which can neither change a table nor delete a line.
+-- precheck_owner owns the ledger's tables. Runs use precheck, which can neither alter tables nor delete lines.
 CREATE ROLE precheck_owner LOGIN;
 CREATE ROLE precheck LOGIN;
 CREATE DATABASE precheck OWNER precheck_owner;

@@ -70,13 +70,13 @@ class CertificateFiles:
 
 
 BAD_CLIENTS: Mapping[str, str] = {
-    "expired": "ended yesterday",
-    "not-yet-valid": "begins in ten years",
+    "expired": "expired yesterday",
+    "not-yet-valid": "becomes valid in ten years",
     "not-qualified": "has no QCStatements: no QWAC, and no PSD2 roles",
-    "not-for-clients": "may be used by servers alone",
+    "not-for-clients": "is for servers only",
     "no-authorisation-number": "has a VAT number where the PSD2 authorisation number should be",
-    "not-in-directory": "has the authorisation number of no participant",
-    "other-authority": "is of an unknown authority",
+    "not-in-directory": "has an authorisation number that no participant has",
+    "other-authority": "was issued by an unknown authority",
 }
 """Bad client certificates -> why VoP Standard refuses them; each with its key in `client_NAME.pem`."""
 

@@ -339,16 +339,15 @@ RULES: tuple[Duty, ...] = (
         _never_refused(_R.HTTP, _R.SLOW, _R.EXPECTATION, of=lambda journal: journal.calls),
     ),
     Duty(
-        "pipelining", "sends no request on a connection before the last one is answered",
+        "pipelining", "sends no request on a connection before the previous one is answered",
         "RFC 9112, section 9.3.2", _does_not_pipeline,
     ),
     Duty(
-        "endpoint", "calls the paths and methods that there are", "reference, Endpoints",
+        "endpoint", "calls only paths and methods of the reference", "reference, Endpoints",
         _never_refused(_R.PATH, _R.METHOD, of=lambda journal: journal.calls),
     ),
     Duty(
-        "token-request", "asks for a token with a whole form in the body, and with a client that is known",
-        _TOKENS,
+        "token-request", "requests tokens as a known client, with a complete form in the body", _TOKENS,
         _never_refused(
             _R.FORM, _R.QUERY, _R.CLIENT, _R.CONTENT_TYPE,
             of=lambda journal: [call for call in journal.calls if call.api == TOKEN],
@@ -357,7 +356,7 @@ RULES: tuple[Duty, ...] = (
     Duty("token", "sends a token of this server with every check", _TOKENS, _carries_its_token),
     Duty("token-reuse", "uses a token for more than one question", _MANNERS, _uses_a_token_again),
     Duty(
-        "token-renewal", "gets a new token after a 401, and uses the old one no more",
+        "token-renewal", "gets a new token after a 401, and stops using the old one",
         "reference, Errors (CLIENT_INVALID); RFC 6750, section 3.1", _gets_a_new_token_after_401,
     ),
     Duty(
@@ -366,7 +365,7 @@ RULES: tuple[Duty, ...] = (
         _never_refused(_R.CERTIFICATE_MISSING, _R.CERTIFICATE, of=_standard_checks),
     ),
     Duty(
-        "requesting-bank", "names a BIC of the participant of its certificate",
+        "requesting-bank", "names a BIC that belongs to the participant in its certificate",
         "reference, VoP Standard: mutual TLS",
         _never_refused(_R.REQUESTING_BANK, of=_standard_checks),
     ),
@@ -376,7 +375,7 @@ RULES: tuple[Duty, ...] = (
     ),
     Duty("correlation-id-once", "sends no correlation id twice", _HEADERS, _uses_a_correlation_id_once),
     Duty(
-        "timestamp", "sends X-Request-Timestamp in the form of the reference, by a clock that is right",
+        "timestamp", "sends X-Request-Timestamp in the form of the reference, from a correct clock",
         _HEADERS, _never_refused(_R.TIMESTAMP),
     ),
     Duty(
@@ -384,7 +383,7 @@ RULES: tuple[Duty, ...] = (
         _never_refused(_R.CONTENT_TYPE, _R.CONTENT_ENCODING),
     ),
     Duty(
-        "document", "sends documents that keep the rules of every field",
+        "document", "sends only documents whose fields are all valid",
         "reference, Resources and their fields", _never_refused(_R.DOCUMENT),
     ),
     Duty(
@@ -407,11 +406,11 @@ RULES: tuple[Duty, ...] = (
         ),
     ),
     Duty(
-        "echo", "takes no reply with another correlation id, or none, for an answer: it asks again",
+        "echo", "ignores a reply with another correlation id, or none, and asks again",
         "reference, Response headers", _asks_again_after(ECHO_FAULTS),
     ),
     Duty(
-        "content", "takes no reply that breaks the reference for an answer: it asks again",
+        "content", "ignores a reply that breaks the reference, and asks again",
         "reference, CoP Gateway outcomes and VoP outcomes", _asks_again_after(CONTENT_FAULTS),
     ),
     Duty(
@@ -419,7 +418,7 @@ RULES: tuple[Duty, ...] = (
         _asks_again_after(CONNECTION_FAULTS, 500, 502, 503, 504),
     ),
     Duty(
-        "retry-limit", f"sends a question at most {ATTEMPTS_MAX} times in vain", _MANNERS,
+        "retry-limit", f"sends a question at most {ATTEMPTS_MAX} times without an answer", _MANNERS,
         _gives_up_in_the_end,
     ),
     Duty(
