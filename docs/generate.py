@@ -346,7 +346,7 @@ def faults() -> str:
         f"### {title}\n\n"
         + _table(
             ("fault", "the server", "a correct client"),
-            [(f"`{fault.name}`", _cell(fault.what), _cell(fault.client)) for fault in section],
+            [(f"`{fault.name}`", _cell(str(fault.what)), _cell(str(fault.client))) for fault in section],
         )
         for title, section in FAULT_SECTIONS
     )

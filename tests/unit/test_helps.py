@@ -21,7 +21,7 @@ from pipeline.cli.helps import EXAMPLES, GROUPS, LIBRARIES
 from pipeline.cli.main import main
 from pipeline.cli.options import read_mapping
 from pipeline.errors import UsageError
-from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
+from pipeline.sandbox.faults.catalogue import SECTIONS
 from pipeline.sandbox.scenarios import SCENARIOS
 from pipeline.wording import speak
 
@@ -154,10 +154,8 @@ def said_by_click():
 
 
 def said_by_sandbox():
-    """What `precheck sandbox` lists of its faults and says of its scenarios."""
+    """The headings of `precheck sandbox --list-faults`, and what it says of its scenarios."""
     yield from ("server: ", "client: ", *(title for title, _ in SECTIONS), *(one.what for one in SCENARIOS))
-    for fault in FAULTS.values():
-        yield from (fault.what, fault.client)
 
 
 def said_by_logs():

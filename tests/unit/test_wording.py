@@ -31,6 +31,7 @@ from pipeline.reports.sheets import ALL, CHANGED, REVIEWS
 from pipeline.reports.terminal import header_of
 from pipeline.reports.workbook import BANK_HEADERS, LAST_RUN
 from pipeline.rules.rules import RULES
+from pipeline.sandbox.faults.catalogue import FAULTS
 from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
 from pipeline.wording.catalogue import _catalogue
 from pipeline.wording.rows import rows_named
@@ -53,6 +54,7 @@ FAMILIES = {
     *(f"field.{field}" for field in (*FIELDS, IGNORE, "row")),
     *(f"outcome.{outcome}" for outcome in Outcome),
     *(f"system.{name}" for name in SYSTEM_ERRORS),
+    *(sentence.key for fault in FAULTS.values() for sentence in (fault.what, fault.client)),
     *(f"warning.{code}" for code in ABOUT_THE_PAYEE),
     *(rule.sentence.key for rule in RULES if rule.own_sentence is None),
     *(f"explain.step_{action}" for action in Action),

@@ -22,7 +22,9 @@ _PUNCTUAL_S = 0.05
 _SINGLE_USE_TOKENS_MAX = 4
 
 ECHO_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Correlation"])
-CONTENT_FAULTS = frozenset(fault.name for fault in FAULTS.values() if NO_ANSWER in fault.client) - ECHO_FAULTS
+CONTENT_FAULTS = (
+    frozenset(fault.name for fault in FAULTS.values() if fault.reaction.startswith(NO_ANSWER)) - ECHO_FAULTS
+)
 CONNECTION_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Connections"])
 _TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
 ELSEWHERE = "elsewhere"  # name of the port that redirects lead to
