@@ -3,8 +3,8 @@
 
     python docs/catalogues.py
 
-A sentence that is new stands in each catalogue without a translation, for a person to write; one that is no
-longer used is taken out. `tests/unit/desk/test_catalogues.py` fails until all are there.
+A new sentence is added to each catalogue without a translation, for a person to write; an unused one is
+removed. `tests/unit/desk/test_catalogues.py` fails until all translations are there.
 """
 
 import re
@@ -60,7 +60,7 @@ def _sentences() -> Iterator[tuple[str | tuple[str, ...], str, str | None]]:
 
 
 def read(language: str) -> Catalog:
-    """The translations into a language, as they stand."""
+    """The current translations into a language."""
     with catalogue_of(language).open("rb") as file:
         return read_po(file, locale=language)
 

@@ -1,4 +1,4 @@
-"""What commands print, as pages show it: from the code that prints it, so that no page differs."""
+"""Output of commands for the pages, printed by the code itself, so that pages cannot differ from it."""
 
 from io import StringIO
 from textwrap import fill
@@ -24,7 +24,7 @@ def explained_code() -> str:
 
 
 def cap_used_up() -> str:
-    """How a run whose daily cap is used up says how to go on."""
+    """The message of a run whose daily cap is used up."""
     left = Sentence(
         "executors.left_by_cap", left_count=17, cap=50, time=Moment("2026-11-21T00:00:00Z"), count=1
     )

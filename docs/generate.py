@@ -4,9 +4,9 @@
     python docs/generate.py            write them
     python docs/generate.py --check    exit 1 and say which page is stale, or which link or name leads nowhere
 
-A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the prose around it is
-written by hand. What is generated comes from the code that does the work, so that it cannot differ. So does
-the picture of the house, which `house.py` draws.
+A generated part is between `<!-- generated: NAME -->` and `<!-- end -->`; the prose around it is written by
+hand. Generated parts come from the code that does the work, so they cannot differ from it. `house.py` draws
+the picture of the packages from the code, too.
 """
 
 import json
@@ -50,7 +50,7 @@ from schemas.payments import Payment
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 HELP_WIDTH = 100
-"""Of the text of a default or a range; given, so that COLUMNS does not matter."""
+"""Width of the text of a default or a range; fixed, so that COLUMNS does not matter."""
 
 _PART = re.compile(
     r"(?<=<!-- generated: )(?P<name>[a-z-]+)(?P<opened> -->\n).*?(?P<closed><!-- end -->)", re.DOTALL
@@ -62,12 +62,12 @@ _HEADING = re.compile(r"^#{1,6} +(?P<title>.+)$", re.MULTILINE)
 MEANINGS: Mapping[str, str] = {
     "default_account_type": "Account type of UK rows without one.",
     "default_country": "Country of accounts that are not IBANs, such as `GB`.",
-    "bank_rules": "`off`: no warnings of what [banks refuse](beside-your-bank.md#what-banks-refuse).",
+    "bank_rules": "`off`: no warnings about what [banks refuse](beside-your-bank.md#what-banks-refuse).",
     "gb_iban_to": "The API for GB IBANs: `cop`, by the account in it, or `vop`.",
     "ask_by": "What to check if an IBAN has a name and an identification.",
-    "vop_countries": 'The countries whose IBANs VoP is asked about, such as `["DE", "FR"]`; others are '
+    "vop_countries": 'The countries whose IBANs VoP checks, such as `["DE", "FR"]`; others are '
     "`not_possible` (`OUT_OF_REACH`) without a call.",
-    "vop_names": "`latin` leaves names in other letters unasked: `not_possible` (`OUT_OF_ALPHABET`).",
+    "vop_names": "`latin`: names in other letters are not checked: `not_possible` (`OUT_OF_ALPHABET`).",
     "ledger": "Shared ledger, `postgresql://USER@HOST:PORT/DATABASE`; without it, each folder has its "
     "own. See [many machines](many-machines.md).",
     "ledger_key_env": "Environment variable with the key that encrypts returned names in the ledger.",
@@ -88,17 +88,17 @@ MEANINGS: Mapping[str, str] = {
     "server": "Kind of server, written into every row. `test` has a daily cap of 50.",
     "base_url": "Address of the server, with any path before that of the API. https only.",
     "ca_file": "The only certificate authorities to trust for this section, PEM.",
-    "proxy": "`environment`: as `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say.",
+    "proxy": "`environment`: obey `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.",
     "proxy_url": "Proxy, `http://HOST:PORT` or `https://HOST:PORT`: see [a proxy](#a-proxy).",
-    "proxy_credentials_env": "Variable with its `USER:PASSWORD`.",
-    "proxy_credentials_file": "File with its `USER:PASSWORD`.",
-    "proxy_ca_file": "Its authorities, if it is https.",
+    "proxy_credentials_env": "Environment variable with the proxy's `USER:PASSWORD`.",
+    "proxy_credentials_file": "File with the proxy's `USER:PASSWORD`.",
+    "proxy_ca_file": "Certificate authorities of an https proxy.",
     "rate_per_s": "Maximum requests in any second, from 0.1 to 5000.",
     "in_flight_max": "Maximum requests in flight; also the number of connections.",
     "daily_cap": "Maximum requests a day, including retries, for all your processes together.",
     "cap_window": "What counts as a day: see [the daily cap](#the-daily-cap).",
     "attempts_max": "Maximum requests for one question in one run.",
-    "probe_wait_s": "Wait before one request probes a server, or bank, that only fails; doubled each time.",
+    "probe_wait_s": "Wait before a probe of a server or bank that only fails; doubled each time.",
     "price_per_call": 'Price of a call, such as `"0.15 GBP"`: see [what calls cost](#what-calls-cost).',
     "response_margin_s": "Time allowed beyond the responder's wait of 7 s (CoP) or 5 s (VoP).",
     "token_url": "Token endpoint of the identity provider. https only.",
@@ -108,7 +108,7 @@ MEANINGS: Mapping[str, str] = {
     "client_secret_file": "File with the client secret; mode 0600.",
     "scope": "Scope to request, such as `SCOPE_ID/.default`.",
     "client_certificate": "Your QWAC and its chain, PEM.",
-    "client_key": "File with its private key, PEM; mode 0600.",
+    "client_key": "File with the certificate's private key, PEM; mode 0600.",
     "client_key_env": "Environment variable with that key.",
     "client_key_password_env": "Environment variable with the password of the key.",
     "client_key_password_file": "File with the password of the key; mode 0600.",
@@ -120,7 +120,7 @@ MEANINGS: Mapping[str, str] = {
 
 OF_LAYOUTS: Mapping[str, str] = {
     "title": "Name for people; the layout's name if empty.",
-    "separator": "Between cells; cells that contain it are in double quotes.",
+    "separator": "Character between cells; cells that contain it are in double quotes.",
     "widths": "Widths of the cells in characters, instead of a separator.",
     "payments": "Kinds of payment lines: `[[layouts.NAME.payments]]`.",
     "header": "First line of the file: `[layouts.NAME.header]`.",
@@ -155,7 +155,7 @@ def commands() -> str:
 
 
 def documented_commands() -> dict[str, click.Command]:
-    """The commands that a user is to know, by name; of a group, each of its own."""
+    """The public commands by name; a group is replaced by its commands."""
     shown = {name: found for name, found in command.commands.items() if not found.hidden}
     return {
         f"{name} {part}".rstrip(): single
@@ -270,7 +270,7 @@ def _keys(model: type[BaseModel], keys: Iterable[str] | None = None) -> str:
 
 
 SERVER_KEYS = [key for key in cop.Cop.model_fields if key in vop.VopStandard.model_fields and key != "api"]
-"""The keys that the section of every server has."""
+"""The keys that every server section has."""
 
 
 def _other_keys(model: type[BaseModel]) -> list[str]:
@@ -359,7 +359,7 @@ def bad_clients() -> str:
 
 
 def scenarios() -> str:
-    """What is to be done in each scenario, and the rules that are met there."""
+    """Instructions for each scenario, and the rules that it tests."""
     rows = [
         (f"`{scenario.name}`", _cell(scenario.what), ", ".join(f"`{name}`" for name in scenario.expected))
         for scenario in SCENARIOS
@@ -408,13 +408,13 @@ _PAYMENT = {
     "responder_bic": "RESPDEFFXXX",
     "remittance": "the reference",
 }
-"""A payment that has everything."""
+"""A payment with every field."""
 _OUR_BIC = "OURSGB2LXXX"
 _ELSE = {_OUR_BIC: "`requesting_bic` of the profile", "SortCodeAccountNumber": "always the same"}
 
 
 def sent_bodies() -> dict[str, dict[str, set[str]]]:
-    """API -> where in the body of a request -> what stands there."""
+    """API -> position in the body of a request -> source of the value there."""
     found: dict[str, dict[str, set[str]]] = {}
     for name, declared in APIS.items():
         payment = {field: value for field, value in _PAYMENT.items() if field in declared.takes | {"account"}}
@@ -432,7 +432,7 @@ def sent_bodies() -> dict[str, dict[str, set[str]]]:
 
 
 def _leaves(document: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 (JSON)
-    """Every value of a document that is neither an object nor an array, and where it stands."""
+    """Every value of a document that is neither an object nor an array, with its position."""
     if isinstance(document, dict):
         for name, inner in document.items():
             yield from _leaves(inner, f"{path}.{name}".lstrip("."))
@@ -493,7 +493,7 @@ def renewed(page: str) -> str:
     """A page with its generated parts as they should be.
 
     Raises:
-        KeyError: the page asks for a part that nobody generates.
+        KeyError: the page names an unknown part.
     """
     return _PART.sub(
         lambda found: f"{found['name']}{found['opened']}\n{PARTS[found['name']]()}\n{found['closed']}", page
@@ -511,7 +511,7 @@ def broken_links(page: Path) -> Iterator[str]:
     for found in _LINK.finditer(_FENCED.sub("", page.read_text("utf-8"))):
         path, _, anchor = found["target"].partition("#")
         if ":" in path:
-            continue  # somebody else's address
+            continue  # an external address
         target = (page.parent / path).resolve() if path else page
         if not target.exists():
             yield f"{where}: the link {found['target']} leads to no file; correct it"

@@ -68,7 +68,7 @@ language_option = click.option(
     expose_value=False,
     callback=_spoken,
     help="Language of the terminal, the page and the workbook. Default: PRECHECK_LANG, then the locale; page "
-    "and workbook keep the one that their run began in. Other files and JSON are English.",
+    "and workbook keep the language in which their run began. Other files and JSON are English.",
 )
 
 

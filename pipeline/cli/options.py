@@ -127,7 +127,7 @@ profile_options: list[Callable[..., Any]] = [
 ]
 rehearse_option = option(
     "--rehearse",
-    help="Without a contract: invent answers about the accounts of FILE, in a usual mix; never released.",
+    help="Without a provider: invent answers about FILE, in a realistic mix; nothing can be released.",
 )
 ledger_options: list[Callable[..., Any]] = [
     option("--profile NAME", required=True, help="The profile that names the ledger."),

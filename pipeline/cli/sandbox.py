@@ -20,7 +20,7 @@ from pipeline.wording import Sentence
     "--folder",
     type=PATH,
     shown=Path("sandbox"),
-    help="Where certificates, secrets and a ready precheck.toml are written.",
+    help="Folder for certificates, secrets and a ready precheck.toml.",
 )
 @option("--host", type=str, shown="127.0.0.1", help="The address to listen on.")
 @option("--port N", type=click.IntRange(0, 65535), default=0, help="The port; 0 takes a free one.")
@@ -41,7 +41,7 @@ from pipeline.wording import Sentence
     "token_life_s",
     type=click.IntRange(min=0),
     default=3600,
-    help="How long access tokens live.",
+    help="Lifetime of access tokens.",
 )
 @option("--rate-max N", "rate_per_s_max", type=AT_LEAST_1, help="Answer 429 beyond N requests a second.")
 @option("--daily-cap N", type=AT_LEAST_1, shown=50, help="Requests a day that the test role allows.")
@@ -50,14 +50,14 @@ from pipeline.wording import Sentence
     "cop_responder_wait_s",
     type=AT_LEAST_0,
     shown=7.0,
-    help="How long a silent UK bank is awaited before the answer is 504.",
+    help="How long the sandbox waits for a silent UK bank before it answers 504.",
 )
 @option(
     "--vop-wait SECONDS",
     "vop_responder_wait_s",
     type=AT_LEAST_0,
     shown=5.0,
-    help="The same for a bank behind an IBAN.",
+    help="The same for banks of IBANs.",
 )
 @option(
     "--client-certificate-required",

@@ -253,7 +253,7 @@ class ConfigurationFile:
         if name not in profiles:
             raise ConfigurationError(
                 Sentence("config.no_profile", path=self.path, name=repr(name)),
-                advice=Sentence("advice.choose_profile", choices=sorted(profiles)),
+                advice=Sentence("advice.choose_profile", choices=sorted(profiles) or BUILT_IN[:2]),
             )
         return profiles[name]
 

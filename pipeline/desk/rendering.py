@@ -46,7 +46,7 @@ DEEDS = {
     Deed.STOPPED: _N("stopped"),
     Deed.STARTED_OVER: _N("started over"),
     Deed.DECIDED: _N("decided"),
-    Deed.HANDED_OVER: _N("handed over"),
+    Deed.HANDED_OVER: _N("submitted for approval"),
     Deed.SENT_BACK: _N("sent back"),
     Deed.NOT_NOTIFIED: _N("notification failed"),
     Deed.APPROVED: _N("approved"),
@@ -81,7 +81,7 @@ FACTS = {
     "reason": _N("reason"),
     "page": _N("page"),
     "rule": _N("rule"),
-    "repeated_count": _N("times before"),
+    "repeated_count": _N("earlier repetitions"),
 }
 """Words for the recorded facts of an action."""
 ASKED = (_N("account"), _N("responder bic"), _N("remittance"), _N("row"))

@@ -242,7 +242,7 @@ def compared_with(
 
     A report gives each payment its outcome on its own, without local rules.
     """
-    before = int(payments["row"][0]) - 1 if payments.height else 0  # how many rows stand in parts before
+    before = int(payments["row"][0]) - 1 if payments.height else 0  # number of rows in earlier parts
     row = pl.col("row") - before
     checks = payments.select(row, "name", check=row, api=pl.lit(ApiName.BANK_REPORT, API))
     found = reported_rows(message, reports)

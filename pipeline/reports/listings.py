@@ -457,7 +457,7 @@ def _account(account: AccountUse) -> Iterator[Sentence]:
             host=share.host,
             requests=Sentence("status.requests", count=share.requests),
             rate_per_s=share.rate_per_s,
-            places=Sentence("status.places", count=share.slots),
+            places=share.slots,
             in_flight_max=share.in_flight_max,
         )
     if account.paused_s:

@@ -1,7 +1,7 @@
 """Decide when to stop asking a failing server, and when to try it again. Pure: the time is an argument.
 
 After some failures in a row a breaker opens: only occasional probes are sent, with a wait that doubles each
-time, and the first success closes it. Streaks of failures that became outages are no attempts of a question.
+time, and the first success closes it. Failures during an outage do not count as attempts of a question.
 """
 
 from dataclasses import dataclass

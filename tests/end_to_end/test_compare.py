@@ -224,7 +224,7 @@ def test_a_first_run_says_so_in_a_sentence_and_keeps_what_the_next_one_needs(des
     done = desk("run", february, *configured(NEWEST))
 
     assert done.status == 0
-    assert "Compared with nothing" in done.out
+    assert "Not compared: " in done.out
     assert codes_of(desk) == {}
     assert (desk.folder / "february.precheck" / "payees.csv").exists()
 

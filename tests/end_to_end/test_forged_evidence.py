@@ -309,7 +309,7 @@ def test_a_folder_that_was_not_signed_is_adopted_by_an_explicit_word_that_is_rec
 
     verified = desk("verify", folder, *signing[1])
     assert verified.status == 0
-    assert "as found and until then unsigned: checked by hand" in verified.out
+    assert "unsigned until then: checked by hand" in verified.out
     [adoption] = json.loads((folder / "manifest.json").read_text())["adoptions"]
     assert adoption["reason"] == "checked by hand"
     (folder / "outcomes.csv").unlink()

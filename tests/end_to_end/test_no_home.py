@@ -14,7 +14,7 @@ _AS_NOBODY = (
     *("--inh-caps=+dac_override", "--ambient-caps=+dac_override"),  # the tests' own files are root's
     *("env", "-u", "HOME", "-u", "XDG_STATE_HOME", "-u", "XDG_CONFIG_HOME"),
 )
-SAID = "the user of this process has no home folder; set HOME to a folder that it can write to"
+SAID = "the user of this process has no home folder; set HOME to a folder that this user can write to"
 
 
 def test_where_limits_are_counted_needs_a_home_and_nothing_else_does(desk, sandbox, network_payments):

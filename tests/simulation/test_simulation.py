@@ -223,10 +223,10 @@ def test_the_places_of_a_known_mistake_are_there(name):
 @pytest.mark.parametrize(
     ("mistake", "seed", "rule"),
     [
-        ("a clock set back opens a day", 151, "cap"),
-        ("another file in the folder goes on with the answers of the first", 0, "another file"),
-        ("a row that is left for later counts as decided", 1, "status"),
-        ("a VoP name that does not match is a match", 0, "guessed"),
+        ("a clock that is set back opens a new day", 151, "cap"),
+        ("another file in the folder continues with the first file's answers", 0, "another file"),
+        ("a deferred row counts as decided", 1, "status"),
+        ("a VoP name that does not match counts as a match", 0, "guessed"),
     ],
 )
 def test_a_known_mistake_breaks_its_rule_in_a_small_history(mistake, seed, rule):

@@ -38,7 +38,9 @@ def test_a_file_may_hold_layouts_alone(file_of):
 
 
 def test_a_file_without_profiles_and_layouts_says_how_to_get_one(file_of):
-    with pytest.raises(ConfigurationError, match="profiles: there is none; `precheck init` writes one"):
+    with pytest.raises(
+        ConfigurationError, match="profiles: none is defined; `precheck init` writes a file that defines some"
+    ):
         settings.read(file_of(""))
 
 

@@ -693,8 +693,8 @@ def test_configuration_named_on_the_command_line_must_exist(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "profiles: there is none; `precheck init` writes one"),
-        ("profiles = {}", "profiles: there is none; `precheck init` writes one"),
+        ("", "profiles: none is defined; `precheck init` writes a file that defines some"),
+        ("profiles = {}", "profiles: none is defined; `precheck init` writes a file that defines some"),
         ("[profiles.main.cop]\nserver = 'test'", "profiles.main.cop.scope: is missing; add it"),
         ("[profiles.main.cop]\nrate_per_s = 0.0", "profiles.main.cop.rate_per_s = 0.0: must be 0.1 or more"),
         (

@@ -37,7 +37,7 @@ SAID = {
         "header": "Calls Cost Limit",
         "cost": "0.025 GBP 0.0125 GBP a call",
         "unpriced": "no price",
-        "sentence": "Cost: 0.025 GBP. Repeated calls are not included.",
+        "sentence": "Cost: 0.025 GBP. Retries are not included.",
         "left out": "not included: the profile has no price.",
         "totals": "Cost: 2,469.00 GBP, 0.20 EUR.",
     },

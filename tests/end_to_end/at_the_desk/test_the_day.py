@@ -223,7 +223,7 @@ def test_the_other_files_of_the_day_are_read_and_checked(desk, name, make, row_c
     visitor = desk.visitor("Mara Ellery")
     at = visitor.checked(make(), name)
     said = visitor.get(f"/files/{at}/progress").text
-    assert f"{row_count:,} payments; {to_look_at_count} to look at." in said
+    assert f"{row_count:,} payments; {to_look_at_count} to review." in said
 
 
 @pytest.mark.nightly

@@ -886,9 +886,9 @@ def test_a_match_that_repeats_another_payment_is_looked_at_and_can_be_held(desk_
     assert "<b>1</b> of 3 payments needs review" in page
     assert listed_rows(page) == [3]
     assert "review?group=pay-PAYMENT_REPEATED" in page
-    assert "3 payments; 1 to look at." in reviewer.get(f"/files/{at}/progress").text
+    assert "3 payments; 1 to review." in reviewer.get(f"/files/{at}/progress").text
     line = reviewer.get("/").text.partition(f'"/files/{at}">')[2].partition("</tr>")[0]
-    assert re.search('data-label="To look at">1<', line)
+    assert re.search('data-label="To review">1<', line)
     assert listed_rows(reviewer.get(f"/files/{at}/review?rows=all&sort=row").text) == [1, 2, 3]
     assert "1 row to review has no decision" in reviewer.get(f"/files/{at}/release").text
     assert decide(reviewer, at, 3, "hold").status == 303

@@ -125,4 +125,4 @@ def test_where_nothing_changed_that_is_said_and_where_nothing_was_compared_nothi
 
 
 def test_a_first_run_says_what_was_looked_for():
-    assert compared_with(comparison(runs=())).startswith("Compared with nothing")
+    assert compared_with(comparison(runs=())).startswith("Not compared: ")

@@ -161,7 +161,7 @@ REFUSALS = {
         CredentialsError,
         "wants a user and a password",
     ),
-    "HTTP/1.0 401 Unauthorized\r\n\r\n": (CredentialsError, "HTTP 401, it wants a user and a password"),
+    "HTTP/1.0 401 Unauthorized\r\n\r\n": (CredentialsError, "HTTP 401, it requires a user and password"),
     "HTTP/1.1 407 No\r\nProxy-Authenticate: Negotiate\r\n\r\n": (CredentialsError, "knows no other scheme"),
     "HTTP/1.0 403 Forbidden\r\n\r\nfilter": (TlsError, f"does not allow connections to {NAME}"),
     "HTTP/1.1 503 Away\r\n\r\n": (IncompleteError, f"HTTP 503, it cannot connect to {NAME}"),

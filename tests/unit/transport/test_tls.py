@@ -99,7 +99,7 @@ class TestOurOwnCertificate:
     def test_a_wrong_passphrase_is_called_that_and_not_shown(self, loopback):
         pair = loopback.authority.issue("locked", password=b"sesame")
         message = refusal(certificate=pair.certificate, key=pair.key, key_password="open-barley")
-        assert "the passphrase does not open it" in message
+        assert "the password does not open it" in message
         assert str(pair.key) in message
         assert "barley" not in message
 
