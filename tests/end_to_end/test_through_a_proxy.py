@@ -33,7 +33,7 @@ def test_the_proxy_of_the_environment_is_used_where_the_profile_says_so(desk, sa
 @pytest.mark.parametrize(
     ("login", "allowed", "status", "said"),
     [
-        ("us:wrong", None, 77, "wants a user and a password"),
+        ("us:wrong", None, 77, "requires a user and password"),
         ("us:hush", 1, 78, "does not allow connections to 127.0.0.1"),
     ],
 )

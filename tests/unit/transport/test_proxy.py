@@ -159,7 +159,7 @@ def test_our_certificate_is_shown_to_the_server_and_not_to_the_proxy(loopback):
 REFUSALS = {
     "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\n\r\n": (
         CredentialsError,
-        "wants a user and a password",
+        "requires a user and password",
     ),
     "HTTP/1.0 401 Unauthorized\r\n\r\n": (CredentialsError, "HTTP 401, it requires a user and password"),
     "HTTP/1.1 407 No\r\nProxy-Authenticate: Negotiate\r\n\r\n": (CredentialsError, "knows no other scheme"),
