@@ -128,7 +128,7 @@ ACTS = {
     decided: "decided",
     decided_and_took_back: "decided",
     corrected: "corrected",
-    handed_over: "submitted for approval",
+    handed_over: "handed over",
     checked_again: "checked again",
 }
 
