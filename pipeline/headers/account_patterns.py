@@ -80,25 +80,27 @@ _DOMESTIC = r"^[0-9]{14}$|^[0-9]{24}$|^[0-9]{26}$"
 """Digits that are not an IBAN, and accounts in national notations."""
 _BEFORE_BANK = r"^[0-9-]{2,17}/[0-9]{4}$"  # a Czech or Slovak account before its bank code
 _HYPHEN = rf"[{HYPHENS}]?\s?"
-_SORT_CODE_AND_ACCOUNT = rf"^([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{8}})$"
+_SORT_CODE_AND_ACCOUNT = (
+    rf"^([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{2}})[\s/,;{HYPHENS}]*([0-9]{{8}})$"
+)
 
 
 def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:
-    """Split cells with sort code and account number if an IBAN next to them contains both."""
-    if _longest(payments["account_number"]) < _COMBINED_DIGITS:
+    """Split cells with sort code and account number, in the column of either or next to the IBAN of both.
+
+    Cells under the header of account numbers alone need a sign of the UK, and are split later.
+    """
+    if max(map(_longest, (payments["account_number"], payments["sort_code"]))) < _COMBINED_DIGITS:
         return payments
-    combined = (
-        pl.col("sort_code").is_null()
-        & _compact("iban").str.contains("^(?:IBAN)?(?:GB|IE)")
-        & pl.col("account_number").str.contains(_SORT_CODE_AND_ACCOUNT)
-    ).fill_null(value=False)
-    account = pl.col("account_number")
-    sort_code = pl.concat_str(account.str.extract(_SORT_CODE_AND_ACCOUNT, group) for group in (1, 2, 3))
+    account, code = pl.col("account_number"), pl.col("sort_code")
+    cell = pl.when(account.is_null()).then(code).otherwise(account)
+    own_code = pl.concat_str(cell.str.extract(_SORT_CODE_AND_ACCOUNT, group) for group in (1, 2, 3))
+    is_own = pl.when(code.is_null()).then(_compact("iban").str.contains("^(?:IBAN)?(?:GB|IE)"))
+    combined = is_own.otherwise(account.is_null() | (_compact("sort_code") == own_code))
+    combined = (combined & own_code.is_not_null()).fill_null(value=False)
     return payments.with_columns(
-        sort_code=pl.when(combined).then(sort_code).otherwise("sort_code"),
-        account_number=pl.when(combined)
-        .then(account.str.extract(_SORT_CODE_AND_ACCOUNT, 4))
-        .otherwise("account_number"),
+        sort_code=pl.when(combined).then(own_code).otherwise(code),
+        account_number=pl.when(combined).then(cell.str.extract(_SORT_CODE_AND_ACCOUNT, 4)).otherwise(account),
     )
 
 

@@ -58,8 +58,11 @@ _WHO_OR_WHEN = re.compile(
     r"|(?:[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4})(?:[T ][0-9:]+)?"
 )
 """A name, or a date with a four-digit year, which no sort code contains."""
-_BESIDE = {LabelKind.COUNT: _COUNT, LabelKind.NOTE: _WHO_OR_WHEN}
+_COUNT_OR_MONEY = re.compile(rf"{_COUNT.pattern}|{_MONEY.pattern}")
+_BESIDE = {LabelKind.COUNT: _COUNT_OR_MONEY, LabelKind.NOTE: _WHO_OR_WHEN}
 """Values that may appear next to a label, in any column."""
+_CODED = re.compile(r"(?i:[a-z]{1,3}|9{1,2})( [0-9]+)?( [0-9]+[.,][0-9]{2})?")
+"""The cells of a trailer: a code such as T or 99, and a count, a sum or both, which must be the payments'."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,17 @@ class _Row:
         """The first label in the row, or the line that rules it off; few rows are asked for it."""
         if is_ruled(self.cells):
             return Label(LabelKind.NOTE, self.cells[0][:_RULE_CHARS_SHOWN], None, None)
-        return next(filter(None, map(label_of, self.cells)), None)
+        return next(filter(None, map(label_of, self.cells)), self._code)
+
+    @cached_property
+    def is_coded(self) -> bool:
+        """True if the row has no label but may be a trailer, by its code."""
+        return self.label is not None and self.label is self._code
+
+    @cached_property
+    def _code(self) -> Label | None:
+        coded = len(self.cells) > 1 and _CODED.fullmatch(" ".join(self.cells))
+        return Label(LabelKind.COUNT, self.cells[0], None, None) if coded else None
 
     @property
     def has_account(self) -> bool:
@@ -87,17 +100,19 @@ class _Row:
 
     @property
     def has_payee(self) -> bool:
-        """True if the row names a possible payee."""
+        """True if the row names a possible payee; after a note stands its author, if there is no amount."""
+        values = [value for field in _PAYEE if (value := self.fields[field]) is not None]
         if self.label is not None and self.label.kind is LabelKind.NOTE:
-            return False
-        return any(value and not self._is_figure(value) for value in (self.fields[field] for field in _PAYEE))
+            is_note = is_ruled(self.cells) or (label_of(self.cells[0]) and _figure(self)[0] is None)
+            return not is_note and any(label_of(value) is None for value in values)
+        return any(not self._is_figure(value) for value in values)
 
     def _is_figure(self, value: str) -> bool:
         """True if a value is the row's label or belongs to one."""
         if self.label is None:
             return False
         figure = _BESIDE.get(self.label.kind, _MONEY)
-        return figure.fullmatch(value) is not None or label_of(value) is not None
+        return self.is_coded or figure.fullmatch(value) is not None or label_of(value) is not None
 
 
 class _Sums(NamedTuple):
@@ -178,12 +193,16 @@ def _rows(payments: pl.DataFrame, original: pl.DataFrame, first: int) -> Iterato
 def _is_footer(row: _Row, payments: pl.DataFrame, *, after_footer: bool) -> bool:
     if row.has_payee:
         return after_footer and len(row.cells) == 1
-    if row.label is not None:
+    if row.label is not None and not row.is_coded:
         return True
     amount, currency = _figure(row)
+    above = payments.head(row.row_index)
+    sums = _Sums(with_money(above.select(MONEY_FIELDS)))
+    if row.is_coded:
+        is_count = _count(row) in (None, above["defect"].ne_missing(ROW_BLANK).sum())
+        return is_count and (amount is None or sums.are(amount, None))
     if amount is None:
         return after_footer and len(row.cells) == 1
-    sums = _Sums(with_money(payments.head(row.row_index).select(MONEY_FIELDS)))
     several = sums.money["amount"].count() > 1
     return several and (sums.are(amount, currency) or sums.end_in(amount, count_min=2))
 
@@ -203,7 +222,8 @@ def _count(row: _Row) -> int | None:
     """Return the number of payments in a row."""
     label = row.label
     stated = [] if label is None or label.figure is None else [label.figure.strip()]
-    numbers = [text for text in (*stated, *row.cells) if text.isascii() and text.isdigit()]
+    cells = row.cells[1:] if row.is_coded else row.cells
+    numbers = [text for text in (*stated, *cells) if text.isascii() and text.isdigit()]
     return int(numbers[0]) if numbers else None
 
 

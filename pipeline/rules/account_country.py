@@ -17,9 +17,9 @@ from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, COUN
 
 UK = ("GB", "JE", "GG", "IM")  # the United Kingdom and the islands whose banks have UK sort codes
 _UK_CURRENCIES = ("GBP", "EUR", "USD")  # UK accounts are paid in these; others speak against the UK
-_SEPARATORS = rf"[\s.{HYPHENS}]"
+_SEPARATORS = rf"[\s.,;{HYPHENS}]"
 _BOTH = r"^[0-9]{6}/?[0-9]{8}$"
-_BOTH_WRITTEN = rf"^\s*[0-9]{{2}}[{HYPHENS}][0-9]{{2}}[{HYPHENS}][0-9]{{2}}[\s{HYPHENS}/]*[0-9]{{8}}\s*$"
+_BOTH_WRITTEN = rf"^\s*[0-9]{{2}}[{HYPHENS}][0-9]{{2}}[{HYPHENS}][0-9]{{2}}[\s{HYPHENS}/,;]*[0-9]{{8}}\s*$"
 """A sort code as written in the UK, followed by its account number."""
 _REVERSED = rf"^\s*([0-9]{{8}})[\s{HYPHENS}/]+([0-9]{{2}}[{HYPHENS}]?[0-9]{{2}}[{HYPHENS}]?[0-9]{{2}})\s*$"
 """An account number followed by its sort code."""

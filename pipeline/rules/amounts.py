@@ -10,6 +10,9 @@ from pipeline.rules.selected_values import noted, replaced
 AMOUNT = r"^-?[0-9]{1,18}(\.[0-9]{1,3}0*)?$"  # zeros as further decimals come from databases
 MANY_DECIMALS = r"^-?[0-9]{1,18}\.[0-9]{4,}$"  # more than any currency has, unless they end in zeros
 AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"  # may group thousands or begin decimals
+_SIDE = r"(?:\+|\(?(?i:credit|debit|haben|soll|cr|dr|db|[cdhs])\b\.?\)?)\s*"
+DEBIT_OR_CREDIT = rf"^\s*{_SIDE}[:+-]*[^0-9\s]{{0,3}}\s*[.,]?[0-9]|[0-9)]\s*(?:[£€$]|[A-Z]{{3}})?\s*{_SIDE}$"
+"""A mark for debit or credit, or a plus, before or after an amount."""
 
 _PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"  # the form of most amounts, which is never ambiguous
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.

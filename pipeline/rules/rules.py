@@ -4,15 +4,15 @@ Each rule's sentence completes "row 17, sort_code: ..." and says what to do. Sou
 (API reference, "Resources and their fields"), and practice: what spreadsheets do to account numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.frames import RouteReason
-from pipeline.rules.amounts import AMBIGUOUS, AMOUNT, MANY_DECIMALS, ZERO
+from pipeline.rules.amounts import AMBIGUOUS, AMOUNT, DEBIT_OR_CREDIT, MANY_DECIMALS, ZERO
 from pipeline.rules.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIES
-from pipeline.rules.identifiers import SCIENTIFIC
+from pipeline.rules.identifiers import HYPHENS, SCIENTIFIC
 from pipeline.rules.modulus import ModulusState
 from pipeline.rules.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME, TRUTH_VALUES
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, SENTENCES, UNASKED, code_of
@@ -45,7 +45,10 @@ _DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
 _REPLACEMENT = "\ufffd"
 _PRIVATE_USE = r"\p{Co}"
 _ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
-_WORD = r"^[^0-9]*$"  # text instead of an account
+_WORD, _IS_WORD = r"^\P{N}*$", "rule.word_for_account"
+_SORT_CODE_LIKE = rf"^[0-9]{{2}}([./:_{HYPHENS}])[0-9]{{2}}[./:_{HYPHENS}][0-9]{{2}}$"
+_8_AMONG_OTHERS = r"^(?:.*[^0-9])?[0-9](?:[^0-9A-Za-z]?[0-9]){7}(?:[^0-9].*)?$"
+"""Eight digits, as of an account number, with other characters before, between or after them."""
 _ERROR_SENTENCE = Sentence("rule.cell_error")
 
 
@@ -123,8 +126,12 @@ _ERROR_RULES = [
 ]
 
 
-def _word_rule(field: str, code: str) -> Rule:
-    return Rule(field, code, _present(field, _is_word(field)), Sentence("rule.word_for_account"))
+def _format_rules(field: str, other: str, sentences: Mapping[str, str]) -> Iterator[Rule]:
+    """Yield rules for values of a wrong form, by pattern; values that match `other` break other rules."""
+    for pattern, key in sentences.items():
+        is_so = _matches(field, pattern) & ~pl.col(field).str.contains(f"{other}|{_ERROR}")
+        yield Rule(field, f"{field.upper()}_FORMAT", is_so, Sentence(key))
+    yield Rule(field, f"{field.upper()}_FORMAT", _shape(field, "|".join([other, *sentences])))
 
 
 _NO_IBAN = ~_has("iban")
@@ -143,25 +150,23 @@ _ACCOUNT_RULES = [
     Rule("sort_code", "SORT_CODE_MISSING", _has("account_number") & ~_has("sort_code") & _NO_IBAN),
     Rule("account_number", "ACCOUNT_NUMBER_MISSING", _has("sort_code") & ~_has("account_number") & _NO_IBAN),
     Rule("sort_code", "SORT_CODE_DAMAGED", _matches("sort_code", rf"^[0-9]{{1,5}}$|{SCIENTIFIC}|{_DATE}")),
-    _word_rule("sort_code", "SORT_CODE_FORMAT"),
-    Rule(
+    *_format_rules(
         "sort_code",
-        "SORT_CODE_FORMAT",
-        _shape("sort_code", rf"^[0-9]{{1,6}}$|{SCIENTIFIC}|{_DATE}|{ANY_INVISIBLE}|{_WORD}"),
+        rf"^[0-9]{{1,6}}$|{SCIENTIFIC}|{_DATE}|{ANY_INVISIBLE}",
+        {_WORD: _IS_WORD, r"^[0-9]{8}$": "rule.is_account_number"},
     ),
     Rule(
         "account_number",
         "ACCOUNT_NUMBER_DAMAGED",
         _matches("account_number", rf"^[0-9]{{1,7}}$|{SCIENTIFIC}"),
     ),
-    _word_rule("account_number", "ACCOUNT_NUMBER_FORMAT"),
-    Rule(
+    *_format_rules(
         "account_number",
-        "ACCOUNT_NUMBER_FORMAT",
-        _shape("account_number", rf"^[0-9]{{1,8}}$|{SCIENTIFIC}|{ANY_INVISIBLE}|{_WORD}"),
+        rf"^[0-9]{{1,8}}$|{SCIENTIFIC}|{ANY_INVISIBLE}",
+        {_WORD: _IS_WORD, _SORT_CODE_LIKE: "rule.is_sort_code", _8_AMONG_OTHERS: "rule.more_than_digits"},
     ),
     Rule("iban", "IBAN_DAMAGED", _fault("iban", "SCIENTIFIC")),
-    _word_rule("iban", "IBAN_FORMAT"),
+    Rule("iban", "IBAN_FORMAT", _present("iban", _is_word("iban")), Sentence(_IS_WORD)),
     Rule(
         "iban",
         "IBAN_FORMAT",
@@ -223,7 +228,7 @@ _PAYEE_RULES = [
 _ANY_AMOUNT = f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}"
 _MONEY_RULES = [
     Rule("amount", "AMOUNT_AMBIGUOUS", _matches("amount", AMBIGUOUS)),
-    Rule("amount", "AMOUNT_FORMAT", _shape("amount", _ANY_AMOUNT)),
+    *_format_rules("amount", _ANY_AMOUNT, {DEBIT_OR_CREDIT: "rule.amount_mark"}),
     Rule(
         "amount",
         "AMOUNT_NEGATIVE",

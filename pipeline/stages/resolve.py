@@ -124,21 +124,20 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportD
     )
 
 
-_OF_FIELD, _NOTE, _REUSED = "answer.of_field", "answer.note", "answer.reused"
+_OF_ROW, _OF_FIELD, _NOTE, _REUSED = "answer.of_row", "answer.of_field", "answer.note", "answer.reused"
 _OPEN = pl.col("sentence").str.strip_suffix("]")
 """A JSON list of sentences without its final bracket, to append to."""
 
 
 def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
     """Return one verdict per unchecked payment, rejected or excluded: its first code, all its sentences."""
-    sentence = pl.format("{}: {}", "field", "message")
-    sentences = pl.concat_str(
-        pl.lit(f'["{_OF_FIELD}",{{"field":{{"sentence":["field.'),
-        "field",
-        pl.lit('",{}]},"message":{"sentence":'),
-        "sentence",
-        pl.lit("}}]"),
+    row = pl.when(pl.col("field") == "row")
+    sentence = row.then("message").otherwise(pl.format("{}: {}", "field", "message"))
+    of_field = pl.concat_str(
+        pl.lit(f'["{_OF_FIELD}",{{"field":{{"sentence":["field.'), "field", pl.lit('",{}]},')
     )
+    subject = row.then(pl.lit(f'["{_OF_ROW}",{{')).otherwise(of_field)
+    sentences = pl.concat_str(subject, pl.lit('"message":{"sentence":'), "sentence", pl.lit("}}]"))
     code = pl.col("check_code")
     outcomes = {unasked: meaning.outcome for unasked, meaning in UNASKED.items()}
     actions = {unasked: meaning.action for unasked, meaning in UNASKED.items()}

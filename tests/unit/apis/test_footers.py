@@ -1,5 +1,7 @@
 """Rows below the payments that are none, and labels that say so."""
 
+from decimal import Decimal
+
 import polars as pl
 import pytest
 from tables import for_each
@@ -236,6 +238,66 @@ def test_who_prepared_the_file_is_not_quoted():
 def test_who_prepared_the_file_and_when_may_stand_in_any_column():
     assert ended(ADA, BO, ("Prepared by", None, None, "Zoe Quillon", None, None)).payment_count == 2
     assert ended(ADA, BO, ("Prepared on", None, "28.06.2026 10:30", None, None, None)).payment_count == 2
+
+
+@for_each(
+    "row",
+    [
+        ("P3", "Cara Nim", None, None, "30.00", "Approved by"),  # the note is in another column of a payment
+        ("P3", "Cara Nim", None, None, None, "Signed"),
+        ("Approved by", "Cara Nim", None, None, "30.00", None),
+        ("P3", "Cara Nim", "TBC", "TBC", None, "Prepared by"),
+        ("P3", "Cara Nim", None, None, "150.00", "Total"),
+        ("P3", "Cara Nim", None, "1234", "30.00", "2 payments"),
+        ("Total", "Notes", None, "1234567", "150.00", None),
+    ],
+)
+def test_a_note_or_total_beside_a_payee_hides_no_payment(row):
+    assert ended(ADA, BO, row) == (3, [])
+
+
+@for_each(
+    ("cells", "label", "count", "amount"),
+    [
+        (("TRAILER", "2", "150.00"), "trailer", 2, None),
+        (("TRL", None, "150.00"), "trl", None, "150.00"),
+        ((None, "Trailer record", "2"), "trailer record", 2, None),
+        (("99", "2", "150.00"), "99", 2, None),
+        (("9", None, "150,00"), "9", None, "150.00"),
+        (("T", "000002"), "T", 2, None),
+    ],
+)
+def test_a_trailer_with_the_counts_and_sums_of_the_payments_is_no_payment(cells, label, count, amount):
+    found = ended(ADA, BO, (*cells, *BLANK[len(cells) :]))
+    [trailer] = found.rows
+    assert (found.payment_count, trailer.label, trailer.payment_count, trailer.agrees) == (
+        2,
+        label,
+        count,
+        True,
+    )
+    assert trailer.amount == (None if amount is None else Decimal(amount))
+
+
+@for_each(
+    "cells",
+    [
+        ("99", "3", "150.00"),
+        ("99", "2", "100.00"),
+        ("T", "12345678", "150.00"),
+        ("Ada", "Bo", "150.00"),
+        ("Ada", None, "12-34-56", "12345678", "150.00"),
+        ("ABCD", "2", "150.00"),
+        ("99",),
+    ],
+)
+def test_a_code_without_the_counts_and_sums_of_the_payments_is_a_row(cells):
+    assert ended(ADA, BO, (*cells, *BLANK[len(cells) :])) == (3, [])
+
+
+def test_a_trailer_that_counts_other_payments_is_told():
+    [trailer] = ended(ADA, BO, ("TRAILER", "3", *BLANK[2:])).rows
+    assert (trailer.payment_count, trailer.agrees) == (3, False)
 
 
 def test_a_row_of_a_format_without_lines_is_told_by_its_number():

@@ -11,6 +11,7 @@ from pipeline.rules.modulus_tables import Method, ModulusTables, Range, Weighted
 from pipeline.rules.rules import DEFECTS, RULES
 from pipeline.rules.unasked import SENTENCES, code_of
 from pipeline.stages.validate import Routes, validate
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 UK = {"name": "Ada Quillon", "sort_code": "112233", "account_number": "12345678"}
@@ -81,8 +82,11 @@ BROKEN = [
         )
     ),
     ("sort_code", "SORT_CODE_FORMAT", {**UK, "sort_code": "1122334"}, BOTH),
+    ("sort_code", "SORT_CODE_FORMAT", {**UK, "sort_code": "1122-3344"}, BOTH),
     ("account_number", "ACCOUNT_NUMBER_DAMAGED", {**UK, "account_number": "1234567"}, BOTH),
     ("account_number", "ACCOUNT_NUMBER_FORMAT", {**UK, "account_number": "123456789"}, BOTH),
+    ("account_number", "ACCOUNT_NUMBER_FORMAT", {**UK, "account_number": "12-34-56"}, BOTH),
+    ("account_number", "ACCOUNT_NUMBER_FORMAT", {**UK, "account_number": "A/C 1234-5678"}, BOTH),
     ("iban", "IBAN_DAMAGED", {**IBAN, "iban": "8.93704E+19"}, BOTH),
     ("iban", "IBAN_FORMAT", {**IBAN, "iban": "89370400440532013000"}, BOTH),
     ("iban", "IBAN_COUNTRY", {**IBAN, "iban": "ZZ89370400440532013000"}, BOTH),
@@ -139,6 +143,7 @@ BROKEN = [
     ),
     ("amount", "AMOUNT_AMBIGUOUS", {**UK, "amount": "1.234"}, BOTH),
     ("amount", "AMOUNT_FORMAT", {**UK, "amount": "12 34"}, BOTH),
+    ("amount", "AMOUNT_FORMAT", {**UK, "amount": "12.34 CR"}, BOTH),
     ("amount", "AMOUNT_NEGATIVE", {**UK, "amount": "-5.00"}, BOTH),
     ("amount", "AMOUNT_ZERO", {**UK, "amount": "0.00"}, BOTH),
     ("amount", "AMOUNT_DECIMALS", {**UK, "amount": "0.001"}, BOTH),
@@ -198,6 +203,33 @@ def test_message_quotes_no_value_of_the_row(number, field, code, rejects_of):
     sentences = {str(rule.sentence) for rule in RULES if (rule.field, rule.code) == (field, code)}
     (message,) = rejects_of[number]["message"]
     assert message in sentences
+
+
+@for_each(
+    ("cells", "key"),
+    [
+        ({"amount": amount}, "amount_mark")
+        for amount in ("10.00 CR", "10.00DR", "C 10.00", "+10.00", "10,00 S", "10.00 GBP Cr.", "10.00 (CR)")
+    ]
+    + [({"amount": amount}, "amount_negative") for amount in ("10.00-", "(10.00)", "-10.00")]
+    + [({"amount": amount}, "amount_format") for amount in ("10 K", "10.00 DR 5", "CR", "1 of 2")]
+    + [({"sort_code": code}, "is_account_number") for code in ("12345678", "1234-5678")]
+    + [
+        ({"sort_code": code}, "sort_code_format")
+        for code in ("12.34.56", "112233 (HQ)", "\uff11\uff12\uff13")
+    ]
+    + [({"account_number": number}, "is_sort_code") for number in ("12-34-56", "12/34/56")]
+    + [
+        ({"account_number": number}, "more_than_digits")
+        for number in ("1234-5678", "Acc: 12345678", "12345678x")
+    ]
+    + [
+        ({"account_number": number}, "account_number_format") for number in ("123456789", "1234-56789", "1-2")
+    ],
+)
+def test_sentence_says_what_kind_of_thing_the_cell_holds(cells, key, payments_of):
+    [message] = validate(payments_of({**UK, **cells}), BOTH).rejects["message"]
+    assert message == str(Sentence(f"rule.{key}"))
 
 
 def test_sentences_can_be_read_after_a_field_and_joined():
