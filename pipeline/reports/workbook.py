@@ -31,6 +31,7 @@ from pipeline.reports.sheets import (
     LINE_POINTS,
     REVIEWS,
     ReportSheet,
+    SheetColumn,
     Styles,
     amount_as_text,
     fitted,
@@ -315,8 +316,13 @@ class _Writer:
         before = {} if compared is None else {bank.bank: bank.match_percent for bank in compared.banks}
         title = say("sheet.banks_title", count=self._summary.bank_count)
         page = self._page(say("sheet.banks"), title, [16, 11, 11, 11, 11, 14, 13, 14], 0)
-        rows = ((*one.model_dump().values(), one.match_percent, before.get(one.bank)) for one in banks)
-        self._write_table(page, _HEADER_LINE, (*BANK_HEADERS, *([LAST_RUN] if before else [])), rows)
+        kinds = {**dict.fromkeys((*BANK_HEADERS, LAST_RUN), pl.Int64), BANK_HEADERS[0]: pl.String}
+        lines = [(*one.model_dump().values(), one.match_percent, before.get(one.bank)) for one in banks]
+        headers = (*BANK_HEADERS, LAST_RUN) if before else BANK_HEADERS
+        self._write_headers(page, _HEADER_LINE, headers)
+        columns = [SheetColumn(header, header, 0) for header in headers]
+        rows = pl.DataFrame(lines, kinds, orient="row")
+        self.rows[-1] = rows_xml(rows, columns, self._styles(), first=_HEADER_LINE + 2)
 
     def _write_table(
         self, page: Worksheet, line: int, headers: Sequence[str], rows: Iterable[Sequence[_Cell]]
