@@ -4,94 +4,29 @@ Most variants come from the package `nicknames`, a hand-made list of English for
 British and continental ones.
 """
 
+import tomllib
+from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib.resources import files
 
 from nicknames import NickNamer
+from pydantic import TypeAdapter
 
-UK_FORENAMES = (
-    "William", "Elizabeth", "Robert", "Margaret", "Thomas", "Katherine", "James", "Victoria",
-    "Edward", "Charlotte", "Michael", "Susan", "Christopher", "Jennifer", "Daniel", "Rebecca",
-    "Matthew", "Samantha", "Anthony", "Deborah", "Benjamin", "Abigail", "Nicholas", "Philippa",
-    "Joseph", "Jessica", "Alexander", "Alexandra", "Andrew", "Patricia", "Samuel", "Pamela",
-    "Imogen", "Rhys", "Priya", "Callum", "Niamh", "Amir", "Zara", "Owen",
-)  # fmt: skip
 
-EUROPEAN_FORENAMES = (
-    "Matthias", "Annelies", "Lukas", "Chiara", "Pieter", "Giulia", "Étienne", "Solène", "Jürgen",
-    "Katrin", "Alejandro", "Lucía", "Matteo", "Femke", "Stefan", "Ingrid", "Joost", "Clémence",
-    "Rafael", "Marta", "Tobias", "Helena", "Anton", "Liisa",
-)  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class NamePool:
+    """The names of account holders in one network."""
 
-UK_SURNAMES = (
-    "Thornwood", "Farraday", "Ashgrove", "Pemberley", "Blackmere", "Hollinsworth", "Wainscott",
-    "Larkfield", "Dunmorrow", "Eastergate", "Fenwright", "Garrowby", "Harkstone", "Inglesby",
-    "Kestleton", "Longmire", "Marrowdale", "Netherby", "Oakenshaw", "Penhallow", "Quillfeather",
-    "Ravensdale", "Silverthorne", "Tarnbrook", "Underhay", "Vellacourt", "Westerdale", "Yarrowby",
-    "O'Dunmore", "Ashby-Fenn",
-)  # fmt: skip
+    forenames: tuple[str, ...]
+    surnames: tuple[str, ...]
+    company_forms: tuple[str, ...]
 
-EUROPEAN_SURNAMES = (
-    "Lindquer", "Brandholz", "van der Maasdijk", "Castelverde", "Montferrand", "Steinwalder",
-    "de Rocamora", "Vallombroso", "Kerkhoven", "Grünberger", "Beaurivage", "Altamirana",
-    "Sauvageot", "Rossignano", "Dijkgraver", "Wolkenstein", "Peñalver", "Korhoila", "Fontanesca",
-    "Hagendorn",
-)  # fmt: skip
 
-COMPANY_WORDS = (
-    "Brackenfell", "Cobaltree", "Driftmoor", "Emberline", "Foxmantle", "Gildersea", "Hazelcombe",
-    "Ironmarsh", "Juniper Vale", "Kitewell", "Lanternside", "Millhaven", "Northpike", "Orchardine",
-    "Pebblecourt", "Quarrymead", "Rookwater", "Saltmere", "Tidewick", "Umbercroft",
-)  # fmt: skip
-
-TRADES = (
-    "Engineering", "Catering", "Logistics", "Joinery", "Textiles", "Publishing", "Scaffolding",
-    "Dental Care", "Packaging", "Instruments", "Landscapes", "Bakeries",
-)  # fmt: skip
-
-UK_COMPANY_FORMS = ("Ltd", "Limited", "LLP", "plc", "& Sons Ltd", "and Partners LLP")
-EUROPEAN_COMPANY_FORMS = ("GmbH", "B.V.", "S.A.S.", "S.L.", "S.r.l.", "NV", "Oy", "SA")
-
-TITLES = frozenset({
-    "mr", "mrs", "ms", "miss", "mx", "dr", "prof", "professor", "sir", "dame", "lord", "lady",
-    "rev", "reverend", "herr", "frau", "mme", "mlle",
-})  # fmt: skip
-
-SURNAME_PARTICLES = frozenset({
-    "van", "von", "der", "den", "de", "del", "della", "di", "da", "dos", "du", "la", "le",
-    "ter", "ten", "zu", "el", "al", "bin", "ibn", "o",
-})  # fmt: skip
-
-FURTHER_VARIANTS = tuple(
-    frozenset(group.split())
-    for group in (
-        "william will bill billy liam",
-        "robert rob bob bobby robbie bert",
-        "katherine catherine kathryn kate katie kathy cathy kat",
-        "victoria vicky vikki tori",
-        "charlotte lottie charlie lotte",
-        "susan sue susie suzanne",
-        "christopher chris kit topher",
-        "rebecca becky becca bex",
-        "anthony antony tony ant",
-        "benjamin ben benny benji",
-        "abigail abi abby gail",
-        "nicholas nick nicky nicolas",
-        "philippa pippa pip",
-        "alexander alex alec sandy xander sasha",
-        "alexandra alex sandra lexi sasha",
-        "stephen steven steve",
-        "peter pete pieter",
-        "lukas luke lucas luc",
-        "matthias matt matze",
-        "stefan steffen stephan",
-        "helena helen lena ellen",
-        "giulia julia julie",
-        "alejandro alex jandro",
-        "rafael rafa raphael",
-        "tobias tobi toby",
-    )
-)
-"""Forenames of one person that the package `nicknames` does not link."""
+_FILE = tomllib.loads((files(__package__) / "names.toml").read_text("utf-8"))
+UK, EUROPE = (TypeAdapter(NamePool).validate_python(_FILE[network]) for network in ("uk", "europe"))
+COMPANY_WORDS, TRADES = tuple(_FILE["company_words"]), tuple(_FILE["trades"])
+TITLES, SURNAME_PARTICLES = frozenset(_FILE["titles"]), frozenset(_FILE["surname_particles"])
+FURTHER_VARIANTS = [frozenset(group.split()) for group in _FILE["variants"]]
 
 
 @lru_cache(maxsize=4096)  # the same few names are compared again and again

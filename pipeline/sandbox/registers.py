@@ -93,16 +93,15 @@ def by_share(shares: Iterable[tuple[int, Chosen]], drawn: int) -> Chosen:
 
 
 def _person_name(draw: _Draw, *, is_uk: bool) -> str:
-    forenames = names.UK_FORENAMES if is_uk else names.EUROPEAN_FORENAMES
-    surnames = names.UK_SURNAMES if is_uk else names.EUROPEAN_SURNAMES
-    words = [draw.one_of(forenames)]
+    pool = names.UK if is_uk else names.EUROPE
+    words = [draw.one_of(pool.forenames)]
     if draw.below(4) == 0:
-        words.append(draw.one_of(forenames))
-    return " ".join([*words, draw.one_of(surnames)])
+        words.append(draw.one_of(pool.forenames))
+    return " ".join([*words, draw.one_of(pool.surnames)])
 
 
 def _company_name(draw: _Draw, *, is_uk: bool) -> str:
-    forms = names.UK_COMPANY_FORMS if is_uk else names.EUROPEAN_COMPANY_FORMS
+    forms = (names.UK if is_uk else names.EUROPE).company_forms
     return f"{draw.one_of(names.COMPANY_WORDS)} {draw.one_of(names.TRADES)} {draw.one_of(forms)}"
 
 

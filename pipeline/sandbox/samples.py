@@ -157,8 +157,9 @@ def _flawed(  # noqa: PLR0911 (one for each flaw)
         case "close name":
             return question._replace(name=_close_name(account, chance))
         case "wrong name":
-            pool = names.EUROPEAN_SURNAMES if question.iban else names.UK_SURNAMES
-            return question._replace(name=f"{chance.choice(names.UK_FORENAMES)} {chance.choice(pool)}")
+            pool = names.EUROPE if question.iban else names.UK
+            wrong = f"{chance.choice(names.UK.forenames)} {chance.choice(pool.surnames)}"
+            return question._replace(name=wrong)
         case "wrong type":
             return question._replace(account_type=other_type.value)
         case "close name, wrong type":
