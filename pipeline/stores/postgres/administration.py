@@ -17,41 +17,12 @@ from pipeline.stores.postgres.connection import Database, only_row
 from pipeline.stores.postgres.daily_caps import EDGE_S
 from pipeline.stores.postgres.lines import StoreKeys
 from pipeline.stores.postgres.schema import STATEMENTS
-from pipeline.stores.postgres.store import TIME, opened_keys
+from pipeline.stores.postgres.store import opened_keys
 from pipeline.stores.protocols import AccountState, ClosedRun, Closing, StoreClocks, StoreFinding, StoreState
 from pipeline.stores.sharing import Division
 from pipeline.wording import Moment, Sentence
 
 SEEN_MAX_S = 60.0  # processes not seen for this long are not listed
-_NOW = f"SELECT {TIME.format('clock_timestamp()')}"
-_RUNS = f"""
-SELECT run.id AS run, {TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
- question_count,
- (SELECT count(*) FROM precheck.intent WHERE intent.run = run.run) AS attempt_count,
- (SELECT count(*) FROM precheck.intent JOIN precheck.answer USING (run, question, attempt)
-  WHERE intent.run = run.run) AS answer_count,
- (SELECT count(*) FROM precheck.reuse WHERE reuse.run = run.run) AS reused_count,
- coalesce(latest.round, 0) AS round, latest.round IS NOT NULL AND latest.ended_at IS NULL AS open,
- count(chunk) FILTER (WHERE done_at IS NULL) AS undone_chunk_count,
- count(chunk) FILTER (
-  WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp())) AS free_chunk_count
-FROM precheck.run
-LEFT JOIN LATERAL (SELECT round, ended_at FROM precheck.round WHERE round.run = run.run
- ORDER BY round DESC LIMIT 1) AS latest ON true
-LEFT JOIN precheck.chunk ON chunk.run = run.run AND chunk.round = latest.round
-WHERE finished_at IS NULL GROUP BY run.run, latest.round, latest.ended_at ORDER BY run.created_at, run.run
-"""  # noqa: S608 (constants)
-_HOLDERS = f"""
-SELECT host, pid, tool_version, {TIME.format("started_at")} AS started, {TIME.format("seen_at")} AS seen,
- greatest(extract(epoch FROM clock_timestamp() - seen_at), 0)::float8 AS silent_s,
- count(held.members) AS chunk_count, coalesce(sum(cardinality(held.members)), 0)::int AS question_count,
- extract(epoch FROM min(held.lease_until) - clock_timestamp())::float8 AS oldest_lease_s
-FROM precheck.holder LEFT JOIN (
- SELECT chunk.holder, members, lease_until FROM precheck.chunk JOIN precheck.run USING (run)
- WHERE done_at IS NULL AND finished_at IS NULL) AS held ON held.holder = holder.holder
-WHERE left_at IS NULL AND seen_at > clock_timestamp() - %s * interval '1 s' GROUP BY holder.holder
-ORDER BY started_at, holder.holder
-"""  # noqa: S608 (constants)
 _LATEST = "SELECT max(time) FROM (SELECT time FROM precheck.intent ORDER BY id DESC LIMIT 1000) AS latest"
 _POWERS = ("inspection.is_superuser", "inspection.may_change_tables", "inspection.may_delete")
 _REKEY = "UPDATE precheck.store SET salt = %s, hidden_key = %s"
@@ -110,9 +81,9 @@ def _state(db: psycopg.Connection) -> StoreState:
     # One snapshot, so that everything shown together is consistent.
     with db.transaction(), db.cursor(row_factory=namedtuple_row) as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        [time] = cursor.execute(_NOW).fetchone() or ("",)
-        runs = cursor.execute(_RUNS).fetchall()
-        holders = cursor.execute(_HOLDERS, (SEEN_MAX_S,)).fetchall()
+        [time] = cursor.execute(STATEMENTS["administration.now"]).fetchone() or ("",)
+        runs = cursor.execute(STATEMENTS["administration.unfinished"]).fetchall()
+        holders = cursor.execute(STATEMENTS["administration.holders"], (SEEN_MAX_S,)).fetchall()
         rows: list[Any] = cursor.execute(STATEMENTS["administration.accounts"]).fetchall()
         caps = cursor.execute(STATEMENTS["administration.caps"], (EDGE_S,)).fetchall()
     accounts = [AccountState(row.scope, row.api, Division.of_json(row.division), row.now) for row in rows]

@@ -235,3 +235,54 @@ INSERT INTO precheck.holder(holder, host, pid, tool_version) VALUES (%s, %s, %s,
 INSERT INTO precheck.run(
  id, input_sha256, profile_sha256, environment, tool_version, plan_hash, question_count, seal)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+
+-- name: administration.now
+SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+
+-- name: administration.unfinished
+SELECT run.id AS run, tool_version, input_sha256, environment, question_count,
+ to_char(run.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created,
+ (SELECT count(*) FROM precheck.intent WHERE intent.run = run.run) AS attempt_count,
+ (SELECT count(*) FROM precheck.intent JOIN precheck.answer USING (run, question, attempt)
+  WHERE intent.run = run.run) AS answer_count,
+ (SELECT count(*) FROM precheck.reuse WHERE reuse.run = run.run) AS reused_count,
+ coalesce(latest.round, 0) AS round, latest.round IS NOT NULL AND latest.ended_at IS NULL AS open,
+ count(chunk) FILTER (WHERE done_at IS NULL) AS undone_chunk_count,
+ count(chunk) FILTER (
+  WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp())) AS free_chunk_count
+FROM precheck.run
+LEFT JOIN LATERAL (SELECT round, ended_at FROM precheck.round WHERE round.run = run.run
+ ORDER BY round DESC LIMIT 1) AS latest ON true
+LEFT JOIN precheck.chunk ON chunk.run = run.run AND chunk.round = latest.round
+WHERE finished_at IS NULL GROUP BY run.run, latest.round, latest.ended_at ORDER BY run.created_at, run.run
+
+-- name: administration.holders
+SELECT host, pid, tool_version,
+ to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS started,
+ to_char(seen_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS seen,
+ greatest(extract(epoch FROM clock_timestamp() - seen_at), 0)::float8 AS silent_s,
+ count(held.members) AS chunk_count, coalesce(sum(cardinality(held.members)), 0)::int AS question_count,
+ extract(epoch FROM min(held.lease_until) - clock_timestamp())::float8 AS oldest_lease_s
+FROM precheck.holder LEFT JOIN (
+ SELECT chunk.holder, members, lease_until FROM precheck.chunk JOIN precheck.run USING (run)
+ WHERE done_at IS NULL AND finished_at IS NULL) AS held ON held.holder = holder.holder
+WHERE left_at IS NULL AND seen_at > clock_timestamp() - %s * interval '1 s' GROUP BY holder.holder
+ORDER BY started_at, holder.holder
+
+-- name: store.run
+SELECT run, id, tool_version,
+ to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+ to_char(finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+ input_sha256, profile_sha256, environment, plan_hash, seal FROM precheck.run
+
+-- name: shared_run.end
+-- Unfinished questions go into chunks of the next round: no line is written under these any more.
+WITH ended AS (
+ UPDATE precheck.round SET ended_at = clock_timestamp()
+ WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL AND NOT EXISTS (
+  SELECT FROM precheck.chunk WHERE run = %(run)b AND round = %(round)b AND done_at IS NULL
+  AND (%(all)b OR holder IS NOT NULL AND lease_until >= clock_timestamp()))
+ RETURNING run, round)
+UPDATE precheck.chunk SET holder = NULL, lease_until = NULL,
+ fence = greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at IS NULL

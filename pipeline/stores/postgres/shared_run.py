@@ -42,28 +42,16 @@ from pipeline.stores.values import (
 )
 from schemas.outcomes import ApiName
 
-_NEXT_FENCE = "greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
 _FREE = STATEMENTS["shared_run.free"]
 _CLAIM = f"""
-UPDATE precheck.chunk SET holder = %(holder)b, fence = {_NEXT_FENCE},
+UPDATE precheck.chunk SET holder = %(holder)b,
+ fence = greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
  lease_until = clock_timestamp() + %(lease)b * interval '1 s'
 WHERE run = %(run)b AND chunk = ({_FREE} ORDER BY chunk LIMIT 1 FOR UPDATE OF chunk SKIP LOCKED)
 RETURNING chunk, fence, round, part, members
 """  # noqa: S608 (constants)
 SEEN = "UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %s"  # it is alive
 _LOCK = "SELECT 1 FROM precheck.run WHERE run = %b FOR UPDATE"
-# Unfinished questions go into chunks of the next round: no line is written under these any more.
-_END = f"""
-WITH ended AS (
- UPDATE precheck.round SET ended_at = clock_timestamp()
- WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL AND NOT EXISTS (
-  SELECT FROM precheck.chunk WHERE run = %(run)b AND round = %(round)b AND done_at IS NULL
-  AND (%(all)b OR holder IS NOT NULL AND lease_until >= clock_timestamp()))
- RETURNING run, round)
-UPDATE precheck.chunk SET holder = NULL, lease_until = NULL,
- fence = {_NEXT_FENCE}
-FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at IS NULL
-"""  # noqa: S608 (constants)
 
 
 LEASE_S = 15.0  # how long the questions of a dead process remain reserved
@@ -311,7 +299,7 @@ class PostgresRun(Closing):
         def end(db: psycopg.Connection) -> bool:
             with db.transaction():
                 db.execute(_LOCK, (self.run.number,))
-                db.execute(_END, values)
+                db.execute(STATEMENTS["shared_run.end"], values)
                 latest = self._latest_round(db)
             return latest.number > number or not latest.is_open
 

@@ -28,15 +28,10 @@ from pipeline.wording import Sentence
 
 _LEFT = "UPDATE precheck.holder SET left_at = clock_timestamp() WHERE holder = %s"
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
-TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
-_RUN = f"""
-SELECT run, id, tool_version, {TIME.format("created_at")}, {TIME.format("finished_at")},
- input_sha256, profile_sha256, environment, plan_hash, seal FROM precheck.run
-"""  # noqa: S608 (constants)
 _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
 _WHAT = ("input file", "profile", "environment")
 _ADD = "INSERT INTO precheck.account(scope, api, division) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
-_READ = STATEMENTS["store.read"]
+_READ, _RUN = STATEMENTS["store.read"], f"{STATEMENTS['store.run']} "
 _WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %s"  # a trigger adds the time
 RENEWAL_INTERVAL_S = 1.0
 
