@@ -22,17 +22,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
+from pipeline import errors
 from pipeline.cli.helps import Group
 from pipeline.cli.language import in_words, speak_as_called
-from pipeline.errors import (
-    CONCERN_ONE_FILE,
-    DiskError,
-    IncompleteError,
-    MistakeError,
-    OutputError,
-    PrecheckError,
-    stopped_by,
-)
 from pipeline.files.disk_errors import TOO_FEW_FILES
 from pipeline.wording import Sentence
 
@@ -40,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
 
 
-reported: list[PrecheckError | click.ClickException] = []
+reported: list[errors.PrecheckError | click.ClickException] = []
 """The errors reported so far, which ended the command or the check of one of its files."""
 ENDINGS = {
     0: "every row is decided",
@@ -99,7 +91,7 @@ def _reported_and_ended() -> Iterator[None]:
         _exit_by_signal(number)
     except BrokenPipeError:
         # Readers such as `head` may close the pipe early; if standard error fails, output is lost.
-        sys.exit(DiskError.exit_code if _has_reader(sys.stdout) else 0)
+        sys.exit(errors.DiskError.exit_code if _has_reader(sys.stdout) else 0)
     except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to report it)
         if (stopped := _interrupt_behind(end)) is not None:
             _exit_by_signal(stopped)
@@ -119,7 +111,7 @@ def _has_reader(stream: TextIO) -> bool:
 
 
 def _exit_by_signal(number: int) -> NoReturn:
-    _report(stopped_by(number), status=128 + number)
+    _report(errors.stopped_by(number), status=128 + number)
     sys.exit(128 + number)
 
 
@@ -128,35 +120,35 @@ def _interrupt_behind(end: BaseException) -> int | None:
     return _interrupts[-1] if _interrupts and is_mistake(end) else None
 
 
-def _error_of(end: BaseException) -> PrecheckError:
+def _error_of(end: BaseException) -> errors.PrecheckError:
     """Return the error to report for an exception; re-raise exits, such as that of --help."""
     if is_mistake(end):
         return _unexpected(end)
     if isinstance(end, OSError):
         if end.errno in TOO_FEW_FILES:
-            return IncompleteError(Sentence("transport.too_few_files"))
-        return DiskError(Sentence("cli.output_cannot_written", why=end))
-    if isinstance(end, PrecheckError):
+            return errors.IncompleteError(Sentence("transport.too_few_files"))
+        return errors.DiskError(Sentence("cli.output_cannot_written", why=end))
+    if isinstance(end, errors.PrecheckError):
         return end
     raise end
 
 
-def about_one_file(end: BaseException, name: str) -> PrecheckError:
+def about_one_file(end: BaseException, name: str) -> errors.PrecheckError:
     """Return the error to report for an exception about one of several files; re-raise others."""
     if (stopped := _interrupt_behind(end)) is not None:
         raise KeyboardInterrupt(stopped)
-    if not isinstance(end, CONCERN_ONE_FILE) and not is_mistake(end):
+    if not isinstance(end, errors.CONCERN_ONE_FILE) and not is_mistake(end):
         raise end
-    error = end if isinstance(end, CONCERN_ONE_FILE) else _unexpected(end, where=name)
+    error = end if isinstance(end, errors.CONCERN_ONE_FILE) else _unexpected(end, where=name)
     reported.append(error)
     return error
 
 
-def _unexpected(end: BaseException, *, where: str | None = None) -> PrecheckError:
+def _unexpected(end: BaseException, *, where: str | None = None) -> errors.PrecheckError:
     """Return the error for a bug of this program, or for a folder that this user may not enter."""
     if isinstance(end, PermissionError) and isinstance(end.filename, str):
         path = os.path.abspath(end.filename)  # noqa: PTH100 (a folder that may not be entered is not resolved)
-        return OutputError(Sentence("cli.no_permission", path=path, user=os.geteuid(), reason=end))
+        return errors.OutputError(Sentence("cli.no_permission", path=path, user=os.geteuid(), reason=end))
     return recorded_crash(end, where=where)
 
 
@@ -192,7 +184,7 @@ def stoppable() -> "StopSwitch":
             if stop.first is not None:
                 return
         # Set first: compiled code can lose the interrupt, but the next question then stops at once.
-        stop.request(StopRequest(stopped_by(number), 128 + number))
+        stop.request(StopRequest(errors.stopped_by(number), 128 + number))
         if not stop.is_watched:
             _interrupt(number, _frame)
 
@@ -263,7 +255,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
     printed.
     """
     try:
-        reason = in_words(stopped_by(number))
+        reason = in_words(errors.stopped_by(number))
     except Exception:  # noqa: BLE001 (a half-imported module may raise anything)
         reason = signal.Signals(number).name
     os.write(2, f"precheck: {reason}\n".encode())
@@ -287,7 +279,7 @@ def is_mistake(end: BaseException) -> bool:
     return not is_expected_end(end)
 
 
-def recorded_crash(error: BaseException, *, where: str | None = None) -> MistakeError:
+def recorded_crash(error: BaseException, *, where: str | None = None) -> errors.MistakeError:
     """Write a crash file; return an error that says what happened and where to send the file."""
     *_, place = ["no place", *_frames(error)]
     what = f"{type(error).__name__} in {place}"
@@ -297,7 +289,7 @@ def recorded_crash(error: BaseException, *, where: str | None = None) -> Mistake
         if path is None
         else Sentence("cli.mistake_kept", what=what, path=path)
     )
-    return MistakeError(message if where is None else Sentence("cli.of_file", file=where, why=message))
+    return errors.MistakeError(message if where is None else Sentence("cli.of_file", file=where, why=message))
 
 
 def _described(error: BaseException) -> str:

@@ -19,17 +19,8 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from pipeline.cli import logs
 from pipeline.cli.exit_status import ENDINGS, reported
-from pipeline.cli.logs import (
-    METRICS_FAILED,
-    METRICS_NOT_SERVED,
-    NOTIFY_FAILED,
-    PING_FAILED,
-    RUN_ENDED,
-    TRACES_FAILED,
-    Form,
-    log,
-)
 from pipeline.cli.options import now
 from pipeline.config import ConfigurationFile
 from pipeline.errors import (
@@ -70,7 +61,7 @@ class MonitoringTargets:
     ping_ca: Path | None = None  # the only authority trusted for pings; None means the usual ones
     profile: str | None = None  # people are notified only of runs with a named profile
     config: ConfigurationFile | Path | None = None
-    log_form: Form = "text"
+    log_form: logs.Form = "text"
 
 
 @dataclass(slots=True)
@@ -104,7 +95,7 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
             write_or_warn(watchers.metrics.absolute(), metrics_text(figures).encode())
         _ping(watchers, str(status))
         notification = Notification(
-            event=RUN_ENDED,
+            event=logs.RUN_ENDED,
             status=status,
             reason=_reason(status, run, ended_by),
             host=socket.gethostname(),
@@ -138,13 +129,13 @@ def _notify(watchers: MonitoringTargets, notification: Notification) -> None:
     except KeyboardInterrupt:
         failed = Sentence("jobs.stopped_by_signal").recorded()
     if failed is not None:
-        _warn(NOTIFY_FAILED, failed)
+        _warn(logs.NOTIFY_FAILED, failed)
 
 
 def _log_end(notification: Notification) -> None:
     with suppress(OSError):
         facts = notification.model_dump(mode="json", exclude={"event"})
-        (log.error if notification.status else log.info)(RUN_ENDED, **facts)
+        (logs.log.error if notification.status else logs.log.info)(logs.RUN_ENDED, **facts)
 
 
 def status_of(end: BaseException) -> int:
@@ -175,7 +166,7 @@ def write_or_warn(path: Path, text: bytes, *, warn: bool = True) -> bool:
     except (OutputError, DiskError) as error:
         reason = error.__cause__.strerror if isinstance(error.__cause__, OSError) else "not a plain file"
         if warn:
-            _warn(METRICS_FAILED, reason, file=os.fspath(path))
+            _warn(logs.METRICS_FAILED, reason, file=os.fspath(path))
         return False
     return True
 
@@ -189,7 +180,7 @@ def _ping(watchers: MonitoringTargets, word: str) -> None:
         context = client_context(ca_file=watchers.ping_ca, ca_key=PING_KEYS.authority)
         anyio.run(partial(ping, watchers.ping_url, word, context=context))
     except PrecheckError as error:
-        _warn(PING_FAILED, error.messages[0].recorded(), ping=word)
+        _warn(logs.PING_FAILED, error.messages[0].recorded(), ping=word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +206,7 @@ def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
             with _needing("otel", "--traces"):
                 from pipeline.executors.traces import traces
 
-            failed = partial(_warn, TRACES_FAILED)
+            failed = partial(_warn, logs.TRACES_FAILED)
             observers.append(stack.enter_context(traces(profile=profile, host=host, failed=failed)))
         if observers:
             from pipeline.stages.ask.values import Observers
@@ -281,10 +272,10 @@ def _served(metrics: "LiveMetrics", host: str, port: int) -> Iterator[None]:
             stack.enter_context(metrics.served(host, port))
         except OSError as error:
             reason = error.strerror or "the address cannot be used"
-            _warn(METRICS_NOT_SERVED, reason, port=port)
+            _warn(logs.METRICS_NOT_SERVED, reason, port=port)
         yield
 
 
 def _warn(event: str, reason: str | None, **facts: str | int) -> None:
     with suppress(OSError):
-        log.warning(event, **facts, reason=reason)
+        logs.log.warning(event, **facts, reason=reason)

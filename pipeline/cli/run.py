@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
-from pipeline.cli.exit_status import (
-    ENDINGS,
-    about_one_file,
-    interruptible,
-    notify,
-    reporting_a_lost_signature,
-    stoppable,
-)
+from pipeline.cli import exit_status
 from pipeline.cli.helps import Command, Word
 from pipeline.cli.language import given_language, reasons_to_translate
 from pipeline.cli.options import (
@@ -68,7 +61,7 @@ FILE_WARNINGS = (TOTALS_DIFFER,)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
 EXIT_STATUS = "\b\nExit status:\n" + "".join(
-    f"  {status:>3}  {meaning}\n" for status, meaning in ENDINGS.items()
+    f"  {status:>3}  {meaning}\n" for status, meaning in exit_status.ENDINGS.items()
 )
 
 
@@ -146,7 +139,7 @@ def run(given: Given) -> None:
 
     require_open_files()
     _read_once(given)
-    stop = stoppable()
+    stop = exit_status.stoppable()
     log_as_given(given.log_form, quiet=given.quiet)
     ctx = click.get_current_context()
     asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
@@ -166,7 +159,7 @@ def run(given: Given) -> None:
     def surfaces(job: CheckJob) -> Iterator[Surface]:
         log_file(names[job.file])
         seen = _watch(names[job.file], terminal, given.log_form)
-        with reporting_a_lost_signature(job.out), seen as watch:
+        with exit_status.reporting_a_lost_signature(job.out), seen as watch:
             yield Surface(watch, now, stop, log_notice, observer)
 
     with monitored(given.make(MonitoringTargets)) as monitoring, ExitStack() as stack:
@@ -199,8 +192,8 @@ def run(given: Given) -> None:
                         print_result(result, job.out, answers)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (an error that affects every file is raised again)
-                error = about_one_file(failure, name)
-                notify(
+                error = exit_status.about_one_file(failure, name)
+                exit_status.notify(
                     *(message.renamed(job.file.name, name) for message in error.messages),
                     status=error.exit_code,
                 )
@@ -237,7 +230,7 @@ def plan(given: Given) -> None:
     from pipeline.runs.request import CheckJob, DataSetJob, ReusePermission
     from pipeline.runs.starting import folders
 
-    interruptible()
+    exit_status.interruptible()
     [(file, folder)] = folders([payment_file(given.file)], given.out).items()
     job = given.make(
         CheckJob,
@@ -317,7 +310,7 @@ def _names(outputs: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
 
     apart = renamed_folders(outputs)
     if apart and not quiet:
-        notify(apart)
+        exit_status.notify(apart)
     return {file: str(file) if apart else file.name for file in outputs}
 
 
@@ -369,11 +362,11 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
     from pipeline.reports.wording import SIMULATED
 
     if result.summary.simulated:
-        notify(Sentence("cli.of_file", file=name, why=SIMULATED))
+        exit_status.notify(Sentence("cli.of_file", file=name, why=SIMULATED))
     for warning in file_warnings(result.summary, lambda sentence: rendered(sentence, SurfaceKind.COMMAND)):
-        notify(f"{name}: {warning}")
+        exit_status.notify(f"{name}: {warning}")
     if result.next_step is not None and result.ended_by is None:
-        notify(Sentence("cli.of_file", file=name, why=result.next_step))
+        exit_status.notify(Sentence("cli.of_file", file=name, why=result.next_step))
 
 
 @click.command("import", cls=Command)
@@ -431,8 +424,8 @@ def import_report(given: Given) -> None:
     spoken = given_language(click.get_current_context())
     _read_once(given)
     check = given.make(CheckJob, file=file, out=folder, language=spoken, work=None)
-    surface = Surface(RunObserver(), now, stoppable(), log_notice)
-    with reporting_a_lost_signature(folder):
+    surface = Surface(RunObserver(), now, exit_status.stoppable(), log_notice)
+    with exit_status.reporting_a_lost_signature(folder):
         result = import_(given.make(ImportJob, check=check), surface)
     if given.as_json:
         print_document(result.summary)

@@ -22,24 +22,8 @@ from pipeline.review.decisions import RunDecisions
 from pipeline.runs.families import ranges
 from pipeline.runs.manifest import read_manifest
 from pipeline.wording import Sentence
+from schemas import folder as file_names
 from schemas.desk import Deed, DeskFile, Release, RowsDecided, Signed
-from schemas.folder import (
-    APPROVALS,
-    ATTENTION,
-    CORRECTED,
-    CORRECTIONS,
-    HOLD,
-    HOLD_REASONS,
-    MANIFEST,
-    OTHER_NAMES,
-    PAIN002,
-    PAIN002_SIMULATED,
-    RELEASE,
-    REPORT_HTML,
-    REPORT_XLSX,
-    SIGNATURE,
-    SUMMARY,
-)
 from schemas.review import Act, Decision, PaymentFile, Shaped
 from schemas.strict import timestamp
 
@@ -216,22 +200,26 @@ class Offered(NamedTuple):
 
 _N = gettext_noop
 _TITLES: Mapping[str, tuple[str, bool, bool]] = {
-    f"{RELEASE}.*": (_N("Payments to release"), True, True),
-    f"{HOLD}.*": (_N("Payments to hold"), True, True),
-    HOLD_REASONS: (_N("Why each payment is held"), True, True),
-    f"{CORRECTED}.*": (_N("Corrected file"), True, True),
-    CORRECTIONS: (_N("Known corrections, applied or not"), True, True),
-    REPORT_HTML: (_N("Report to read and print"), True, False),
-    REPORT_XLSX: (_N("Report, as a workbook"), True, False),
-    ATTENTION: (_N("Payments that did not match or could not be checked, as a table"), True, False),
-    OTHER_NAMES: (_N("Names that differ at the bank"), True, False),
+    f"{file_names.RELEASE}.*": (_N("Payments to release"), True, True),
+    f"{file_names.HOLD}.*": (_N("Payments to hold"), True, True),
+    file_names.HOLD_REASONS: (_N("Why each payment is held"), True, True),
+    f"{file_names.CORRECTED}.*": (_N("Corrected file"), True, True),
+    file_names.CORRECTIONS: (_N("Known corrections, applied or not"), True, True),
+    file_names.REPORT_HTML: (_N("Report to read and print"), True, False),
+    file_names.REPORT_XLSX: (_N("Report, as a workbook"), True, False),
+    file_names.ATTENTION: (
+        _N("Payments that did not match or could not be checked, as a table"),
+        True,
+        False,
+    ),
+    file_names.OTHER_NAMES: (_N("Names that differ at the bank"), True, False),
     "outcomes.*": (_N("Every payment with its outcome"), True, False),
-    PAIN002: (_N("Report for bank software"), True, False),
-    PAIN002_SIMULATED: (_N("Report for bank software (simulated)"), True, False),
-    MANIFEST: (_N("Evidence: what was checked, decided and written"), False, False),
-    SIGNATURE: (_N("Signature of the evidence"), False, False),
-    APPROVALS: (_N("Evidence: who decided and who approved"), False, False),
-    SUMMARY: (_N("Figures of the check"), False, False),
+    file_names.PAIN002: (_N("Report for bank software"), True, False),
+    file_names.PAIN002_SIMULATED: (_N("Report for bank software (simulated)"), True, False),
+    file_names.MANIFEST: (_N("Evidence: what was checked, decided and written"), False, False),
+    file_names.SIGNATURE: (_N("Signature of the evidence"), False, False),
+    file_names.APPROVALS: (_N("Evidence: who decided and who approved"), False, False),
+    file_names.SUMMARY: (_N("Figures of the check"), False, False),
 }
 """The only files that may leave the desk: pattern -> title, contains names, made by decisions."""
 
@@ -242,7 +230,7 @@ def offered(current: FileStatus) -> list[Offered]:
     for pattern, (title, has_names, of_decisions) in _TITLES.items():
         if of_decisions and not current.is_released:
             continue
-        is_first = of_decisions or pattern == REPORT_HTML
+        is_first = of_decisions or pattern == file_names.REPORT_HTML
         found += [
             Offered(path.name, gettext(title), path.stat().st_size, has_names, is_first)
             for path in sorted(current.folder.run.glob(pattern))
@@ -251,7 +239,7 @@ def offered(current: FileStatus) -> list[Offered]:
     return found
 
 
-_UNRECORDED = (MANIFEST, SIGNATURE, APPROVALS)
+_UNRECORDED = (file_names.MANIFEST, file_names.SIGNATURE, file_names.APPROVALS)
 """Files that the manifest does not list: itself, and files that are proved in other ways."""
 
 
@@ -310,4 +298,4 @@ def shaping(file: DeskFile, by: str, act: Act, time: str) -> Shaped:
 
 def corrected_file(folder: FileFolder) -> Path | None:
     """The corrected payment file of a run; None if there is none."""
-    return next(iter(sorted(folder.run.glob(f"{CORRECTED}.*"))), None)
+    return next(iter(sorted(folder.run.glob(f"{file_names.CORRECTED}.*"))), None)

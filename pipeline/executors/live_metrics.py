@@ -13,18 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pipeline.stages.ask.values import (
-    ApiChannel,
-    AskingTally,
-    End,
-    Follow,
-    Intend,
-    QuestionEvent,
-    Receive,
-    Record,
-    Send,
-    Wait,
-)
+from pipeline.stages.ask import values
 from schemas.outcomes import ApiName, Outcome
 
 SLOT_BUCKETS_S = (0.001, 0.01, 0.1, 0.5, 1, 5, 30, 60, 300)
@@ -40,8 +29,8 @@ HELD = "held"
 class RunInProgress(NamedTuple):
     """The run in progress, as the metrics need it."""
 
-    channels: Mapping[ApiName, ApiChannel]
-    tally: AskingTally
+    channels: Mapping[ApiName, values.ApiChannel]
+    tally: values.AskingTally
     pauses_before: Counts[ApiName]
 
     @property
@@ -82,7 +71,9 @@ class LiveMetrics(Collector):
         self.registry.register(self)
 
     @contextmanager
-    def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
+    def asking(
+        self, channels: Mapping[ApiName, values.ApiChannel], tally: values.AskingTally
+    ) -> Iterator[None]:
         """Show the limits and the pauses of this run during the block."""
         run = RunInProgress(channels, tally, tally.pauses.copy())
         self._pauses.update(dict.fromkeys(channels, 0))  # so that no API is missing
@@ -95,7 +86,7 @@ class LiveMetrics(Collector):
             for api in channels:  # requests in flight are abandoned at a stop
                 self._of_api(api).in_flight.set(0)
 
-    def follow(self, api: ApiName) -> Follow:
+    def follow(self, api: ApiName) -> values.Follow:
         """Count one question."""
         return _QuestionMetrics(self._of_api(api), self.clock).event
 
@@ -177,28 +168,28 @@ class _QuestionMetrics:
         self._clock = clock
         self._since: float | None = None  # when its current step began; None if it has none
 
-    def event(self, event: QuestionEvent) -> None:
+    def event(self, event: values.QuestionEvent) -> None:
         of_api = self._of_api
         match event:
-            case Wait():
+            case values.Wait():
                 if self._since is None:  # a postponed question is already waiting
                     self._since = self._clock()
-            case Intend(attempt):
+            case values.Intend(attempt):
                 if attempt > 1:
                     of_api.repeats.inc()
                 of_api.slots.observe(self._step_s())
-            case Send():
+            case values.Send():
                 of_api.intents.observe(self._step_s())
                 of_api.in_flight.inc()
-            case Receive(reply):
+            case values.Receive(reply):
                 if reply != HELD:
                     of_api.requests.inc()
                 of_api.in_flight.dec()
                 of_api.replies(reply).observe(self._step_s())
-            case Record():
+            case values.Record():
                 of_api.records.observe(self._step_s())
                 self._since = None
-            case End(_, outcome):
+            case values.End(_, outcome):
                 of_api.answers(outcome).inc()
             case _:
                 assert_never(event)

@@ -16,18 +16,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_
 
 from pipeline.errors import ConfigurationError
 from pipeline.frames import AnswerState
-from pipeline.stages.ask.values import (
-    ApiChannel,
-    AskingTally,
-    End,
-    Follow,
-    Intend,
-    QuestionEvent,
-    Receive,
-    Record,
-    Send,
-    Wait,
-)
+from pipeline.stages.ask import values
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
@@ -49,7 +38,9 @@ class Traces:
         self._open: set[_QuestionTrace] = set()
 
     @contextmanager
-    def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
+    def asking(
+        self, channels: Mapping[ApiName, values.ApiChannel], tally: values.AskingTally
+    ) -> Iterator[None]:
         """Close the spans that are still open at the end; each question begins its own."""
         del channels, tally
         try:
@@ -58,7 +49,7 @@ class Traces:
             while self._open:
                 self._open.pop().leave()
 
-    def follow(self, api: ApiName) -> Follow:
+    def follow(self, api: ApiName) -> values.Follow:
         """Begin the span of a question."""
         attributes = {"precheck.api": api.value, "precheck.profile": self._profile}
         span = self._tracer.start_span("check", attributes=attributes)
@@ -77,28 +68,28 @@ class _QuestionTrace:
         self._context = set_span_in_context(span)
         self._step: Span | None = None
 
-    def event(self, event: QuestionEvent) -> None:
+    def event(self, event: values.QuestionEvent) -> None:
         """Begin and end the question's steps; a wait before the next attempt is a gap."""
         match event:
-            case Wait():
+            case values.Wait():
                 if self._step is None:  # a postponed question is already waiting
                     self._begin("wait")
-            case Intend(attempt, request_id):
+            case values.Intend(attempt, request_id):
                 self._begin("intent", {"precheck.attempt": attempt, "precheck.request_id": request_id})
-            case Send():
+            case values.Send():
                 self._begin("request", kind=SpanKind.CLIENT)
-            case Receive(reply):
+            case values.Receive(reply):
                 if self._step is not None:
                     _name_reply(self._step, reply)
                 self._begin("record")
-            case Record():
+            case values.Record():
                 self._end_step()
-            case End():
+            case values.End():
                 self._complete(event)
             case _:
                 assert_never(event)
 
-    def _complete(self, end: End) -> None:
+    def _complete(self, end: values.End) -> None:
         answer, outcome = end
         self._span.set_attributes(
             {

@@ -11,14 +11,8 @@ from itertools import islice
 from xml.parsers import expat
 
 from pipeline.errors import InputError, UsageError
+from pipeline.formats import encodings
 from pipeline.formats.edits import Bytes
-from pipeline.formats.encodings import (
-    better_encoding,
-    codec_of,
-    has_one_byte_each,
-    has_utf_8_signs,
-    marked_encoding,
-)
 from pipeline.formats.message import FileIdentity
 from pipeline.wording import Sentence
 
@@ -118,10 +112,10 @@ class XmlStream:
             if declared != self.encoding and (declared in WIDE or self.encoding in WIDE):
                 raise InputError(OTHER_ENCODING)
             if declared != "utf-8" and declared not in WIDE:
-                if has_utf_8_signs(self.data):
+                if encodings.has_utf_8_signs(self.data):
                     raise InputError(Sentence("pain001.declaration_false", declared=declared))
                 texts = [text[0] for text in islice(_TEXT_WITH_HIGH.finditer(self.data), _TEXTS_MAX)]
-                if (other := better_encoding(texts, declared)) is not None:
+                if (other := encodings.better_encoding(texts, declared)) is not None:
                     raise InputError(Sentence("pain001.reads_as_other", declared=declared, other=other))
                 self.codec = declared
             self.encoding = declared
@@ -166,12 +160,12 @@ def encoding_of(declared: str) -> str:
     Raises InputError: the encoding is not supported.
     """
     try:
-        codec = codec_of(declared)
+        codec = encodings.codec_of(declared)
     except UsageError:
         codec = ""
     name = re.sub("^iso(?=8)", "iso-", codec.replace("cp125", "windows-125"))
     name = codec[:6] if codec[:6] in WIDE else name
-    if name in (*WIDE, "utf-8") or (codec and has_one_byte_each(codec)):
+    if name in (*WIDE, "utf-8") or (codec and encodings.has_one_byte_each(codec)):
         return name.replace("ascii", "us-ascii")
     raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40])))
 
@@ -182,7 +176,7 @@ def wide_encoding_of(head: Bytes) -> str | None:
     >>> [wide_encoding_of("<".encode(codec)) for codec in ("utf-16-be", "utf-32", "ascii")]
     ['utf-16-be', 'utf-32', None]
     """
-    if (marked := marked_encoding(head)) is not None:
+    if (marked := encodings.marked_encoding(head)) is not None:
         return marked.removesuffix("-be")  # the codec without a byte order reads the mark
     start = bytes(head[:4])
     return next((codec for first, codec in _FIRST.items() if start.startswith(first)), None)

@@ -11,15 +11,8 @@ import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.executors.asking import AskingResult, QuestionsLeft
+from pipeline.executors.datasets import steps
 from pipeline.executors.datasets.engines import Engine, watched
-from pipeline.executors.datasets.steps import (
-    REPORTED,
-    BucketTask,
-    DecideTask,
-    SetTask,
-    decide_part,
-    divide_answers,
-)
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import with_own_errors
 from pipeline.files.plain import real_path
@@ -93,7 +86,7 @@ class Answered(NamedTuple):
     in_sequence: str  # hash of the answers about accounts with consecutive numbers
 
 
-def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -> Answered:
+def look_at_answers(shared: steps.SetTask, planned: PlannedSet, asked: AskingResult) -> Answered:
     """Examine all answers, bucket by bucket, for findings that span buckets."""
     counts, unknown, digest = Counter[tuple[str, str, str]](), [], hashlib.sha256()
     for bucket in range(shared.bucket_count):
@@ -128,7 +121,7 @@ class KnownSet(NamedTuple):
     """What is known about a data set after its questions have been asked."""
 
     data: DataSet
-    task: SetTask
+    task: steps.SetTask
     planned: PlannedSet
     answered: Answered
     compared: ComparedRun | None
@@ -144,10 +137,10 @@ def decide_parts(run: OpenRun, known: KnownSet, at_work: Engine, watch: RunObser
     kept = {task.part.number: found for task in tasks if (found := _decided_before(task)) is not None}
     left = [task for task in tasks if task.part.number not in kept]
     if left:
-        buckets = [BucketTask(shared, bucket, planned.rows) for bucket in range(shared.bucket_count)]
-        for _ in at_work.each(divide_answers, buckets):
+        buckets = [steps.BucketTask(shared, bucket, planned.rows) for bucket in range(shared.bucket_count)]
+        for _ in at_work.each(steps.divide_answers, buckets):
             pass
-        decided = watched(at_work.each(decide_part, left), watch, SetStep.WRITTEN, len(left))
+        decided = watched(at_work.each(steps.decide_part, left), watch, SetStep.WRITTEN, len(left))
         kept |= {task.part.number: found for task, found in decided}
     for path in out.iterdir():
         if path.name not in {found.outcome_name for found in kept.values()}:
@@ -155,7 +148,7 @@ def decide_parts(run: OpenRun, known: KnownSet, at_work: Engine, watch: RunObser
     return [CheckedPart(part, read, kept.get(part.number)) for part, read in planned.parts]
 
 
-def _tasks(run: OpenRun, known: KnownSet) -> list[DecideTask]:
+def _tasks(run: OpenRun, known: KnownSet) -> list[steps.DecideTask]:
     data, shared, planned, answered, compared, bank_reports = known
     rows, form = planned.rows, run.job.format or data.outcome_format
     changes = "" if compared is None else _digest(compared.changes)
@@ -163,7 +156,7 @@ def _tasks(run: OpenRun, known: KnownSet) -> list[DecideTask]:
     where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence, *others])
     basis = hashlib.sha256(where.encode()).hexdigest()
     return [
-        DecideTask(
+        steps.DecideTask(
             shared=shared,
             part=part,
             read=read,
@@ -179,7 +172,7 @@ def _tasks(run: OpenRun, known: KnownSet) -> list[DecideTask]:
     ]
 
 
-def _decided_before(task: DecideTask) -> PartDecided | None:
+def _decided_before(task: steps.DecideTask) -> PartDecided | None:
     """Return the earlier decision on a part, if it is still valid and its outcome file is unchanged."""
     known = read_document(PartDecided, task.shared.files.done("decided", task.part.number))
     if known is None or known.basis != task.basis:
@@ -215,7 +208,7 @@ def set_results(
     with write_atomically(out / WARNED) as file, with_own_errors(file) as through:
         pl.scan_parquet([files.frame("warned", number) for number in decided]).sink_parquet(through)
     every = of_all(
-        PartReport(*(read_as_written(files.frame(name, one)) for name in REPORTED)) for one in decided
+        PartReport(*(read_as_written(files.frame(name, one)) for name in steps.REPORTED)) for one in decided
     )
     warned = pl.scan_parquet(out / WARNED).filter(pl.col("row").is_in(every.shown["row"].implode())).collect()
     shown = pl.col("reason").is_in(list(shown_reasons(summary, every)))

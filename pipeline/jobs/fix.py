@@ -14,6 +14,7 @@ from pipeline.config.file import BUILT_IN
 from pipeline.files.atomic import delete
 from pipeline.frames import DECISIONS, Corrections
 from pipeline.headers.parties import payee_ids
+from pipeline.review import decisions, payment_files
 from pipeline.review.corrections import (
     accepted_corrections,
     by_hand,
@@ -21,26 +22,6 @@ from pipeline.review.corrections import (
     fix,
     released_ones_stay,
     unknown_corrections,
-)
-from pipeline.review.decisions import (
-    Approver,
-    ReviewJob,
-    RunDecisions,
-    approvals_for,
-    decisions_of,
-    refuse_simulated,
-    signed,
-)
-from pipeline.review.payment_files import (
-    Write,
-    notes_on,
-    payment_path,
-    payments_writer,
-    require_sums,
-    row_counts,
-    take_into_evidence,
-    write_for_people,
-    write_payments,
 )
 from pipeline.rules.row_positions import position_texts
 from pipeline.runs.ended import FinishedRun, finished_run
@@ -54,7 +35,7 @@ from schemas.strict import timestamp
 
 
 @dataclass(frozen=True, slots=True)
-class FixJob(ReviewJob):
+class FixJob(decisions.ReviewJob):
     """The arguments of `precheck fix`."""
 
     accept: Sequence[Acceptance] = ()  # corrections to accept, instead of decisions
@@ -66,10 +47,10 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     time = timestamp(now)
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
         signer = signer_again(job.folder, run.manifest, job.sign_with)
-        writer = payments_writer(run, job.input_file)
-        written = job.decisions.written if isinstance(job.decisions, RunDecisions) else {}
+        writer = payment_files.payments_writer(run, job.input_file)
+        written = job.decisions.written if isinstance(job.decisions, decisions.RunDecisions) else {}
         known = [
-            (writer if part is run else payments_writer(part, job.input_file)).fitted(
+            (writer if part is run else payment_files.payments_writer(part, job.input_file)).fitted(
                 by_hand(fix(part.source.payments, part.outcomes, part.headers), written, part.headers)
             )
             for part in run.each()
@@ -87,22 +68,22 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         rows = chosen["row"].unique().sort()
         corrected, decided = None, list[Approval]()
         if approver is not None and not chosen.is_empty():
-            refuse_simulated(run, allowed=job.allow_simulated)
-            corrected = write_payments(run, CORRECTED, partial(_corrected, job, chosen), files)
+            decisions.refuse_simulated(run, allowed=job.allow_simulated)
+            corrected = payment_files.write_payments(run, CORRECTED, partial(_corrected, job, chosen), files)
             assert corrected is not None, "every row is in it"
-            require_sums(run, [corrected])
+            payment_files.require_sums(run, [corrected])
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
-            decided = approvals_for(approver, reasons, what, Decision.FIX)
+            decided = decisions.approvals_for(approver, reasons, what, Decision.FIX)
             record_approval(job.folder, *decided)
-        elif isinstance(job.decisions, RunDecisions):
+        elif isinstance(job.decisions, decisions.RunDecisions):
             # Every recorded decision counts: corrections of earlier approvals were undone.
-            files.callback(delete, payment_path(run, CORRECTED))
+            files.callback(delete, payment_files.payment_path(run, CORRECTED))
         undue = wanted.join(corrections, on="row", how="anti")["row"]
         listed = [_listed(part, corrections, undue, rows) for part in run.each()]
-        write_for_people(pl.concat(listed), run, CORRECTIONS, files)
+        payment_files.write_for_people(pl.concat(listed), run, CORRECTIONS, files)
         files.close()  # gives each file its final name
-        made = take_into_evidence(
+        made = payment_files.take_into_evidence(
             run,
             f"{CORRECTED}.*",
             now=now,
@@ -118,7 +99,9 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         correctable_count=possible["row"].n_unique(),
         corrected=corrected,
         positions=run.summary.input.positions,
-        notes=[] if corrected is None else notes_on(run.summary.input, row_counts([corrected])),
+        notes=[]
+        if corrected is None
+        else payment_files.notes_on(run.summary.input, payment_files.row_counts([corrected])),
         corrected_rows=rows.to_list(),
         refused_rows=wanted.filter(~pl.col("row").is_in(rows.implode()))["row"].to_list(),
         before_next=_before_next(job, run, corrected),
@@ -126,21 +109,23 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     )
 
 
-def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: Approver) -> pl.DataFrame:
+def _wanted(
+    job: FixJob, run: FinishedRun, corrections: Corrections, approver: decisions.Approver
+) -> pl.DataFrame:
     if job.decisions is not None:
-        return decisions_of(job.decisions, run, approver).filter(decision=Decision.FIX)
+        return decisions.decisions_of(job.decisions, run, approver).filter(decision=Decision.FIX)
     rows = accepted_corrections(corrections, job.accept).select(pl.col("row").unique(maintain_order=True))
     decided = rows.with_columns(
         decision=pl.lit(Decision.FIX.value),
         reason=pl.lit(job.reason, dtype=pl.String),
         claimed_by=pl.lit(None, dtype=pl.String),
     )
-    return signed(decided, by=approver.by, time=approver.time)
+    return decisions.signed(decided, by=approver.by, time=approver.time)
 
 
-def _corrected(job: FixJob, chosen: Corrections, part: FinishedRun) -> Write:
+def _corrected(job: FixJob, chosen: Corrections, part: FinishedRun) -> payment_files.Write:
     mine = chosen.join(part.outcomes, on="row", how="semi", maintain_order="left")
-    return partial(payments_writer(part, job.input_file).corrected, Corrections(mine))
+    return partial(payment_files.payments_writer(part, job.input_file).corrected, Corrections(mine))
 
 
 def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applied: pl.Series) -> pl.DataFrame:

@@ -11,22 +11,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline import frames
 from pipeline.errors import InputError, UsageError
-from pipeline.frames import (
-    ACCEPTED,
-    ASSIGNMENTS,
-    CHECKS,
-    OUTCOMES,
-    PAYMENTS,
-    QUESTION,
-    REJECTS,
-    Accepted,
-    Check,
-    Original,
-    Outcomes,
-    Payments,
-    each_check,
-)
 from pipeline.reports.documents import Rows
 from pipeline.rules.findings import finding_columns as finding
 from pipeline.rules.identifiers import masked
@@ -108,7 +94,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             rows.payments,
             findings,
             accepted,
-            plan(Accepted(accepted)),
+            plan(frames.Accepted(accepted)),
             rows.outcomes,
             positions,
             None if batches is None else batches.item(),
@@ -130,7 +116,7 @@ def _rows_with(row: int, run: EndedRun) -> Rows:
     parts = run.parts()
     own = next(part for part in reversed(parts) if part.first_row <= row)
     rows = run.rows(own)
-    rows = rows._replace(original=Original(rows.original[[row - own.first_row]]))
+    rows = rows._replace(original=frames.Original(rows.original[[row - own.first_row]]))
     if len(parts) == 1:
         return rows
     account = rows.payments.select(_LAST_OF_ACCOUNT)[row - own.first_row].item()
@@ -139,7 +125,9 @@ def _rows_with(row: int, run: EndedRun) -> Rows:
         is_alike = some.payments.select((account == _LAST_OF_ACCOUNT) | (pl.col("row") == row)).to_series()
         payments.append(some.payments.filter(is_alike))
         outcomes.append(some.outcomes.filter(is_alike))
-    return rows._replace(payments=Payments(pl.concat(payments)), outcomes=Outcomes(pl.concat(outcomes)))
+    return rows._replace(
+        payments=frames.Payments(pl.concat(payments)), outcomes=frames.Outcomes(pl.concat(outcomes))
+    )
 
 
 _LAST_OF_ACCOUNT = (
@@ -208,7 +196,7 @@ def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
         ).select("row", field=pl.lit(rule.field), code=pl.lit(rule.code), **finding(rule.sentence))
         for rule in MODULUS_RULES
     ]
-    return pl.concat([pl.DataFrame(schema=REJECTS), *found])
+    return pl.concat([pl.DataFrame(schema=frames.REJECTS), *found])
 
 
 def _extent(file: InputFile) -> Sentence:
@@ -220,12 +208,12 @@ def _extent(file: InputFile) -> Sentence:
 
 
 def assembled(
-    row: int, context: RowContext, attempts_for: Callable[[Check], Sequence[RequestAttempt]]
+    row: int, context: RowContext, attempts_for: Callable[[frames.Check], Sequence[RequestAttempt]]
 ) -> Story:
     """Combine all facts about one row, and every request for its question, into its history."""
-    assert context.payments.schema == PAYMENTS
-    assert context.accepted.schema == ACCEPTED
-    assert context.outcomes.schema == OUTCOMES
+    assert context.payments.schema == frames.PAYMENTS
+    assert context.accepted.schema == frames.ACCEPTED
+    assert context.outcomes.schema == frames.OUTCOMES
     mine = context.payments.filter(pl.col("row") == row)
     [payment] = mine.with_columns(currency_shown(mine)).select(FIELDS).to_dicts()
     [outcome] = context.outcomes.filter(pl.col("row") == row).select(COLUMNS).to_dicts()
@@ -277,17 +265,19 @@ def _route(accepted: pl.DataFrame) -> StoryRoute | None:
     return StoryRoute(api=ApiName(api), reason=reason, bic_source=bic_source)
 
 
-def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | None:
+def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> frames.Check | None:
     checks, assignments = planned
-    assert checks.schema == CHECKS
-    assert assignments.schema == ASSIGNMENTS
+    assert checks.schema == frames.CHECKS
+    assert assignments.schema == frames.ASSIGNMENTS
     found = checks.join(assignments.filter(pl.col("row") == row), on="check", how="semi")
-    return next(each_check(found), None)
+    return next(frames.each_check(found), None)
 
 
-def _question(check: Check, assignments: pl.DataFrame, positions: RowPositions | None) -> StoryQuestion:
+def _question(
+    check: frames.Check, assignments: pl.DataFrame, positions: RowPositions | None
+) -> StoryQuestion:
     rows = assignments.filter(pl.col("check") == check.check)["row"].sort()
-    fields = {field: value for field, value in check._asdict().items() if field in QUESTION}
+    fields = {field: value for field, value in check._asdict().items() if field in frames.QUESTION}
     listed = rows.head(ROWS_LISTED_MAX).to_list()
     return StoryQuestion(
         fields=_filled(fields),

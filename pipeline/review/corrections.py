@@ -7,19 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from pipeline import frames
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from pipeline.frames import (
-    CORRECTIONS,
-    OUTCOMES,
-    PAYMENTS,
-    Corrections,
-    Original,
-    Outcomes,
-    Payments,
-    cast_to,
-    is_row_in,
-)
 from pipeline.rules.account_types import account_type_in
 from pipeline.rules.rules import NAME_RULES
 from pipeline.wording import Sentence
@@ -45,10 +35,12 @@ _PAYEE_KNOWS, _ONLY_A_PERSON = map(str, (Sentence("review.payee_knows"), Sentenc
 _NOT_THE_ROW = dict.fromkeys(("NO_API", TOO_LARGE, WRONG_FORM), str(Sentence("review.not_the_row")))
 
 
-def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[str]]) -> Corrections:
+def fix(
+    payments: frames.Payments, outcomes: frames.Outcomes, headers: Mapping[str, Sequence[str]]
+) -> frames.Corrections:
     """List corrections by row, possibly two for one row; `headers` are those of each field's columns."""
-    assert payments.schema == PAYMENTS
-    assert outcomes.schema == OUTCOMES
+    assert payments.schema == frames.PAYMENTS
+    assert outcomes.schema == frames.OUTCOMES
     rows = payments.join(outcomes, on="row", how="inner", maintain_order="left")
     assert rows.height == payments.height
     corrections = [
@@ -60,26 +52,26 @@ def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[s
         ),
         _rejected(rows),
     ]
-    return Corrections(pl.concat(corrections).sort("row", maintain_order=True))
+    return frames.Corrections(pl.concat(corrections).sort("row", maintain_order=True))
 
 
-def correctable(corrections: Corrections) -> Corrections:
+def correctable(corrections: frames.Corrections) -> frames.Corrections:
     """Return the corrections of rows that can be corrected completely: no row is corrected in part."""
     stuck = corrections.filter(pl.col("obstacle").is_not_null())
-    return Corrections(corrections.join(stuck, on="row", how="anti", maintain_order="left"))
+    return frames.Corrections(corrections.join(stuck, on="row", how="anti", maintain_order="left"))
 
 
-def released_ones_stay(corrections: Corrections, released_in: Mapping[int, str]) -> Corrections:
+def released_ones_stay(corrections: frames.Corrections, released_in: Mapping[int, str]) -> frames.Corrections:
     """Drop corrections of payments that were released before, which would otherwise be paid twice."""
     before = {row: str(Sentence("review.released_in", file=file)) for row, file in released_in.items()}
     obstacle = pl.col("row").replace_strict(before, default=None, return_dtype=pl.String)
     found = corrections.with_columns(obstacle=pl.coalesce(obstacle, "obstacle"))
-    return Corrections(found) if before else corrections
+    return frames.Corrections(found) if before else corrections
 
 
 def by_hand(
-    corrections: Corrections, written: Mapping[int, str], headers: Mapping[str, Sequence[str]]
-) -> Corrections:
+    corrections: frames.Corrections, written: Mapping[int, str], headers: Mapping[str, Sequence[str]]
+) -> frames.Corrections:
     """Add people's corrections of rejected rows (row -> text), in the field whose rule was broken."""
     is_written = pl.col("row").is_in([*written]) & pl.col("field").is_in(BY_HAND) & pl.col("kind").is_null()
     header = pl.col("field").replace_strict(
@@ -94,22 +86,22 @@ def by_hand(
     found = corrections.with_columns(
         pl.when(is_written).then(value).otherwise(name).alias(name) for name, value in values.items()
     )
-    return Corrections(found) if written else corrections
+    return frames.Corrections(found) if written else corrections
 
 
-def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
+def accepted_corrections(corrections: frames.Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
     """Return the corrections of rows whose corrections are all of accepted kinds."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
     return corrections.join(others, on="row", how="anti", maintain_order="left")
 
 
-def unknown_corrections(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
+def unknown_corrections(outcomes: frames.Outcomes, rows: pl.Series) -> pl.DataFrame:
     """Return impossible `Corrections` for rows that a person wants corrected but that have none."""
-    due = outcomes.filter(is_row_in(rows))
+    due = outcomes.filter(frames.is_row_in(rows))
     return _corrections(due, field=None, obstacle=str(Sentence("review.nothing_known")))
 
 
-def correct(original: Original, corrections: Corrections) -> pl.DataFrame:
+def correct(original: frames.Original, corrections: frames.Corrections) -> pl.DataFrame:
     """Apply corrections that have no obstacle to the columns of the file; other cells stay unchanged."""
     assert corrections["obstacle"].null_count() == corrections.height
     changed = []
@@ -185,7 +177,7 @@ def _corrections(due: pl.DataFrame, **values: pl.Expr | str | None) -> pl.DataFr
         values["from"] = pl.col(values["field"])
     columns = {
         name: value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.String)
-        for name, value in {**dict.fromkeys(CORRECTIONS), **values}.items()
+        for name, value in {**dict.fromkeys(frames.CORRECTIONS), **values}.items()
     }
     columns |= {"row": pl.col("row"), "why": pl.col("check_reason")}
-    return cast_to(due.select(**columns), CORRECTIONS)
+    return frames.cast_to(due.select(**columns), frames.CORRECTIONS)

@@ -2,31 +2,15 @@
 
 import polars as pl
 
+from pipeline.rules import currencies, identifiers
 from pipeline.rules.account_types import read_account_types
 from pipeline.rules.amounts import Amounts, read_amounts
-from pipeline.rules.currencies import (
-    amount_faults,
-    clean_currencies,
-    completed,
-    currency_faults,
-    of_uk_accounts,
-)
-from pipeline.rules.identifiers import (
-    HYPHENS,
-    bic11,
-    bic_faults,
-    compact,
-    compact_ibans,
-    compact_leis,
-    iban_faults,
-    lei_faults,
-)
 from pipeline.rules.payee_names import clean_names
 from pipeline.rules.placeholders import without_words
 from pipeline.rules.selected_values import replaced, without
 
 _FREE_TEXTS = ("secondary_reference", "organisation_id", "organisation_id_issuer")
-_NOT_IN_SORT_CODES = rf"^\s*(?i:GBDSC|SC)|[\s{HYPHENS}\x{{00ad}}]"
+_NOT_IN_SORT_CODES = rf"^\s*(?i:GBDSC|SC)|[\s{identifiers.HYPHENS}\x{{00ad}}]"
 """Hyphens of any kind, and prefixes that clearing systems put before the digits."""
 _CODES = ("bic", "organisation_bic", "organisation_id_scheme")
 
@@ -40,9 +24,9 @@ def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
         names.text,
         names.done.alias("name_done"),
         *(normalized(payments[column]) for column in _FREE_TEXTS),
-        *(compact(payments[column]) for column in _CODES),
-        compact_ibans(payments["iban"]),
-        compact_leis(payments["lei"]),
+        *(identifiers.compact(payments[column]) for column in _CODES),
+        identifiers.compact_ibans(payments["iban"]),
+        identifiers.compact_leis(payments["lei"]),
         account_types,
         (payments["account_type"].is_not_null() & account_types.is_null()).alias("is_product"),
         without(_NOT_IN_SORT_CODES, payments["sort_code"]),
@@ -50,24 +34,24 @@ def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
         amounts.text,
         amounts.money.alias("money"),
     )
-    bics = {field: without_words(bic11(clean[field])) for field in ("bic", "organisation_bic")}
+    bics = {field: without_words(identifiers.bic11(clean[field])) for field in ("bic", "organisation_bic")}
     return clean.with_columns(
         bics["bic"],
         bics["organisation_bic"],
-        bic_faults(bics["bic"]),
-        bic_faults(bics["organisation_bic"]).alias("organisation_bic_fault"),
-        iban_faults(clean["iban"]),
-        lei_faults(clean["lei"]),
+        identifiers.bic_faults(bics["bic"]),
+        identifiers.bic_faults(bics["organisation_bic"]).alias("organisation_bic_fault"),
+        identifiers.iban_faults(clean["iban"]),
+        identifiers.lei_faults(clean["lei"]),
         *_currencies(payments, amounts),
     )
 
 
 def _currencies(payments: pl.DataFrame, amounts: Amounts) -> tuple[pl.Series, ...]:
     """Return the currency of every payment, and its fault or its amount's."""
-    given = clean_currencies(payments["currency"])
-    currency = completed(given, amounts.mark, of_uk_accounts(payments))
-    faults = amount_faults(amounts.money, amounts.mark, given, currency)
-    return currency, currency_faults(currency), faults.alias("amount_fault")
+    given = currencies.clean_currencies(payments["currency"])
+    currency = currencies.completed(given, amounts.mark, currencies.of_uk_accounts(payments))
+    faults = currencies.amount_faults(amounts.money, amounts.mark, given, currency)
+    return currency, currencies.currency_faults(currency), faults.alias("amount_fault")
 
 
 def normalized(texts: pl.Series) -> pl.Series:

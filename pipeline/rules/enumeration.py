@@ -7,17 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import (
-    ACCEPTED,
-    ANSWERS,
-    ASSIGNMENTS,
-    Accepted,
-    Answers,
-    AnswerState,
-    Assignments,
-    Warnings,
-    is_row_in,
-)
+from pipeline import frames
 from pipeline.rules.findings import coded_warnings
 from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
@@ -45,7 +35,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 
     Names that differ only in case or white space count as one. `accepted` may omit accounts paid once.
     """
-    assert accepted.schema == ACCEPTED
+    assert accepted.schema == frames.ACCEPTED
     name = same_name(pl.col("name"))
     # Only accounts paid often enough can have too many names.
     often = accepted.filter(pl.len().over("account") > PAYEES_MAX)
@@ -65,12 +55,12 @@ class ManyNames(NamedTuple):
     account_count: int
 
 
-def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
+def many_names(accepted: frames.Accepted, warnings: pl.DataFrame) -> ManyNames:
     """Find the payments to accounts with too many names, by warnings that include `many_payees`."""
     rows = warnings.filter(pl.col("code") == WarningCode.MANY_NAMES)["row"]
     if rows.is_empty():
         return ManyNames([], 0, 0)
-    suspects = accepted.filter(is_row_in(rows))
+    suspects = accepted.filter(frames.is_row_in(rows))
     return ManyNames(rows.head(ROWS_NAMED_MAX).to_list(), rows.len(), suspects.select(_ACCOUNT).n_unique())
 
 
@@ -87,9 +77,11 @@ def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None 
     )
 
 
-def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: Answers) -> Warnings:
+def unknown_in_sequence(
+    asked: pl.DataFrame, assignments: frames.Assignments, answers: frames.Answers
+) -> frames.Warnings:
     """Warn about payments to unknown UK accounts in sequence, if many; `asked` has `check` and `account`."""
-    assert (assignments.schema, answers.schema) == (ASSIGNMENTS, ANSWERS)
+    assert (assignments.schema, answers.schema) == (frames.ASSIGNMENTS, frames.ANSWERS)
     unknown = unknown_accounts(asked, answers)
     suspects = in_sequence(unknown["account"], asked["account"].n_unique())
     checks_in_sequence = unknown.filter(pl.col("account").is_in(suspects.implode()))
@@ -98,7 +90,7 @@ def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: 
 
 def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
     """Return `check` and `account` of the questions about UK accounts, `asked`, that no bank knows."""
-    is_unknown = (pl.col("code") == ReasonCode.AC01) & (pl.col("state") == AnswerState.ANSWERED)
+    is_unknown = (pl.col("code") == ReasonCode.AC01) & (pl.col("state") == frames.AnswerState.ANSWERED)
     return asked.join(answers.filter(is_unknown), on="check", how="semi").select("check", "account")
 
 
@@ -112,7 +104,7 @@ def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
     return accounts.clear() if is_few else found
 
 
-def sequence_warnings(rows: pl.Series) -> Warnings:
+def sequence_warnings(rows: pl.Series) -> frames.Warnings:
     """Return `Warnings` about payments to such accounts, from their rows in any order."""
     return coded_warnings(
         rows.sort().to_frame(), "account_number", WarningCode.ENUMERATION, Sentence("rule.enumeration")

@@ -17,27 +17,7 @@ from pipeline.formats.registry import NAMES, format_named
 from pipeline.stores.protocols import RunLedger
 from pipeline.stores.sqlite.ledger_file import sqlite_errors
 from pipeline.wording import Sentence
-from schemas.folder import (
-    APPROVALS,
-    ATTENTION,
-    CHANGES,
-    CORRECTED,
-    CORRECTIONS,
-    HOLD,
-    HOLD_REASONS,
-    LEDGER,
-    OTHER_NAMES,
-    PAIN002,
-    PAIN002_SIMULATED,
-    REASONS,
-    RELEASE,
-    REPORTS,
-    STORE,
-    SUMMARY,
-    copy_before,
-    files_with_returned_names,
-    outcome_name,
-)
+from schemas import folder as file_names
 from schemas.review import Approval, Approvals
 from schemas.shared import SharedRunRecord
 from schemas.strict import parse
@@ -45,10 +25,10 @@ from schemas.summary import Summary
 
 _RUN_AGAIN = Sentence("runs.write_again")
 _COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("report",): (*REPORTS, OTHER_NAMES),
-    ("report", "--pain002"): (PAIN002, PAIN002_SIMULATED),
-    ("fix",): (CORRECTIONS, f"{CORRECTED}.*"),
-    ("split",): (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),
+    ("report",): (*file_names.REPORTS, file_names.OTHER_NAMES),
+    ("report", "--pain002"): (file_names.PAIN002, file_names.PAIN002_SIMULATED),
+    ("fix",): (file_names.CORRECTIONS, f"{file_names.CORRECTED}.*"),
+    ("split",): (file_names.HOLD_REASONS, f"{file_names.RELEASE}.*", f"{file_names.HOLD}.*"),
 }
 """A command with its options -> the files that it writes."""
 
@@ -72,7 +52,7 @@ def made_anew(path: Path) -> Sentence:
 
 def ledger_of(folder: Path) -> Path:
     """The path of a run's ledger."""
-    return folder / LEDGER
+    return folder / file_names.LEDGER
 
 
 def has_begun(folder: Path) -> bool:
@@ -82,7 +62,7 @@ def has_begun(folder: Path) -> bool:
 
 def outcome_file(folder: Path, format_name: str) -> Path:
     """Return the path of the outcome file in this format."""
-    return folder / outcome_name(format_named(format_name).SUFFIX)
+    return folder / file_names.outcome_name(format_named(format_name).SUFFIX)
 
 
 def outcome_files(folder: Path) -> dict[str, Path]:
@@ -92,8 +72,13 @@ def outcome_files(folder: Path) -> dict[str, Path]:
 
 def files_with_names(folder: Path) -> list[Path]:
     """List the files of a folder that may contain names, including those that banks returned."""
-    names = (ATTENTION, CHANGES, copy_before(CHANGES), REASONS)
-    holding = [*map(folder.joinpath, names), *files_with_returned_names(folder)]
+    names = (
+        file_names.ATTENTION,
+        file_names.CHANGES,
+        file_names.copy_before(file_names.CHANGES),
+        file_names.REASONS,
+    )
+    holding = [*map(folder.joinpath, names), *file_names.files_with_returned_names(folder)]
     return [*outcome_files(folder).values(), *holding]
 
 
@@ -120,7 +105,7 @@ def recorded_bytes(path: Path, sha256: str | None) -> bytes:
 
 def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection[str] = ()) -> Summary:
     """Read a summary, with the lists in `emptied` empty (InputError: missing, invalid, or another hash)."""
-    path = folder / SUMMARY
+    path = folder / file_names.SUMMARY
     try:
         return parse(Summary, recorded_bytes(path, sha256), emptied=emptied)
     except OSError as error:
@@ -146,12 +131,12 @@ def as_written(document: BaseModel) -> bytes:
 def record_approval(folder: Path, *approvals: Approval) -> None:
     """Append decisions, if any, to those on record, in a locked folder; errors as in reading and writing."""
     if approvals:
-        keep_document(folder / APPROVALS, Approvals([*approvals_of(folder), *approvals]))
+        keep_document(folder / file_names.APPROVALS, Approvals([*approvals_of(folder), *approvals]))
 
 
 def approvals_of(folder: Path) -> list[Approval]:
     """Read the recorded decisions, oldest first (InputError: they cannot be read)."""
-    path = folder / APPROVALS
+    path = folder / file_names.APPROVALS
     try:
         return parse(Approvals, plain_bytes(path)).root
     except FileNotFoundError:
@@ -176,7 +161,7 @@ def decider(name: str | None) -> str:
 
 def read_store_record(folder: Path) -> SharedRunRecord | None:
     """Read which shared run a folder belongs to (OutputError: unreadable); None if it has its own ledger."""
-    path = folder / STORE
+    path = folder / file_names.STORE
     try:
         return parse(SharedRunRecord, plain_bytes(path))
     except FileNotFoundError:

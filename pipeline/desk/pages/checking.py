@@ -9,19 +9,8 @@ from aiohttp import web
 
 from pipeline.apis.registry import APIS
 from pipeline.config.inputs import ReadAs
-from pipeline.desk import checks
+from pipeline.desk import checks, jobs
 from pipeline.desk.context import Context, context_of, opened_by, person_of
-from pipeline.desk.jobs import (
-    RememberedMapping,
-    can_resume,
-    columns_once,
-    forecast_once,
-    forget_columns,
-    has_no_answer,
-    is_simulated,
-    profiles,
-    remember,
-)
 from pipeline.desk.languages import duration, gettext, gettext_noop, in_page_words, ngettext, sentence_of
 from pipeline.desk.listing import Asked, Listing
 from pipeline.desk.pages.files import same_files
@@ -112,7 +101,7 @@ def _columns(current: FileStatus) -> _Found:
     file = current.file
     given = ReadAs(file.mapping, file.encoding, file.sheet, file.input_format, file.country)
     try:
-        read, refusal = columns_once(current.folder.input, file.sha256, given)
+        read, refusal = jobs.columns_once(current.folder.input, file.sha256, given)
     except PrecheckError as error:
         read, refusal = None, error
     if refusal is None or read is None:
@@ -134,7 +123,7 @@ async def read_as(request: web.Request) -> web.Response:
     was_shown = all(getattr(current.file, name) == changes[name] for name in _READ_BY)
     mapped = shaping(current.file, person.name, Act.MAPPED, timestamp(context.clock()))
     if current.file.is_refused:
-        forget_columns()
+        jobs.forget_columns()
     changed = await asyncio.to_thread(current.folder.change, mapped, **changes)
     read, refusal, *_ = await asyncio.to_thread(_columns, current._replace(file=changed))
     agreed = not refusal and was_shown and form.get("then") == "plan"  # plan only what the user has seen
@@ -143,7 +132,7 @@ async def read_as(request: web.Request) -> web.Response:
     await asyncio.to_thread(current.folder.change, **found)
     if agreed and read is not None:
         by = [one.by for one in changed.shaped if one.act is Act.MAPPED]
-        remember(context.home, read, RememberedMapping(changed.mapping, by))
+        jobs.remember(context.home, read, jobs.RememberedMapping(changed.mapping, by))
     await context.record(request, Deed.READ_AS, current.id, **_chosen_by_hand(changed, form))
     then = "plan" if agreed else "columns" if refusal else "columns?read=anew"
     raise web.HTTPSeeOther(f"/files/{current.id}/{then}")
@@ -183,7 +172,7 @@ async def plan(request: web.Request) -> web.Response:
     if current.state is State.PURGED:
         raise Conflict(Sentence("desk.file_deleted"))
     forecast, refusal = await asyncio.to_thread(_forecast, current, context.clock)
-    names = await asyncio.to_thread(profiles)
+    names = await asyncio.to_thread(jobs.profiles)
     may_decide = may(current, person, Deed.DECIDED)
     corrected = await asyncio.to_thread(_correctable, current) if may_decide else {"lines": []}
     if corrected["lines"]:
@@ -245,7 +234,7 @@ def made_of(forecast: Forecast, summary: Summary) -> Made:
 
 def _forecast(current: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:
     try:
-        found = forecast_once(current.folder, clock, is_running=current.state is State.RUNNING)
+        found = jobs.forecast_once(current.folder, clock, is_running=current.state is State.RUNNING)
     except PrecheckError as error:
         found = error
     return (None, sentence_of(found)) if isinstance(found, PrecheckError) else (found, "")
@@ -284,7 +273,7 @@ async def _choose(request: web.Request, current: FileStatus, form: Mapping[str, 
     """Save the chosen profile, and the reason for many names on one account."""
     profile = str(form.get("profile", current.file.profile))
     reason = on_one_line(form.get("many_names_reason", ""))
-    if profile not in await asyncio.to_thread(profiles):
+    if profile not in await asyncio.to_thread(jobs.profiles):
         raise DeskRefusal(Sentence("desk.choose_profile"))
     kind = form.get("account_type", current.file.account_type) or None
     if kind not in {None, *AccountType}:
@@ -305,7 +294,7 @@ async def start_over(request: web.Request) -> web.Response:
     await asyncio.to_thread(current.folder.set_aside)
     changes: dict[str, object] = {"stopped_by": None}
     if current.file.reported_by is not None:  # no user has confirmed how the file is read
-        usual = (await asyncio.to_thread(profiles))[0]
+        usual = (await asyncio.to_thread(jobs.profiles))[0]
         changes |= {"reported_by": None, "profile": usual, "planned": False}
     await asyncio.to_thread(current.folder.change, **changes)
     await context.record(request, Deed.STARTED_OVER, current.id)
@@ -317,7 +306,7 @@ def may_start_over(current: FileStatus, clock: Clock) -> bool:
     is_open = current.state is State.STOPPED and current.file.approved is None
     if current.file.reported_by is not None:
         return is_open and current.summary is None
-    return is_open and has_no_answer(current.folder, clock)
+    return is_open and jobs.has_no_answer(current.folder, clock)
 
 
 @routes.post("/files/{id}/stop")
@@ -354,12 +343,12 @@ async def progress(request: web.Request) -> web.Response:
         will_be_simulated=current.state is State.RUNNING
         and (
             (current.progress is not None and current.progress.simulated)
-            or await asyncio.to_thread(is_simulated, current.file.profile)
+            or await asyncio.to_thread(jobs.is_simulated, current.file.profile)
         ),
         may_stop=any(may(current, person, deed) for deed in (Deed.STOPPED, Deed.STARTED)),
         State=State,
         can_resume=current.state is not State.CAPPED
-        or await asyncio.to_thread(can_resume, current.folder, context.clock),
+        or await asyncio.to_thread(jobs.can_resume, current.folder, context.clock),
         may_start_over=await asyncio.to_thread(may_start_over, current, context.clock),
     )
 

@@ -13,6 +13,7 @@ from typing import IO
 import polars as pl
 from aiohttp import web
 
+from pipeline.desk import releasing
 from pipeline.desk.carry_over import carry_holds, changed_since, held_since
 from pipeline.desk.context import Context, notify_of, opened_by
 from pipeline.desk.families import by_row, may_be_due_again, released_before, taken_by
@@ -22,21 +23,6 @@ from pipeline.desk.listing import Listing
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
-from pipeline.desk.releasing import (
-    ToApprove,
-    approve,
-    approved_facts,
-    correct,
-    corrected_file,
-    is_corrected,
-    offered,
-    on_one_line,
-    opened_as_recorded,
-    shaped_by,
-    shaping,
-    signed,
-    voided_by,
-)
 from pipeline.desk.rendering import attachment, html
 from pipeline.desk.retention import forget
 from pipeline.desk.review import by_entry, refuse_changed, reviewed, shown_of
@@ -79,7 +65,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
     before = {} if is_again else by_row(released)
     preview = None if run is None else await asyncio.to_thread(run.preview, latest, before)
     again = pl.Series([*by_row(released)] if is_again else [], dtype=pl.UInt32).implode()
-    shaped = await asyncio.to_thread(shaped_by, context.home, current.folder)
+    shaped = await asyncio.to_thread(releasing.shaped_by, context.home, current.folder)
     correction = await asyncio.to_thread(context.home.correction_of, current.id)
     return html(
         request,
@@ -104,14 +90,14 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         carried=sorted(row for row, last in latest.items() if last.carried_from is not None),
         held_since=await asyncio.to_thread(held_since, context.home, current.folder),
         same=await asyncio.to_thread(same_files, context, current.folder),
-        voided_by=await asyncio.to_thread(voided_by, current),
+        voided_by=await asyncio.to_thread(releasing.voided_by, current),
         split=split,
         notes=_notes(current, split),
-        files=offered(current),
+        files=releasing.offered(current),
         findings=findings,
         why_not=_why_not(person, shaped),
         correction=correction,
-        may_check_again=may(current, person, Deed.CORRECTED) and is_corrected(latest, correction),
+        may_check_again=may(current, person, Deed.CORRECTED) and releasing.is_corrected(latest, correction),
         undecided_count=0 if current.summary is None else current.summary.undecided_count,
         may_give=may(current, person, Deed.GIVEN) and bool(current.file.released_count),
         may_forget=may(current, person, Deed.PURGED),
@@ -159,7 +145,7 @@ async def approve_release(request: web.Request) -> web.Response:
     context, person, current = await opened_by(request, Deed.APPROVED)
     form = await request.post()
     made = await asyncio.to_thread(approve_shown, context, person, current.folder, form)
-    await context.record(request, Deed.APPROVED, current.id, **approved_facts(made))
+    await context.record(request, Deed.APPROVED, current.id, **releasing.approved_facts(made))
     raise web.HTTPSeeOther(f"/files/{current.id}/release#files")
 
 
@@ -169,15 +155,15 @@ def approve_shown(
     """Approve what the page showed; if two users approve the same payments at once, refuse the second."""
     with context.home.approving():
         current, (review, latest) = status_of(folder), reviewed(folder)
-        shaped, released = shaped_by(context.home, folder), released_before(context.home, folder)
+        shaped, released = releasing.shaped_by(context.home, folder), released_before(context.home, folder)
         refuse_shaper(person, shaped)
         is_held, again = (form.get(name) == "yes" for name in ("hold_undecided", "release_again"))
         again = again and may_be_due_again(released)
         before = by_row(released)
         now = shown_of(review, latest, current.decisions, {} if again else before)
         refuse_changed(form.get("shown"), now)
-        wanted = ToApprove(review, latest, shaped, before, is_held, again)
-        return approve(current, wanted, person, context.clock())
+        wanted = releasing.ToApprove(review, latest, shaped, before, is_held, again)
+        return releasing.approve(current, wanted, person, context.clock())
 
 
 def _taken(home: DeskHome, current: FileStatus) -> AuditEntry | None:
@@ -197,7 +183,7 @@ async def given(request: web.Request) -> web.Response:
     release = current.file.releases[-1]
     if form.get("sha256") != release.sha256:
         raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_totals")]))
-    agreed = signed(current, person, context.clock())
+    agreed = releasing.signed(current, person, context.clock())
     await asyncio.to_thread(current.folder.change, given=agreed)
     await context.record(request, Deed.GIVEN, current.id, file=release.file, sha256=release.sha256)
     raise web.HTTPSeeOther(f"/files/{current.id}/release#files")
@@ -207,7 +193,7 @@ async def given(request: web.Request) -> web.Response:
 async def send_back(request: web.Request) -> web.Response:
     """Send a file back to review, with a comment."""
     context, person, current = await opened_by(request, Deed.SENT_BACK)
-    comment = on_one_line((await request.post()).get("comment", ""))
+    comment = releasing.on_one_line((await request.post()).get("comment", ""))
     if not comment:
         raise DeskRefusal(Sentence("desk.sent_back_without_comment"))
     sent = SentBack(by=person.name, time=timestamp(context.clock()), comment=comment)
@@ -237,12 +223,12 @@ async def verify_evidence(request: web.Request) -> web.Response:
 async def download(request: web.Request) -> web.StreamResponse:
     """Download one of the offered files."""
     context, person, current = await opened_by(request)
-    found = next((one for one in offered(current) if one.name == request.match_info["name"]), None)
+    found = next((one for one in releasing.offered(current) if one.name == request.match_info["name"]), None)
     if found is None:
         raise Missing(Sentence("desk.no_such_download"))
     if found.has_names:
         person.require_names()
-    file = await asyncio.to_thread(opened_as_recorded, current, found.name)
+    file = await asyncio.to_thread(releasing.opened_as_recorded, current, found.name)
     await context.record(request, Deed.DOWNLOADED, current.id, **_facts(current, found.name, [found.name]))
     return attachment(found.name, file)
 
@@ -251,7 +237,7 @@ async def download(request: web.Request) -> web.StreamResponse:
 async def download_all(request: web.Request) -> web.StreamResponse:
     """Download, as one ZIP file, all offered files that this person may have."""
     context, person, current = await opened_by(request)
-    names = [one.name for one in offered(current) if person.has_names or not one.has_names]
+    names = [one.name for one in releasing.offered(current) if person.has_names or not one.has_names]
     if not names:
         raise Missing(Sentence("desk.no_such_download"))
     packed = await asyncio.to_thread(_packed, current, names)
@@ -270,7 +256,7 @@ def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
     packed = tempfile.TemporaryFile()  # noqa: SIM115 (closed by the response)
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in names:
-            with opened_as_recorded(current, name) as file, archive.open(name, "w") as entry:
+            with releasing.opened_as_recorded(current, name) as file, archive.open(name, "w") as entry:
                 shutil.copyfileobj(file, entry)
     packed.seek(0)
     return packed
@@ -280,7 +266,7 @@ def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
 async def forget_names(request: web.Request) -> web.Response:
     """Delete payees' names and the payment files; the evidence stays."""
     context, person, current = await opened_by(request, Deed.PURGED)
-    reason = on_one_line((await request.post()).get("reason", ""))
+    reason = releasing.on_one_line((await request.post()).get("reason", ""))
     if not reason:
         raise DeskRefusal(Sentence("desk.deletion_without_reason"))
     await asyncio.to_thread(forget, current, person.name, reason, context.clock())
@@ -291,13 +277,15 @@ async def forget_names(request: web.Request) -> web.Response:
 def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
     """Return the corrected file, made if necessary (Conflict: nothing to correct, or it is at the desk)."""
     review, latest = reviewed(current.folder)
-    if not is_corrected(latest, context.home.correction_of(current.id)):
+    if not releasing.is_corrected(latest, context.home.correction_of(current.id)):
         raise Conflict(Sentence("desk.no_corrected_file"))
     if not current.is_released:  # otherwise the approval has already made it
         before = by_row(released_before(context.home, current.folder))
-        wanted = ToApprove(review, latest, shaped_by(context.home, current.folder), before)
-        correct(current, wanted, person, context.clock())
-    path = corrected_file(current.folder)
+        wanted = releasing.ToApprove(
+            review, latest, releasing.shaped_by(context.home, current.folder), before
+        )
+        releasing.correct(current, wanted, person, context.clock())
+    path = releasing.corrected_file(current.folder)
     if path is None:
         raise Conflict(Sentence("desk.no_corrected_file"))
     return path
@@ -313,7 +301,7 @@ async def check_again(request: web.Request) -> web.Response:
     # Before any user sees the file: a recorded hold must never be lost.
     count = await asyncio.to_thread(carry_holds, current.folder, folder)
     read_as = current.file.model_dump(include={"profile", "mapping", "encoding", "input_format"})
-    again = shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)
+    again = releasing.shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)
     corrects = {"corrects": current.id, "planned": True, "shaped": [again], **read_as}
     await asyncio.to_thread(folder.write, made.model_copy(update=corrects))
     await context.record(request, Deed.CORRECTED, current.id)

@@ -11,20 +11,12 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from pipeline.desk import releasing
 from pipeline.desk.context import context_of, notify_of, opened_by, person_of
 from pipeline.desk.families import by_row, may_be_due_again, released_before
 from pipeline.desk.listing import ROWS_ON_PAGE, SORTS, Asked, Listing
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
-from pipeline.desk.releasing import (
-    Decided,
-    decide,
-    on_one_line,
-    require_possible,
-    require_reason,
-    shaping,
-    signed,
-)
 from pipeline.desk.rendering import attachment, html, page_number
 from pipeline.desk.review import OF_A_ROW, Review, last_decisions, refuse_changed, reviewed, shown_of
 from pipeline.desk.states import FileStatus, State, may
@@ -137,15 +129,15 @@ async def decide_row(request: web.Request) -> web.Response:
     now = shown_of(run, words, current.decisions)
     refuse_changed(fields.get("shown"), now, OF_A_ROW)
     is_written = decision is Decision.FIX and (run.line(row) or {}).get("writes")
-    text = on_one_line(fields.get("written", "")) if is_written else ""
+    text = releasing.on_one_line(fields.get("written", "")) if is_written else ""
     if decision is not None:
-        require_possible(run, row, decision, text)
+        releasing.require_possible(run, row, decision, text)
     last, may_void = words.get(row), fields.get("voids") == "yes"
     written = current.folder.keep(text, context.chance() + context.chance()) if text else None
     if last is not None and text == run.text_of(last):
         written = last.written  # the same correction as before
-    wanted = Decided([row], decision, fields.get("reason", ""), written=written, may_void=may_void)
-    make = partial(decide, current, run, wanted, person, context.clock())
+    wanted = releasing.Decided([row], decision, fields.get("reason", ""), written=written, may_void=may_void)
+    make = partial(releasing.decide, current, run, wanted, person, context.clock())
     made = await asyncio.to_thread(_record_once, run, wanted, person.name, fields.get("before"), make)
     if made is not None:
         word = "taken back" if decision is None else decision.value
@@ -183,7 +175,7 @@ async def comment(request: web.Request) -> web.Response:
     row = int(request.match_info["row"])
     if current.summary is None or not 1 <= row <= current.summary.input.row_count:
         raise DeskRefusal(Sentence("desk.no_such_row"))
-    text = on_one_line((await request.post()).get("comment", ""))
+    text = releasing.on_one_line((await request.post()).get("comment", ""))
     if not text:
         raise DeskRefusal(Sentence("desk.comment_is_empty"))
     now = timestamp(context.clock())
@@ -197,14 +189,14 @@ async def comment(request: web.Request) -> web.Response:
 
 
 def _record_once(
-    run: Review, wanted: Decided, by: str, before: str | None, make: Callable[[], RowsDecided]
+    run: Review, wanted: releasing.Decided, by: str, before: str | None, make: Callable[[], RowsDecided]
 ) -> RowsDecided | None:
     """Record a decision once; None if it was already recorded. Same errors as `_is_recorded` and `decide`."""
     with _ONE_AT_A_TIME:  # a double click may send two requests at the same moment
         return None if _is_recorded(run, wanted, by, before) else make()
 
 
-def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:
+def _is_recorded(run: Review, wanted: releasing.Decided, by: str, before: str | None) -> bool:
     """True if this very decision is recorded, as after a double click (Conflict: a different one is)."""
     [row] = wanted.rows
     now = last_decisions(run).get(row)
@@ -215,7 +207,7 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
             return True
         raise Conflict(Sentence("desk.taken_back_meanwhile", row=row))
     is_same = (now.decision, now.by, now.written) == (wanted.decision, by, wanted.written)
-    if is_same and (now.reason or "") == on_one_line(wanted.reason):
+    if is_same and (now.reason or "") == releasing.on_one_line(wanted.reason):
         return True
     raise Conflict(Sentence("desk.decided_meanwhile", name=now.by, row=row))
 
@@ -241,10 +233,10 @@ async def decide_group(request: web.Request) -> web.Response:
     if found.is_empty():
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
     may_void = fields.get("voids") == "yes"
-    wanted = Decided(
+    wanted = releasing.Decided(
         found["row"].to_list(), decision, fields.get("reason", ""), is_next=True, may_void=may_void
     )
-    require_reason(wanted)
+    releasing.require_reason(wanted)
     if fields.get("confirmed") != "yes":
         return html(
             request,
@@ -254,13 +246,13 @@ async def decide_group(request: web.Request) -> web.Response:
             shown=shown,
             ticked=ticked,
             decision=decision,
-            reason=on_one_line(wanted.reason),
+            reason=releasing.on_one_line(wanted.reason),
             choice=choice,
             totals=run.totals(found),
             row_count=found.height,
             way_back=_way_back(current, fields),
         )
-    await asyncio.to_thread(decide, current, run, wanted, person, context.clock())
+    await asyncio.to_thread(releasing.decide, current, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, current.id, row_count=found.height, decision=decision.value)
     left = run.undecided(await asyncio.to_thread(last_decisions, run)).counts
     if asked.group and not left.get(asked.group):  # continue with the next group of rows
@@ -278,8 +270,8 @@ async def undo_group(request: web.Request) -> web.Response:
     entry = run.last_at_once(words)
     if entry is None:
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
-    wanted = Decided(entry.rows, None, "", is_next=True, may_void=fields.get("voids") == "yes")
-    await asyncio.to_thread(decide, current, run, wanted, person, context.clock())
+    wanted = releasing.Decided(entry.rows, None, "", is_next=True, may_void=fields.get("voids") == "yes")
+    await asyncio.to_thread(releasing.decide, current, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, current.id, row_count=len(entry.rows), decision="taken back")
     raise web.HTTPSeeOther(f"/files/{current.id}/review#group")
 
@@ -336,8 +328,8 @@ async def hand_over(request: web.Request) -> web.Response:
     context, person, current = await opened_by(request, Deed.HANDED_OVER)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     refuse_changed((await request.post()).get("shown"), shown_of(run, words, current.decisions))
-    agreed = signed(current, person, context.clock())
-    handed = shaping(current.file, person.name, Act.HANDED_OVER, agreed.time)
+    agreed = releasing.signed(current, person, context.clock())
+    handed = releasing.shaping(current.file, person.name, Act.HANDED_OVER, agreed.time)
     await asyncio.to_thread(current.folder.change, handed, handed_over=agreed, sent_back=None)
     await context.record(request, Deed.HANDED_OVER, current.id)
     notify_of(context, current, Deed.HANDED_OVER)

@@ -3,6 +3,8 @@
 import polars as pl
 
 from pipeline.errors import InputError
+from pipeline.formats import message
+from pipeline.formats.bacs18 import totals
 from pipeline.formats.bacs18.records import (
     ACCOUNT_NUMBER,
     CONTRA,
@@ -18,22 +20,6 @@ from pipeline.formats.bacs18.records import (
     Field,
     records_of,
 )
-from pipeline.formats.bacs18.totals import (
-    FileLabel,
-    controls_of,
-    facts_of,
-    in_calendar,
-    labels_of,
-    processing_day,
-)
-from pipeline.formats.message import (
-    SET_ASIDE,
-    Message,
-    in_words,
-    line_locations,
-    truncated_names,
-    with_absent_fields,
-)
 from pipeline.formats.table import ReadingOptions
 from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN, DAY_MALFORMED
 from pipeline.wording import Sentence
@@ -41,34 +27,34 @@ from pipeline.wording import Sentence
 _CURRENCY = "GBP"
 
 
-def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - the file needs no options
+def read(data: bytes, options: ReadingOptions, *, where: str) -> message.Message:  # noqa: ARG001 - the file needs no options
     """Read a Standard 18 file: its credits, even malformed, are payments; direct debits are set aside.
 
     Raises InputError: it is not Standard 18, is truncated, or has no credits.
     """
     records = records_of(data, where=where)
-    labels = labels_of(records, where=where)
+    labels = totals.labels_of(records, where=where)
     credits_ = records.filter(kind=PAYMENT)
     set_aside = records.filter(pl.col("kind").is_in([DIRECT_DEBIT, INSTRUCTION]))
     if credits_.is_empty():
-        kinds = [in_words(kind) for kind in set_aside["kind"].unique(maintain_order=True)]
+        kinds = [message.in_words(kind) for kind in set_aside["kind"].unique(maintain_order=True)]
         has = Sentence("bacs18.only", kinds=kinds) if kinds else Sentence("bacs18.no_payments")
         raise InputError(Sentence("bacs18.only_credits_checked", where=where, has=has))
     payments = _payments(credits_)
     has_days = credits_["day"].str.strip_chars().str.len_bytes().sum() > 0
-    return Message(
+    return message.Message(
         payments=payments,
         defects=_defects(credits_),
         locations=_locations(credits_, labels),
-        controls=controls_of(records, labels, where=where),
+        controls=totals.controls_of(records, labels, where=where),
         facts={
             "days": "several" if has_days else "one",
             "contras": str(records.filter(kind=CONTRA).height),
             "currency": _CURRENCY,
-            **facts_of(labels),
+            **totals.facts_of(labels),
         },
-        set_aside=set_aside.select(list(SET_ASIDE)).match_to_schema(SET_ASIDE),
-        warnings=truncated_names(payments["name"], length_max=NAME_LENGTH_MAX),
+        set_aside=set_aside.select(list(message.SET_ASIDE)).match_to_schema(message.SET_ASIDE),
+        warnings=message.truncated_names(payments["name"], length_max=NAME_LENGTH_MAX),
     )
 
 
@@ -82,7 +68,7 @@ def _payments(credits_: pl.DataFrame) -> pl.DataFrame:
         currency=pl.lit(_CURRENCY),
         reference=_filled(REFERENCE),
     )
-    return with_absent_fields(fields)
+    return message.with_absent_fields(fields)
 
 
 def _filled(field: Field) -> pl.Expr:
@@ -93,7 +79,7 @@ def _filled(field: Field) -> pl.Expr:
 
 def _defects(credits_: pl.DataFrame) -> pl.Series:
     days = credits_["day"].unique()
-    wrong_days = [day for day in days if day.strip() and in_calendar(day) is None]
+    wrong_days = [day for day in days if day.strip() and totals.in_calendar(day) is None]
     return credits_.select(
         pl.when(pl.col("code") != CREDIT)
         .then(pl.lit(CODE_UNKNOWN))
@@ -105,10 +91,10 @@ def _defects(credits_: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
-def _locations(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataFrame:
-    of_file = processing_day(labels) or ""
+def _locations(credits_: pl.DataFrame, labels: dict[str, totals.FileLabel]) -> pl.DataFrame:
+    of_file = totals.processing_day(labels) or ""
     days = {
-        day: f"{shown} " if (shown := in_calendar(day if day.strip() else of_file)) else ""
+        day: f"{shown} " if (shown := totals.in_calendar(day if day.strip() else of_file)) else ""
         for day in credits_["day"].unique()
     }
     originator = pl.col("originator")
@@ -118,4 +104,4 @@ def _locations(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataF
         pl.lit(" "),
         originator.str.slice(6),
     )
-    return line_locations(credits_, batch)
+    return message.line_locations(credits_, batch)

@@ -9,15 +9,7 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.files.expansion import RECORD_BYTES_MAX
-from pipeline.formats.encodings import (
-    codec_of,
-    is_utf_8,
-    marked_encoding,
-    not_in_encoding,
-    not_utf_8_at,
-    refuse_false_encoding,
-    wide_encoding_of,
-)
+from pipeline.formats import encodings
 from pipeline.formats.table import Dialect
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import LINES_LOOKED_AT, Heading, column_names, heading_of
@@ -49,19 +41,19 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
     Raises UsageError: the encoding is not supported; InputError: the bytes are not text in this encoding, or
     are UTF-8 although another encoding is given. Nothing is lost: no byte becomes a question mark.
     """
-    encoding = encoding or marked_encoding(data) or "utf-8"
-    codec = codec_of(encoding)
-    if is_utf_8(codec):
+    encoding = encoding or encodings.marked_encoding(data) or "utf-8"
+    codec = encodings.codec_of(encoding)
+    if encodings.is_utf_8(codec):
         text = data.removeprefix(codecs.BOM_UTF8)
-        if not text.isascii() and (offset := not_utf_8_at(text)) is not None:
-            raise not_in_encoding(text, offset, where=where)
+        if not text.isascii() and (offset := encodings.not_utf_8_at(text)) is not None:
+            raise encodings.not_in_encoding(text, offset, where=where)
         return text, "utf-8"
-    refuse_false_encoding(data, encoding, where=where)
+    encodings.refuse_false_encoding(data, encoding, where=where)
     try:
         return data.decode(codec).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(), encoding
     except UnicodeError as error:
         offset = error.start if isinstance(error, UnicodeDecodeError) else 0
-        raise not_in_encoding(data, offset, where=where, encoding=encoding) from None
+        raise encodings.not_in_encoding(data, offset, where=where, encoding=encoding) from None
 
 
 def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:
@@ -82,7 +74,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     )
     heading, lines = best.heading, best.lines
     if any("\0" in cell for cell in heading.cells):
-        encoding = wide_encoding_of("".join(heading.cells))
+        encoding = encodings.wide_encoding_of("".join(heading.cells))
         advice = Sentence("csv.give_csv_parquet"), Sentence("advice.read_as_if_text", choices=[encoding])
         raise InputError(Sentence("csv.line_nul_bytes", where=where), advice=advice)
     first, numbers = [line.cells for line in lines], [line.number for line in lines]

@@ -6,25 +6,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats.encodings import (
-    codec_of,
-    has_one_byte_each,
-    is_utf_8,
-    marked_encoding,
-    not_in_encoding,
-    refuse_false_encoding,
-)
+from pipeline.formats import encodings, message
 from pipeline.formats.layouts.classified import BATCH, UNKNOWN, cell, classified, defect, kinds_of
 from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout, OtherLine, PaymentLine
 from pipeline.formats.layouts.totals import controls, hundredths, totals_of, with_batch
-from pipeline.formats.message import (
-    SET_ASIDE,
-    Message,
-    controls_frame,
-    line_locations,
-    truncated_names,
-    with_absent_fields,
-)
 from pipeline.formats.text_lines import text_lines
 from pipeline.frames import WARNINGS
 from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN
@@ -41,21 +26,21 @@ def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, w
     Raises UsageError: the encoding is not supported; InputError: it is not in this encoding or layout.
     """
     used = encoding_of(encoding)
-    if marked_encoding(data) is not None:
+    if encodings.marked_encoding(data) is not None:
         raise InputError(Sentence("layouts.text_utf_16_which", where=where))
-    refuse_false_encoding(data, used, where=where)
+    encodings.refuse_false_encoding(data, used, where=where)
     start = len(codecs.BOM_UTF8) if used == _UTF_8 and data.startswith(codecs.BOM_UTF8) else 0
     try:
         text = str(memoryview(data)[start:], used)
     except UnicodeDecodeError as error:
-        raise not_in_encoding(data, start + error.start, where=where, encoding=used) from None
+        raise encodings.not_in_encoding(data, start + error.start, where=where, encoding=used) from None
     lines = text_lines(text, start=start, one_byte_each=used != _UTF_8)
     for line in lines.filter(pl.col("text").str.contains("\r", literal=True))["line"].head(1):
         raise InputError(Sentence("layouts.line_ends_cr", where=where, line=line))
     return classified(lines, layout, where=where)
 
 
-def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> Message:
+def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> message.Message:
     """Read a file by its layout, as UTF-8 unless an encoding is given.
 
     Raises UsageError: the encoding is not supported; InputError: it is not this layout, or has no payments.
@@ -64,17 +49,17 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
     found = payments_of(lines, layout)
     if found.is_empty():
         raise InputError(Sentence("layouts.no_payments_give", where=where))
-    fields = with_absent_fields(found.select(name for name in FIELDS if name in found.columns))
+    fields = message.with_absent_fields(found.select(name for name in FIELDS if name in found.columns))
     totals = totals_of(lines, found, layout)
     names, room = fields["name"], layout.name_room
-    return Message(
+    return message.Message(
         payments=fields,
         defects=found["defect"],
         locations=_locations(found, lines, layout),
-        controls=controls_frame(controls(totals, layout)),
+        controls=message.controls_frame(controls(totals, layout)),
         facts={"layout": layout.title, "encoding": encoding_of(encoding)},
         set_aside=_set_aside(lines, layout),
-        warnings=truncated_names(names, length_max=room) if room else pl.DataFrame(schema=WARNINGS),
+        warnings=message.truncated_names(names, length_max=room) if room else pl.DataFrame(schema=WARNINGS),
     )
 
 
@@ -133,7 +118,7 @@ def _locations(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> 
     labels = lines.filter(kind=BATCH).select(batch_line="line", label=label)
     labelled = found.join(labels, on="batch_line", how="left", maintain_order="left")
     booked = [_filled(pl.col("label")), _filled(pl.col("booked"))]
-    return line_locations(labelled, _filled(pl.concat_str(booked, separator=" ", ignore_nulls=True)))
+    return message.line_locations(labelled, _filled(pl.concat_str(booked, separator=" ", ignore_nulls=True)))
 
 
 def _set_aside(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
@@ -142,7 +127,7 @@ def _set_aside(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
         if isinstance(kind, OtherLine):
             code = cell(layout, kind, next(iter(kind.tags)))
             found.append(lines.filter(kind=word).select("line", code=code, kind=pl.lit(kind.what)))
-    empty = pl.DataFrame(schema=SET_ASIDE)
+    empty = pl.DataFrame(schema=message.SET_ASIDE)
     return pl.concat([empty, *found]).sort("line")
 
 
@@ -151,10 +136,10 @@ def encoding_of(name: str | None) -> str:
 
     Raises UsageError: it is another multi-byte encoding, where edits cannot be positioned.
     """
-    codec = codec_of(name or _UTF_8)
-    if is_utf_8(codec):
+    codec = encodings.codec_of(name or _UTF_8)
+    if encodings.is_utf_8(codec):
         return _UTF_8
-    if not has_one_byte_each(codec):
+    if not encodings.has_one_byte_each(codec):
         advice = Sentence("layouts.choose_one", encodings=["utf-8", "cp1252", "cp1250"])
         raise UsageError(Sentence("layouts.not_supported_bank", name=name), advice=advice)
     return str(name)
