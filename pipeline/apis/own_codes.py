@@ -38,18 +38,9 @@ def _not_let_in(reason: Sentence) -> Meaning:
     return _unanswered(reason, Sentence("explain.not_let_in"), _THREE_RUNS)
 
 
+STATUSES_TURNED_AWAY = (400, 401, 403, 404, 405, 406, 407, 410, 421, 431, 451)
 _TURNED_AWAY = {
-    "HTTP_400": Sentence("answer.http_400"),
-    "HTTP_401": Sentence("answer.http_401"),
-    "HTTP_403": Sentence("answer.http_403"),
-    "HTTP_404": Sentence("answer.http_404"),
-    "HTTP_405": Sentence("answer.http_405"),
-    "HTTP_406": Sentence("answer.http_406"),
-    "HTTP_407": Sentence("answer.http_407"),
-    "HTTP_410": Sentence("answer.http_410"),
-    "HTTP_421": Sentence("answer.http_421"),
-    "HTTP_431": Sentence("answer.http_431"),
-    "HTTP_451": Sentence("answer.http_451"),
+    **{f"HTTP_{status}": Sentence(f"answer.http_{status}") for status in STATUSES_TURNED_AWAY},
     **{f"HTTP_{status}": Sentence("answer.http_3xx", status=status) for status in (301, 302, 303, 307, 308)},
 }
 """HTTP status that refuses access -> the key of the sentence about what the server did."""

@@ -201,12 +201,7 @@ def print_codes(explanations: Iterable[Explanation], console: Console, *, in_ful
     console.print(Text(in_words(Sentence("explain.one_of_them"))))
 
 
-_SECTIONS = {
-    CodesSection.ANSWERS: Sentence("explain.answers"),
-    CodesSection.NO_ANSWER: Sentence("explain.no_answer"),
-    CodesSection.RULES: Sentence("explain.rules"),
-    CodesSection.WARNINGS: Sentence("explain.warnings"),
-}
+_SECTIONS = {section: Sentence(f"explain.{section.name.lower()}") for section in CodesSection}
 
 
 def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:

@@ -23,16 +23,7 @@ SIMULATED = Sentence("terminal.simulated")
 ROWS_NAMED_MAX = 10
 BY_POLICY = "policy"  # replaces a warning's code for a match that the policy does not release
 ADVICE = {
-    Action.PAY: Sentence("todo.pay"),
-    Action.FIX_NAME: Sentence("todo.fix_name"),
-    Action.FIX_ACCOUNT_TYPE: Sentence("todo.fix_account_type"),
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: Sentence("todo.fix_name_and_account_type"),
-    Action.CHECK_ACCOUNT_DETAILS: Sentence("todo.check_account_details"),
-    Action.ADD_SECONDARY_REFERENCE: Sentence("todo.add_secondary_reference"),
-    Action.GET_NEW_ACCOUNT_DETAILS: Sentence("todo.get_new_account_details"),
-    Action.ASK_PAYEE: Sentence("todo.ask_payee"),
-    Action.RETRY_LATER: RETRY_HERE,
-    Action.CORRECT_ROW: Sentence("todo.correct_row"),
+    action: RETRY_HERE if action is Action.RETRY_LATER else Sentence(f"todo.{action}") for action in Action
 }
 """The next step for each action."""
 _ASK_PROVIDER = Sentence("todo.ask_provider")

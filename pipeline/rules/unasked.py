@@ -29,19 +29,10 @@ def elsewhere(country: str) -> str:
     return f"{ACCOUNT_ELSEWHERE}/{country}"
 
 
+_COUNTRIES = ("AU", "CZ", "DE", "DK", "HU", "IE", "IN", "NO", "PL", "SE", "US")
 _ELSEWHERE: Mapping[str, Sentence] = {
     "?": Sentence("rule.account_in_unknown"),
-    "AU": Sentence("rule.account_in_au"),
-    "CZ": Sentence("rule.account_in_cz"),
-    "DE": Sentence("rule.account_in_de"),
-    "DK": Sentence("rule.account_in_dk"),
-    "HU": Sentence("rule.account_in_hu"),
-    "IE": Sentence("rule.account_in_ie"),
-    "IN": Sentence("rule.account_in_in"),
-    "NO": Sentence("rule.account_in_no"),
-    "PL": Sentence("rule.account_in_pl"),
-    "SE": Sentence("rule.account_in_se"),
-    "US": Sentence("rule.account_in_us"),
+    **{country: Sentence(f"rule.account_in_{country.lower()}") for country in _COUNTRIES},
     "IBAN": Sentence("rule.account_with_iban"),
     "no IBAN": Sentence("rule.account_without_iban"),
 }
@@ -52,23 +43,17 @@ _BY_COUNTRY = {elsewhere(country): sentence for country, sentence in _ELSEWHERE.
 OF_THE_ACCOUNT = (CHEQUE, PROXY, ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, *_BY_COUNTRY)
 """Codes that switch off all rules about the account."""
 
+
+def _by_code(*codes: str) -> dict[str, Sentence]:
+    return {code: Sentence(f"rule.{code.lower()}") for code in codes}
+
+
 SENTENCES: Mapping[str, Sentence] = {
-    ROW_BLANK: Sentence("rule.row_blank"),
-    ROW_TOO_LONG: Sentence("rule.row_too_long"),
-    ROW_MERGED: Sentence("rule.row_merged"),
-    LINE_TOO_LONG: Sentence("rule.line_too_long"),
-    LINE_TOO_SHORT: Sentence("rule.line_too_short"),
-    AMOUNT_MALFORMED: Sentence("rule.amount_malformed"),
-    CODE_UNKNOWN: Sentence("rule.code_unknown"),
-    DAY_MALFORMED: Sentence("rule.day_malformed"),
-    CHEQUE: Sentence("rule.cheque"),
-    DIRECT_DEBIT: Sentence("rule.direct_debit"),
-    PROXY: Sentence("rule.proxy"),
-    ACCOUNT_ELSEWHERE: Sentence("rule.account_elsewhere"),
+    **_by_code(ROW_BLANK, ROW_TOO_LONG, ROW_MERGED, LINE_TOO_LONG, LINE_TOO_SHORT),
+    **_by_code(AMOUNT_MALFORMED, CODE_UNKNOWN, DAY_MALFORMED, CHEQUE, DIRECT_DEBIT, PROXY),
+    **_by_code(ACCOUNT_ELSEWHERE),
     **_BY_COUNTRY,
-    ACCOUNT_SIGNS_DIFFER: Sentence("rule.account_signs_differ"),
-    SORT_CODES_DIFFER: Sentence("rule.sort_codes_differ"),
-    ELEMENT_TWICE: Sentence("rule.element_twice"),
+    **_by_code(ACCOUNT_SIGNS_DIFFER, SORT_CODES_DIFFER, ELEMENT_TWICE),
 }
 """Each completes "row 17: ..." and says what to do. A code with several sentences has keys `CODE/case`."""
 

@@ -17,6 +17,7 @@ import pytest
 from babel.messages.pofile import read_po
 
 import pipeline.wording
+from pipeline.apis.own_codes import STATUSES_TURNED_AWAY
 from pipeline.desk.people import Role
 from pipeline.desk.review import Shown
 from pipeline.errors import InputError
@@ -27,10 +28,13 @@ from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import _ALIASES, _GRAMMAR, CANONICAL
 from pipeline.headers.unread_names import SHARED_WORD
+from pipeline.reports.explanations import CodesSection
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS
 from pipeline.reports.terminal import header_of
+from pipeline.reports.wording import ADVICE
 from pipeline.reports.workbook import BANK_HEADERS, LAST_RUN
 from pipeline.rules.rules import RULES
+from pipeline.rules.unasked import SENTENCES
 from pipeline.sandbox.faults.catalogue import FAULTS
 from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
 from pipeline.wording.catalogue import _catalogue
@@ -55,6 +59,9 @@ FAMILIES = {
     *(f"outcome.{outcome}" for outcome in Outcome),
     *(f"system.{name}" for name in SYSTEM_ERRORS),
     *(sentence.key for fault in FAULTS.values() for sentence in (fault.what, fault.client)),
+    *(sentence.key for sentence in (*SENTENCES.values(), *ADVICE.values())),
+    *(f"answer.http_{status}" for status in STATUSES_TURNED_AWAY),
+    *(f"explain.{section.name.lower()}" for section in CodesSection),
     *(f"warning.{code}" for code in ABOUT_THE_PAYEE),
     *(rule.sentence.key for rule in RULES if rule.own_sentence is None),
     *(f"explain.step_{action}" for action in Action),

@@ -31,7 +31,8 @@ _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
 _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
 _WHAT = ("input file", "profile", "environment")
 _ADD = "INSERT INTO precheck.account(scope, api, division) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
-_READ, _RUN = STATEMENTS["store.read"], f"{STATEMENTS['store.run']} "
+_READ = STATEMENTS["store.read"]
+_RUN = STATEMENTS["store.run"] + "\n"
 _WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %s"  # a trigger adds the time
 RENEWAL_INTERVAL_S = 1.0
 
