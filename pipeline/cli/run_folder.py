@@ -8,26 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli import options as shared
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.helps import Command
 from pipeline.cli.language import given_language, in_words, reasons_to_translate
-from pipeline.cli.options import (
-    AT_LEAST_1,
-    PATH,
-    Given,
-    as_given,
-    by_option,
-    days,
-    edited_input_option,
-    given_reason,
-    now,
-    option,
-    options,
-    pain002_option,
-    payment_file_options,
-    review_options,
-    sign_option,
-)
 from pipeline.cli.standard_streams import print_answer, print_document, print_findings
 from pipeline.errors import PrecheckError, UsageError, most_serious
 from pipeline.wording import Sentence
@@ -40,9 +24,9 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=PATH, metavar="DIR")
-@option("--row N", type=AT_LEAST_1, required=True, help="Row of the file.")
-@option("--json", "as_json", help="Print the history as JSON on standard output.")
+@click.argument("folder", type=shared.PATH, metavar="DIR")
+@shared.option("--row N", type=shared.AT_LEAST_1, required=True, help="Row of the file.")
+@shared.option("--json", "as_json", help="Print the history as JSON on standard output.")
 def show(*, folder: Path, row: int, as_json: bool) -> None:
     """Show the history of one row: file, question, requests, answer.
 
@@ -51,23 +35,23 @@ def show(*, folder: Path, row: int, as_json: bool) -> None:
     from pipeline.jobs.show import story
     from pipeline.reports.story import print_story
 
-    told = story(folder, row, now=now())
+    told = story(folder, row, now=shared.now())
     show = partial(print_story, reasons=reasons_to_translate(folder, [told.outcome.check_reason]))
     print_answer(told, show, as_json=as_json)
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=PATH, metavar="DIR")
-@option("--input FILE", "input_file", help="The payment file, to compare every cell with it.")
-@option("--config FILE", help="The configuration file, for the key of an encrypted ledger.")
-@option(
+@click.argument("folder", type=shared.PATH, metavar="DIR")
+@shared.option("--input FILE", "input_file", help="The payment file, to compare every cell with it.")
+@shared.option("--config FILE", help="The configuration file, for the key of an encrypted ledger.")
+@shared.option(
     "--signed-by PUBLIC_KEY",
-    type=PATH,
+    type=shared.PATH,
     help="Require a signature of this Ed25519 public key (PEM). Get the key from the signer, never from DIR.",
 )
-@option("--json", "as_json", help="Print the findings as JSON on standard output.")
-@as_given
-def verify(given: Given) -> None:
+@shared.option("--json", "as_json", help="Print the findings as JSON on standard output.")
+@shared.as_given
+def verify(given: shared.Given) -> None:
     """Check that the files of a run are unchanged and consistent.
 
     Checks every file in the manifest, recounts the outcome file, and compares it with the summary and the
@@ -78,7 +62,7 @@ def verify(given: Given) -> None:
     from pipeline.jobs.verify import VerifyJob, verification
     from pipeline.jobs.verify import verify as verify_folder
 
-    findings = verify_folder(given.make(VerifyJob), now=now())
+    findings = verify_folder(given.make(VerifyJob), now=shared.now())
     if given.as_json:
         print_document(verification(findings))
     else:
@@ -87,19 +71,19 @@ def verify(given: Given) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=PATH, metavar="DIR")
-@pain002_option
-@edited_input_option
-@sign_option
-@option(
+@click.argument("folder", type=shared.PATH, metavar="DIR")
+@shared.pain002_option
+@shared.edited_input_option
+@shared.sign_option
+@shared.option(
     "--adopt REASON",
-    callback=given_reason,
+    callback=shared.given_reason,
     help="Sign a folder that is not signed, or that was changed by a command without the key, as it is now. "
     "It is verified first; manifest.json records REASON.",
 )
-@option("--json", "as_json", help="Print the summary as JSON on standard output.")
-@as_given
-def report(given: Given) -> None:
+@shared.option("--json", "as_json", help="Print the summary as JSON on standard output.")
+@shared.as_given
+def report(given: shared.Given) -> None:
     """Write the reports of the run in DIR again, and show its summary.
 
     Nothing is sent. The files in DIR must be as the run left them.
@@ -120,7 +104,7 @@ def report(given: Given) -> None:
             adopt=given.adopt,
             for_bank=for_bank,
             language=given_language(click.get_current_context()),
-            now=now(),
+            now=shared.now(),
         )
     if kept is not None:
         notify(Sentence("cli.workbook_kept", workbook=folder / REPORT_XLSX, kept=folder / kept))
@@ -133,32 +117,32 @@ def report(given: Given) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("folders", nargs=-1, required=True, type=PATH, metavar="DIR...")
-@option(
+@click.argument("folders", nargs=-1, required=True, type=shared.PATH, metavar="DIR...")
+@shared.option(
     "--older-than DAYS",
-    type=days,
+    type=shared.days,
     shown="0d",
     help="Only names from answers older than this, for example 90d, and only in finished runs.",
 )
-@option(
+@shared.option(
     "--outcomes",
     "with_files",
     help="Also delete the files that hold the names. With --older-than, only if the run ended "
     "before then or a name was purged. The next run writes outcomes and reports without the "
     "names.",
 )
-@option(
+@shared.option(
     "--payments",
     "with_payments",
     help="Like --outcomes, and also delete payees.csv and the files of `precheck split`: no file "
     "with payees remains.",
 )
-@option("--dry-run", help="Print what would be deleted; delete nothing.")
-@option("--reason TEXT", help="Reason, for example the retention policy; recorded in the manifest.")
-@by_option
-@sign_option
-@as_given
-def purge(given: Given) -> None:
+@shared.option("--dry-run", help="Print what would be deleted; delete nothing.")
+@shared.option("--reason TEXT", help="Reason, for example the retention policy; recorded in the manifest.")
+@shared.by_option
+@shared.sign_option
+@shared.as_given
+def purge(given: shared.Given) -> None:
     """Delete the names that banks returned from the ledger in each DIR.
 
     Also deletes the details of problems, which may quote a name; no byte of either remains in the ledger. The
@@ -185,7 +169,7 @@ def purge(given: Given) -> None:
     for folder, is_named in folders_named(given.folders).items():
         try:
             with reporting_a_lost_signature(folder):
-                purged = purge_folder(folder, job, now=now())
+                purged = purge_folder(folder, job, now=shared.now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
             notify(*error.messages, status=None if is_stranger else error.exit_code)
@@ -224,18 +208,18 @@ def _kinds(text: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=PATH, metavar="DIR")
-@option(
+@click.argument("folder", type=shared.PATH, metavar="DIR")
+@shared.option(
     "--accept KINDS",
     type=_kinds,
     default=(),
     help="Accept all corrections of these kinds, separated by a comma: close_match (the bank's "
     "name), account_type (the other type).",
 )
-@option("--reason TEXT", help="Reason for --accept; recorded.")
-@options(review_options, payment_file_options)
-@as_given
-def fix(given: Given) -> None:
+@shared.option("--reason TEXT", help="Reason for --accept; recorded.")
+@shared.options(shared.review_options, shared.payment_file_options)
+@shared.as_given
+def fix(given: shared.Given) -> None:
     """List the corrections of a run, and write a corrected file.
 
     corrections.csv is always written. With --accept or --decisions, the payment file is also written, in
@@ -256,22 +240,22 @@ def fix(given: Given) -> None:
         raise UsageError(Sentence("cli.goes_workbook_reason"))
     job = given.make(FixJob, accept=tuple(map(Acceptance, given.accept)), reason=reason and reason.strip())
     with reporting_a_lost_signature(given.folder):
-        done = fix_folder(job, now=now())
+        done = fix_folder(job, now=shared.now())
     print_answer(done, print_fix, as_json=given.as_json)
 
 
 @click.command(cls=Command)
-@click.argument("folder", type=PATH, metavar="DIR")
-@option("--config FILE", help="The configuration file with the policy.")
-@options(review_options)
-@option("--hold-undecided", help="Hold rows without an answer instead of refusing to split.")
-@option(
+@click.argument("folder", type=shared.PATH, metavar="DIR")
+@shared.option("--config FILE", help="The configuration file with the policy.")
+@shared.options(shared.review_options)
+@shared.option("--hold-undecided", help="Hold rows without an answer instead of refusing to split.")
+@shared.option(
     "--release-again",
     help="Also release payments that are in an earlier release file of this file or of its corrections.",
 )
-@options(payment_file_options)
-@as_given
-def split(given: Given) -> None:
+@shared.options(shared.payment_file_options)
+@shared.as_given
+def split(given: shared.Given) -> None:
     """Split the payments of DIR into a release file and a hold file.
 
     The policy of the profile decides; without one, matches are released and all other rows are held. Both
@@ -283,5 +267,5 @@ def split(given: Given) -> None:
     from pipeline.reports.terminal import print_split
 
     with reporting_a_lost_signature(given.folder):
-        done = split_folder(given.make(SplitJob), now=now())
+        done = split_folder(given.make(SplitJob), now=shared.now())
     print_answer(done, print_split, as_json=given.as_json)

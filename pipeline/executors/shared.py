@@ -29,17 +29,9 @@ from pipeline.runs.request import Clock, Phase, RunObserver
 from pipeline.stages.ask import ask
 from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.stages.ask.worker import LOOK_INTERVAL_S
+from pipeline.stores import protocols
 from pipeline.stores.kinds import kind_of
 from pipeline.stores.leased_shares import LeaseTerms
-from pipeline.stores.protocols import (
-    AccountCap,
-    AskingProcess,
-    QuestionParts,
-    SharedRun,
-    SharedStore,
-    StoreClocks,
-    StoredRun,
-)
 from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState, RunIdentity
 from schemas.outcomes import ApiName
 
@@ -47,11 +39,11 @@ from schemas.outcomes import ApiName
 class SharedAccess(NamedTuple):
     """A shared ledger, and access to servers within the limits shared by all its processes."""
 
-    store: SharedStore
+    store: protocols.SharedStore
     profile: Profile
     kept: KeptOpen | None = None  # resources that stay open for the next file
 
-    def shared_run(self, run: StoredRun, questions: QuestionParts) -> SharedRun:
+    def shared_run(self, run: protocols.StoredRun, questions: protocols.QuestionParts) -> protocols.SharedRun:
         """Open a run for this process, counting its requests towards the caps; the caller closes it."""
         return self.store.shared_run(run, questions, caps=self._caps)
 
@@ -82,23 +74,26 @@ class SharedAccess(NamedTuple):
         return (cap.cap, await quota.resets_at()) if await quota.is_spent() else None
 
     @property
-    def _caps(self) -> dict[str, AccountCap]:
+    def _caps(self) -> dict[str, protocols.AccountCap]:
         return {
-            server.name.value: AccountCap(scope_for(server), server.cap, server.cap_window)
+            server.name.value: protocols.AccountCap(scope_for(server), server.cap, server.cap_window)
             for server in self.profile.servers
             if server.cap is not None
         }
 
 
-def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextManager[SharedStore]:
+def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextManager[protocols.SharedStore]:
     """Open a shared ledger for this process (ConfigurationError, IncompleteError: see `opened_store`)."""
-    process = AskingProcess(uuid4(), gethostname(), os.getpid(), version("payee-precheck"))
-    return kind_of(url).opened_store(url, secret, process, StoreClocks(clock, time.monotonic))
+    process = protocols.AskingProcess(uuid4(), gethostname(), os.getpid(), version("payee-precheck"))
+    return kind_of(url).opened_store(url, secret, process, protocols.StoreClocks(clock, time.monotonic))
 
 
 def join(
-    store: SharedStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
-) -> StoredRun:
+    store: protocols.SharedStore,
+    identity: RunIdentity,
+    questions: Iterable[pl.DataFrame],
+    run_id: UUID | None,
+) -> protocols.StoredRun:
     """Join the run of a file, like `SharedStore.join`; `questions` are each part's `Checks` by number."""
     return store.join(identity, store.plan_of(questions), new_id=uuid4(), run_id=run_id)
 
@@ -111,7 +106,7 @@ class SharedPart:
 
     is_shared = True
 
-    def __init__(self, source: SharedRun, limit: int | None = None) -> None:
+    def __init__(self, source: protocols.SharedRun, limit: int | None = None) -> None:
         self._source = source
         self.holds, self.may_send, self.give_back = source.holds, source.may_send, source.give_back
         self._left = inf if limit is None else limit
@@ -148,7 +143,7 @@ class SharedPart:
 class RoundAsker:
     """Asks one process's part of a shared run."""
 
-    run: SharedRun
+    run: protocols.SharedRun
     access: SharedAccess
     apis: Collection[ApiName]  # the APIs that have questions
     world: AskingContext
@@ -207,7 +202,7 @@ async def pause(world: AskingContext) -> None:
         await world.stop.wait()
 
 
-async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | None:
+async def round_to_ask(run: protocols.SharedRun, chunks: Sequence[PlannedChunk]) -> int | None:
     """Return the open round, or begin one with these chunks in order; None if no question is left."""
     while True:
         state = await run.latest_round()

@@ -13,18 +13,8 @@ import polars as pl
 
 from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError
+from pipeline.executors.datasets import steps
 from pipeline.executors.datasets.engines import Engine, watched
-from pipeline.executors.datasets.steps import (
-    POLARS,
-    BucketTask,
-    PartTask,
-    SetTask,
-    UsableRows,
-    accepted_rows,
-    by_part,
-    plan_bucket,
-    read_part,
-)
 from pipeline.files.plain import real_path
 from pipeline.formats.message import CONTROLS_MAX
 from pipeline.formats.registry import format_named
@@ -60,7 +50,7 @@ class PlannedSet(NamedTuple):
     """A data set, read and planned."""
 
     parts: Sequence[tuple[DataPart, PartRead]]  # all parts, in order
-    rows: UsableRows  # rows of the usable parts
+    rows: steps.UsableRows  # rows of the usable parts
     buckets: Sequence[BucketPlanned]
 
     @property
@@ -158,7 +148,7 @@ def in_part(sentence: Sentence, part: DataPart) -> Sentence:
     return Sentence("footer.in_part", part=part.name, sentence=sentence)
 
 
-def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes, today: date) -> SetTask:
+def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes, today: date) -> steps.SetTask:
     """Return the settings that all tasks share; their work folder is only for these settings."""
     check, modulus = job.check, there.modulus
     bucket_bytes = format_named(data.outcome_format).BUCKET_BYTES
@@ -173,41 +163,46 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes, today
         "modulus": None
         if modulus is None
         else [modulus.tables.weights_sha256, modulus.tables.substitutions_sha256, modulus.is_old],
-        "versions": [VERSION, POLARS],
+        "versions": [VERSION, steps.POLARS],
     }
     name = uuid5(_FOLDERS, json.dumps(settings, sort_keys=True))
     files = PartFiles(real_path(job.work) / str(name))
     read_so = data.format, dict(check.mapping), check.encoding
     country, rules_on = country_of(check, chosen), rules_day(chosen, today)
-    return SetTask(files, there, *read_so, bucket_count, country, rules_on)
+    return steps.SetTask(files, there, *read_so, bucket_count, country, rules_on)
 
 
-def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, watch: RunObserver) -> PlannedSet:
+def plan_parts(data: DataSet, shared: steps.SetTask, at_work: Engine, watch: RunObserver) -> PlannedSet:
     """Read every part (InputError: none is usable), then plan every bucket; report progress to `watch`."""
-    tasks = [PartTask(shared, part) for part in data.parts]
-    reads = watched(at_work.each(read_part, tasks), watch, SetStep.READ, len(tasks))
+    tasks = [steps.PartTask(shared, part) for part in data.parts]
+    reads = watched(at_work.each(steps.read_part, tasks), watch, SetStep.READ, len(tasks))
     found = {task.part.number: read for task, read in reads}
     parts = _compared([(part, found[part.number]) for part in data.parts])
     rows = _rows([(part, read) for part, read in parts if read.problem is None], data.path.name)
     _forget_other_rows(shared, rows)
-    buckets = [BucketTask(shared, bucket, rows) for bucket in range(shared.bucket_count)]
-    plans = watched(at_work.each(plan_bucket, buckets), watch, SetStep.PLANNED, len(buckets))
+    buckets = [steps.BucketTask(shared, bucket, rows) for bucket in range(shared.bucket_count)]
+    plans = watched(at_work.each(steps.plan_bucket, buckets), watch, SetStep.PLANNED, len(buckets))
     planned = {task.bucket: of_bucket for task, of_bucket in plans}
     return PlannedSet(parts, rows, [planned[bucket] for bucket in range(shared.bucket_count)])
 
 
 def compare_parts(
-    wanted: ComparisonRequest, subject: CurrentRun, shared: SetTask, planned: PlannedSet, *, now: datetime
+    wanted: ComparisonRequest,
+    subject: CurrentRun,
+    shared: steps.SetTask,
+    planned: PlannedSet,
+    *,
+    now: datetime,
 ) -> ComparedRun | None:
     """Compare a data set with earlier runs, and pass the changes on to its parts."""
 
     def rows() -> Compared:
         has_ids = payee_id_header(planned.usable[0][1].headers) is not None
         row_count = sum(planned.rows.counts) if has_ids else None
-        return rows_in_pieces(partial(accepted_rows, shared, planned.rows), row_count)
+        return rows_in_pieces(partial(steps.accepted_rows, shared, planned.rows), row_count)
 
     found = compare_with_earlier(wanted, subject, rows, now=now, spool=shared.files.root)
-    changes = {} if found is None else by_part(found.changes, planned.rows)
+    changes = {} if found is None else steps.by_part(found.changes, planned.rows)
     for part in planned.rows.parts:
         write_frame(changes.get(part, pl.DataFrame(schema=CHANGES)), shared.files.frame("changes", part))
     return found
@@ -277,16 +272,16 @@ def _differences(headers: Sequence[str], others: Sequence[str]) -> list[Sentence
     return found or [Sentence("jobs.in_another_order")]
 
 
-def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> UsableRows:
+def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> steps.UsableRows:
     counts = [read.row_count for _, read in usable]
     if sum(counts) > _ROWS_MAX:
         raise InputError(Sentence("jobs.more_than_rows", where=where, rows_max=_ROWS_MAX))
-    return UsableRows(
+    return steps.UsableRows(
         [part.number for part, _ in usable], counts, places_in([part for part, _ in usable], counts)
     )
 
 
-def _forget_other_rows(shared: SetTask, rows: UsableRows) -> None:
+def _forget_other_rows(shared: steps.SetTask, rows: steps.UsableRows) -> None:
     """Discard the plans of all buckets if the set of usable parts has changed."""
     path, content = shared.files.root / "rows.json", json.dumps([rows.parts, rows.counts])
     if path.exists() and path.read_text("ascii") == content:

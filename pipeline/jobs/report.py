@@ -10,16 +10,9 @@ from pipeline.errors import InputError, UsageError
 from pipeline.files.signatures import Signer
 from pipeline.jobs.verify import VerifyJob, require_verified
 from pipeline.reports.documents import bank_report
+from pipeline.runs import proof
 from pipeline.runs.ended import EndedRun, changes_in, ended_run, pain001_of, reports_again
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
-from pipeline.runs.proof import (
-    is_sealed_by,
-    named_signer,
-    opened_to_read,
-    sign,
-    signer_again,
-    was_signed_here,
-)
 from pipeline.wording import Sentence, speaking
 from schemas.manifest import Adoption
 from schemas.strict import timestamp
@@ -53,10 +46,10 @@ def report(  # noqa: PLR0913 (what is written, and how)
     """
     run, file = ended_run(folder), ConfigurationFile()
     signer = None if adopt is None else _adopting_signer(run, sign_with, file, now=now)
-    with opened_to_read(folder, now=timestamp(now), alone=True):
+    with proof.opened_to_read(folder, now=timestamp(now), alone=True):
         summary = run.summary()
         if adopt is None:
-            signer = signer_again(folder, run.manifest, sign_with, file)
+            signer = proof.signer_again(folder, run.manifest, sign_with, file)
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
         policy = policy_today(summary.profile, file)
@@ -78,17 +71,19 @@ def report(  # noqa: PLR0913 (what is written, and how)
             decided=None if signer is None or adopt is not None else [],
             language=language,
         )
-        sign(folder, signer, made)
+        proof.sign(folder, signer, made)
     return summary, kept
 
 
 def _adopting_signer(run: EndedRun, key: Path | None, file: ConfigurationFile, *, now: datetime) -> Signer:
     """Return the signer of an adopted folder, which must be intact and still unsigned."""
-    signer, folder = named_signer(key, run.manifest.profile.name, file), run.folder
+    signer, folder = proof.named_signer(key, run.manifest.profile.name, file), run.folder
     require_verified(VerifyJob(folder), "jobs.not_adopted", now=now)
     if signer is None:
         raise UsageError(Sentence("jobs.adopt_without_key"), advice=Sentence("advice.name_signing_key"))
-    if was_signed_here(folder, run.manifest) and not is_sealed_by(signer, folder, now=timestamp(now)):
+    if proof.was_signed_here(folder, run.manifest) and not proof.is_sealed_by(
+        signer, folder, now=timestamp(now)
+    ):
         raise InputError(
             Sentence("jobs.signed_here_before", folder=folder),
             advice=(Sentence("stores.bring_back_from"), Sentence("advice.start_over")),

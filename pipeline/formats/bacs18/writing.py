@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from pipeline.formats.bacs18 import totals
 from pipeline.formats.bacs18.records import (
     CONTRA,
     NAME,
@@ -13,16 +14,6 @@ from pipeline.formats.bacs18.records import (
     PENCE,
     PENCE_MAX,
     records_of,
-)
-from pipeline.formats.bacs18.totals import (
-    BLOCK_COUNT,
-    BOOKING,
-    TOTALS_FIELD,
-    FileLabel,
-    block_count,
-    labels_of,
-    totals_of,
-    totals_text,
 )
 from pipeline.formats.edits import Edit, removals
 from pipeline.formats.message import Message, Role, split_obstacle
@@ -77,7 +68,7 @@ def kept(data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edi
     is_payment = records["kind"] == PAYMENT
     stays = (~is_payment).scatter(is_payment.arg_true(), keep)
     after = _with_new_contras(records.filter(stays), records)
-    labels = labels_of(records, where=_READ_BEFORE)
+    labels = totals.labels_of(records, where=_READ_BEFORE)
     gone = records.join(after.select("line"), on="line", how="anti", maintain_order="left")
     return [*removals(gone), *_amounts(records, after), *_labels(labels, records, after)]
 
@@ -90,11 +81,11 @@ def _with_new_contras(records: pl.DataFrame, original: pl.DataFrame) -> pl.DataF
     is_contra, is_payment = (pl.col("kind") == kind for kind in (CONTRA, PAYMENT))
     if original.filter(is_contra).is_empty():
         return records
-    owed = pl.col("pence").filter(is_payment).sum().over(BOOKING)
-    is_right = owed == pl.col("pence").filter(is_contra).sum().over(BOOKING)
-    in_full = PENCE_MAX * (is_contra.cum_sum().over(BOOKING) - 1)
+    owed = pl.col("pence").filter(is_payment).sum().over(totals.BOOKING)
+    is_right = owed == pl.col("pence").filter(is_contra).sum().over(totals.BOOKING)
+    in_full = PENCE_MAX * (is_contra.cum_sum().over(totals.BOOKING) - 1)
     due = pl.when(is_right).then("pence").otherwise((owed - in_full).clip(0, PENCE_MAX))
-    is_needed = is_payment.any().over(BOOKING) & (is_right | (due > 0))
+    is_needed = is_payment.any().over(totals.BOOKING) & (is_right | (due > 0))
     is_money = is_contra | is_payment
     money = (
         records.filter(is_money)
@@ -112,14 +103,18 @@ def _amounts(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
         yield Edit(*PENCE.within(start), PENCE.digits(pence))
 
 
-def _labels(labels: Mapping[str, FileLabel], before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Edit]:
+def _labels(
+    labels: Mapping[str, totals.FileLabel], before: pl.DataFrame, after: pl.DataFrame
+) -> Iterator[Edit]:
     """Yield edits for the totals, and for the number of blocks if it was correct before."""
     if "UTL1" in labels:
-        yield Edit(*TOTALS_FIELD.within(labels["UTL1"].start), totals_text(totals_of(after)))
+        yield Edit(
+            *totals.TOTALS_FIELD.within(labels["UTL1"].start), totals.totals_text(totals.totals_of(after))
+        )
     if "EOF1" not in labels:
         return
     is_record = ~pl.col("kind").is_in([*labels, NOTHING])
-    was, now = (block_count(labels, records.filter(is_record).height) for records in (before, after))
-    count_before = labels["EOF1"].field(BLOCK_COUNT)
+    was, now = (totals.block_count(labels, records.filter(is_record).height) for records in (before, after))
+    count_before = labels["EOF1"].field(totals.BLOCK_COUNT)
     if now is not None and count_before.isdecimal() and int(count_before) == was:
-        yield Edit(*BLOCK_COUNT.within(labels["EOF1"].start), BLOCK_COUNT.digits(now))
+        yield Edit(*totals.BLOCK_COUNT.within(labels["EOF1"].start), totals.BLOCK_COUNT.digits(now))
