@@ -16,7 +16,7 @@ Kind = TypeVar("Kind", bound=Exception)
 
 @contextmanager
 def refused(
-    kind: type[Kind], *said: "str | Sentence", **values: object
+    kind: type[Kind], /, *said: "str | Sentence | set[str]", **values: object
 ) -> Iterator[pytest.ExceptionInfo[Kind]]:
     """The block ends in this error, which says this: see `says`."""
     with pytest.raises(kind) as raised:
@@ -24,10 +24,10 @@ def refused(
     says(raised.value, *said, **values)
 
 
-def says(what: Exception | Sentence, *said: "str | Sentence", **values: object) -> None:
+def says(what: Exception | Sentence, /, *said: "str | Sentence | set[str]", **values: object) -> None:
     """Assert that an error or a sentence has these keys and values, at the top or in what it is made of.
 
-    A sentence among the keys is there with at least its values.
+    A sentence among the keys is there with at least its values; of a set of keys, one is there.
     """
     parts = [part for each in _sentences(what) for part in _parts(each)]
     lacking: list[object] = [one for one in said if not any(_has(part, one) for part in parts)]
@@ -54,15 +54,16 @@ def _parts(value: "Value") -> Iterator[Sentence]:
                 yield from _parts(each)
 
 
-def _has(part: Sentence, expected: "str | Sentence") -> bool:
-    if isinstance(expected, str):
-        return part.key == expected
+def _has(part: Sentence, expected: "str | Sentence | set[str]") -> bool:
+    if not isinstance(expected, Sentence):
+        return part.key == expected or (isinstance(expected, set) and part.key in expected)
     values = expected.values.items()
     return part.key == expected.key and all(_is(part.values.get(name), value) for name, value in values)
 
 
 def _is(value: object, expected: object) -> bool:
-    """Whether a value is this one: a path by its name, a sentence by its key, a text by a pattern too."""
+    """Whether a value is this one: a path by its name, a sentence by its key, a text by a pattern, a list by a
+    set of some of its items too."""
     match value, expected:
         case _, re.Pattern():
             return expected.search(str(value)) is not None
@@ -70,6 +71,8 @@ def _is(value: object, expected: object) -> bool:
             return isinstance(expected, str | Sentence) and _has(value, expected)
         case PurePath(), str():
             return expected in (value.name, str(value))
+        case [*several], set():
+            return all(any(_is(one, each) for one in several) for each in expected)
         case [*several], [*each]:
             return len(several) == len(each) and all(map(_is, several, each))
         case _:

@@ -3,6 +3,7 @@
 from datetime import date
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import ConfigurationError
 from pipeline.rules.modulus_tables import BYTES_MAX, Method, Range, WeightedSum, read_tables
@@ -129,7 +130,5 @@ def test_damaged_substitutions_are_told_by_their_line(refusal, substitutions, sa
 
 
 def test_a_table_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(
-        ConfigurationError, match=r"weights: cannot be read \(No such file or directory\); check"
-    ):
+    with refused(ConfigurationError, "rules.cannot_read_check", "system.enoent", path="weights"):
         read_tables(tmp_path / "weights", tmp_path / "substitutions", TODAY)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from multidict import CIMultiDict
+from refusals import refused
 
 from pipeline.config.file import DeskSection
 from pipeline.desk.access import LINK_MAX_S, ProxyAccess, Sessions, new_link
@@ -62,7 +63,7 @@ def test_an_identity_in_letters_that_stand_for_others_is_none(named, name):
 
 
 def test_nobody_but_the_proxy_says_who_it_is(named):
-    with pytest.raises(Forbidden, match="Only the proxy"):
+    with refused(Forbidden, "desk.only_the_proxy"):
         named("anna@example.com", proxy_uid=OURS + 1)
 
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from refusals import refused
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.listing import Asked, Listing
@@ -60,7 +61,7 @@ def test_what_is_handed_out_is_what_was_looked_at(folder):
     with opened_as_recorded(status_of(folder), path.name) as file:
         other.replace(path)
         assert file.read() == recorded
-    with pytest.raises(Conflict, match="was changed after it was written"):
+    with refused(Conflict, "desk.download_was_changed"):
         opened_as_recorded(status_of(folder), path.name)
 
 
@@ -75,9 +76,9 @@ def test_a_new_decision_voids_the_approval(folder):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ("decisions", "the decisions, what would be released"),
-        ("policy", "the policy, what would be released"),
-        ("outcomes", "the outcomes"),
+        ("decisions", ["desk.shown_decisions", "desk.shown_totals"]),
+        ("policy", ["desk.shown_policy", "desk.shown_totals"]),
+        ("outcomes", ["desk.shown_outcomes"]),
     ],
 )
 def test_a_form_is_refused_with_what_changed_since_its_page_was_shown(folder, change, what):
@@ -95,7 +96,7 @@ def test_a_form_is_refused_with_what_changed_since_its_page_was_shown(folder, ch
         review = review._replace(outcomes_sha256="1" * 64)
     now = shown_of(review, words, folder.decisions.head)
 
-    with pytest.raises(Conflict, match=f"shown to you: {what}. Nothing was done"):
+    with refused(Conflict, "desk.changed_since_shown", what=what):
         refuse_changed(str(was), now)
     if change == "decisions":
         refuse_changed(str(was), now, OF_A_ROW)
@@ -104,7 +105,11 @@ def test_a_form_is_refused_with_what_changed_since_its_page_was_shown(folder, ch
 @pytest.mark.parametrize("field", [None, "", "0-0-0-0-0"])
 def test_a_form_that_does_not_say_what_its_page_showed_is_refused(folder, field):
     now = shown_of(*reviewed(folder), folder.decisions.head)
-    with pytest.raises(Conflict, match="the check, the outcomes, the policy, the decisions, what would"):
+    with refused(
+        Conflict,
+        "desk.changed_since_shown",
+        what=[f"desk.shown_{part}" for part in ("run", "outcomes", "policy", "decisions", "totals")],
+    ):
         refuse_changed(field, now)
 
 
@@ -112,7 +117,7 @@ def test_a_group_is_not_decided_once_anything_else_was(folder):
     review, _ = reviewed(folder)
     at = status_of(folder)
     decided(folder)
-    with pytest.raises(Conflict, match="the decisions"):
+    with refused(Conflict, "desk.changed_since_shown", what=["desk.shown_decisions"]):
         decide(at, review, Decided([1], Decision.HOLD, "", is_next=True), MARA, NOW)
     assert len(folder.decisions.entries()) == 1
 

@@ -4,6 +4,7 @@ import os
 
 import polars as pl
 import pytest
+from refusals import refused
 
 from pipeline.errors import DiskError, InputError
 from pipeline.files.dividing import divide_parquet
@@ -38,8 +39,8 @@ def test_the_parts_are_the_file(tmp_path, table, row_group_size, rows_max, heigh
 def test_a_damaged_file_and_a_folder_that_cannot_be_written_are_told_apart(tmp_path, table):
     path = tmp_path / "all.parquet"
     table.write_parquet(path)
-    with pytest.raises(DiskError, match="cannot be written"):
+    with refused(DiskError, "files.parts_cannot_written"):
         divide_parquet(path, tmp_path / "none", rows_max=10)
     os.truncate(path, path.stat().st_size - 5)
-    with pytest.raises(InputError, match="is damaged"):
+    with refused(InputError, "files.parquet_file_damaged"):
         divide_parquet(path, tmp_path, rows_max=10)

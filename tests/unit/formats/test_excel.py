@@ -17,6 +17,7 @@ from pipeline.files.expansion import table_bytes_max
 from pipeline.formats import excel
 from pipeline.formats.excel.grid import parse
 from pipeline.formats.table import ReadingOptions
+from pipeline.wording import Sentence
 
 HEADER = ("name", "sort_code", "account_number", "amount")
 PAYMENT = ("Ada Quillon", "010203", "10000001", 12.5)
@@ -196,7 +197,7 @@ def test_formulas_have_the_value_that_was_calculated_last_and_errors_their_name(
 
 
 def test_a_formula_that_nobody_calculated_is_no_empty_cell():
-    with pytest.raises(InputError, match=r"^sheet row 3: a formula that was never calculated"):
+    with refused(InputError, "excel.sheet_row_formula", uncalculated_row=3):
         column("x", formula(""))
 
 
@@ -240,42 +241,46 @@ def test_a_sheet_is_had_by_name_a_hidden_one_too():
     assert read(data, sheet="hidden").cells.height == 2
 
 
+def named(*sheets):
+    return Sentence("excel.sheets", sheets=[Sentence("excel.sheet", name=name) for name in sheets])
+
+
 @pytest.mark.parametrize(
     ("data", "sheet", "sentence"),
     [
         (
             sheets(May=[HEADER, PAYMENT], June=[HEADER, PAYMENT]),
             None,
-            r'several .*\("May", "June"\).*--sheet',
+            Sentence("excel.several_sheets_data", listed=named("May", "June")),
         ),
+        (sheets(May=[HEADER, PAYMENT]), "may", Sentence("excel.no_sheet_this", listed=named("May"))),
+        (sheets(Pay=[], hidden=[HEADER, PAYMENT]), None, Sentence("excel.hidden_sheet", name="hidden")),
+        (sheets(Pay=[]), "Pay", "excel.sheet_empty"),
+        (sheets(Pay=[HEADER]), None, "excel.no_payment_rows"),
         (
-            sheets(May=[HEADER, PAYMENT]),
-            "may",
-            r'no sheet has this name .found: "May".; choose the sheet .* --sheet',
-        ),
-        (sheets(Pay=[], hidden=[HEADER, PAYMENT]), None, r'no visible sheet .*"Pay", "hidden" \(hidden\)'),
-        (sheets(Pay=[]), "Pay", "the sheet is empty"),
-        (sheets(Pay=[HEADER]), None, "no payment rows"),
-        (sheets(Pay=[PAYMENT, PAYMENT]), None, "looks like a payment, not like headers"),
-        (sheets(Pay=[[f"c{number}" for number in range(1001)], PAYMENT]), None, "1,001 columns"),
-        (b"", None, "the file is empty"),
-        (b"name,iban\na,b\n", None, "not an Excel workbook"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), None, "protected by a password, or an old"),
-        (
-            repacked(SHEET, **{"content.xml": b"<office/>"}),
+            sheets(Pay=[PAYMENT, PAYMENT]),
             None,
-            "kind of workbook cannot be read; save it as",
+            Sentence("headers.looks_like_payment", at="payroll.xlsx sheet row 1"),
         ),
-        (SHEET[:-30], None, "is damaged"),
-        (SHEET[:1000] + SHEET[1010:], None, "is damaged"),
-        (repacked(SHEET, **{"xl/workbook.xml": None}), None, "is damaged"),
-        (repacked(SHEET, **{"xl/worksheets/sheet1.xml": SHEET_XML[:-60]}), None, "is damaged"),
+        (
+            sheets(Pay=[[f"c{number}" for number in range(1001)], PAYMENT]),
+            None,
+            Sentence("excel.columns_most_can", width=1001),
+        ),
+        (b"", None, "excel.file_empty_give"),
+        (b"name,iban\na,b\n", None, "excel.not_excel_workbook"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), None, "excel.protected_password_old"),
+        (repacked(SHEET, **{"content.xml": b"<office/>"}), None, "formats.kind_workbook_cannot"),
+        (SHEET[:-30], None, "excel.workbook_damaged_copy"),
+        (SHEET[:1000] + SHEET[1010:], None, "files.damaged_copy_export"),
+        (repacked(SHEET, **{"xl/workbook.xml": None}), None, "files.damaged_copy_export"),
+        (repacked(SHEET, **{"xl/worksheets/sheet1.xml": SHEET_XML[:-60]}), None, "files.damaged_copy_export"),
     ],
     # A workbook tells when it was made: as the name of a test it would be another in each worker.
     ids=lambda value: "file" if isinstance(value, bytes) else None,
 )
 def test_what_is_no_readable_sheet_is_refused_with_a_sentence(data, sheet, sentence):
-    with refused(InputError, rf"^payroll\.xlsx(:|,| sheet row 1:) .*{sentence}"):
+    with refused(InputError, sentence):
         read_confined(data, sheet)
 
 
@@ -293,7 +298,7 @@ def test_what_is_no_readable_sheet_is_refused_with_a_sentence(data, sheet, sente
 def test_a_sheet_that_nobody_writes_is_damaged(before, after):
     assert before in SHEET_XML
     data = repacked(SHEET, **{"xl/worksheets/sheet1.xml": SHEET_XML.replace(before, after)})
-    with pytest.raises(InputError, match=r"payroll\.xlsx: the workbook is damaged"):
+    with refused(InputError, "files.damaged_copy_export", where="payroll.xlsx"):
         read_confined(data)
 
 
@@ -301,7 +306,7 @@ def test_a_cell_in_each_corner_is_refused_before_it_takes_all_memory():
     corners = SHEET_XML.replace(
         "</sheetData>", '<row r="1048576"><c r="ALL1048576"><v>1</v></c></row></sheetData>'
     )
-    with pytest.raises(InputError, match="cells spread over"):
+    with refused(InputError, "excel.cells_spread_over"):
         read(repacked(SHEET, **{"xl/worksheets/sheet1.xml": corners}))
 
 
@@ -321,5 +326,5 @@ def test_a_part_that_stands_twice_is_damage_as_two_readers_may_take_different_on
         pytest.warns(UserWarning, match="Duplicate name"),
     ):
         archive.writestr("xl/worksheets/sheet1.xml", SHEET_XML.replace("12.5", "99.5"))
-    with pytest.raises(InputError, match="is damaged"):
+    with refused(InputError, "files.damaged_copy_export"):
         read_confined(file.getvalue())

@@ -6,10 +6,12 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from pipeline.errors import InputError
 from pipeline.files.expansion import RECORD_BYTES_MAX
 from pipeline.formats.csv.tally import BLOCK_BYTES, Body, CsvTally, long_line_at, tally
+from pipeline.wording import Sentence
 
 
 def count(body, column_count=2, delimiter=",", block_bytes=BLOCK_BYTES):
@@ -55,7 +57,7 @@ def test_the_delimiter_alone_separates():
     [(b'a,b\n"c,d\ne,f', 3), (b'"a"x,b', 2), (b'a,b\r\n\r\n"', 4), (b'a,"b""', 2), (b'a,b\r"c" ,d', 3)],
 )
 def test_a_quote_that_does_not_close_is_refused_with_its_line(body, line):
-    with pytest.raises(InputError, match=rf"f\.csv line {line}: a quoted cell is not closed"):
+    with refused(InputError, "csv.line_quoted_cell_not", where="f.csv", line=line):
         count(body)
 
 
@@ -101,7 +103,11 @@ def test_any_text_is_counted_alike_wherever_it_is_cut(body):
 def test_a_row_of_many_lines_is_refused_before_it_is_parsed(rows_before):
     row = b'x,"' + b"many\nlines\n" * 100_000 + b'"\n'
     body = b"a,b\n" * rows_before + row + b"a,b\n" * 20_000
-    with pytest.raises(InputError, match=rf"row {rows_before + 1}: longer than 65536 bytes; correct the row"):
+    with refused(
+        InputError,
+        Sentence("csv.row_longer_than", record_bytes_max=65536),
+        Sentence("places.rows", rows=[str(rows_before + 1)]),
+    ):
         count(body)
 
 

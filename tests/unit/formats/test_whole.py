@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.atomic import write_atomically
@@ -71,7 +72,9 @@ def test_nothing_is_written_through_a_symbolic_link(tmp_path, name):
     other.write_bytes(b"precious")
     (tmp_path / name).symlink_to(other)
     if name == "outcomes.csv":
-        with pytest.raises(OutputError, match=r"outcomes\.csv: a symbolic link has this name; remove it"):
+        with refused(
+            OutputError, "files.this_name", "files.symbolic_link", "files.remove", path="outcomes.csv"
+        ):
             write(tmp_path / "outcomes.csv")
     else:
         write(tmp_path / "outcomes.csv")
@@ -80,33 +83,31 @@ def test_nothing_is_written_through_a_symbolic_link(tmp_path, name):
 
 def test_a_dangling_symbolic_link_is_refused(tmp_path):
     (tmp_path / "outcomes.csv").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(OutputError, match="a symbolic link"):
+    with refused(OutputError, "files.this_name", "files.symbolic_link"):
         write(tmp_path / "outcomes.csv")
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_folder_of_this_name_is_refused(tmp_path):
     (tmp_path / "outcomes.csv").mkdir()
-    with pytest.raises(OutputError, match="something that is not a file"):
+    with refused(OutputError, "files.this_name", "files.something_not_file"):
         write(tmp_path / "outcomes.csv")
 
 
 def test_a_missing_folder_is_an_output_error(tmp_path):
-    with pytest.raises(
-        OutputError, match=r"missing/outcomes\.csv: cannot be written \(No such file or directory\)"
-    ):
+    with refused(OutputError, "files.cannot_written", "system.enoent", path="outcomes.csv"):
         write(tmp_path / "missing" / "outcomes.csv")
 
 
 def test_a_folder_that_may_not_be_written_is_an_output_error():
-    with pytest.raises(OutputError, match="cannot be written"):
+    with refused(OutputError, "files.cannot_written"):
         write(Path("/proc/outcomes.csv"))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 def test_a_failing_disk_is_told_from_a_wrong_place(tmp_path, number):
     with (
-        pytest.raises(DiskError, match=r"outcomes\.csv: cannot be written .*; make room"),
+        refused(DiskError, "files.cannot_written_make", path="outcomes.csv"),
         write_atomically(tmp_path / "outcomes.csv"),
     ):
         raise OSError(number, os.strerror(number))

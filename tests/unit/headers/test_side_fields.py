@@ -63,7 +63,7 @@ def test_two_bics_that_differ_are_both_left():
 
 
 def test_two_secondary_references_that_differ_are_refused():
-    with pytest.raises(InputError, match="either could be the secondary reference"):
+    with refused(InputError, "headers.either_could_be", "headers.the_field"):
         columns_of({"Roll number": ["a", "b"], "Secondary reference": ["c", "d"]})
 
 
@@ -103,7 +103,7 @@ def test_the_header_of_the_amount_gives_the_currency():
     ],
 )
 def test_a_statement_or_a_direct_debit_is_refused_unless_the_user_insists(columns):
-    with refused(InputError, r"looks like .*; give a file of payments to be made; to check it .* --map"):
+    with refused(InputError, "headers.insist"):
         columns_of(columns)
     assert columns_of(columns, {"name": "Payee", "iban": "IBAN"}).sources["iban"] == (("IBAN",),)
 
@@ -115,7 +115,7 @@ def test_a_booking_date_with_both_signs_and_no_payee_is_a_statement():
         "Name": ["Ada", "Bo"],
         "IBAN": PAYMENTS["IBAN"],
     }
-    with pytest.raises(InputError, match="looks like a bank statement"):
+    with refused(InputError, "headers.statement_of_both_signs"):
         read_columns(pl.DataFrame(columns), {}, where="x.csv")
 
 
@@ -158,7 +158,7 @@ def test_an_empty_column_or_a_single_cue_refuses_nothing(columns):
     ],
 )
 def test_one_sure_sign_of_direct_debits_refuses_the_file(columns):
-    with pytest.raises(InputError, match="looks like direct debits"):
+    with refused(InputError, "headers.direct_debits"):
         columns_of(columns)
     assert columns_of({header: [None, None] for header in columns}), "an empty column is no sign"
 
@@ -168,7 +168,7 @@ def test_who_owes_something_is_not_paid_without_an_amount_unless_it_is_staff():
         *("Jahresbeitrag", "Membership type", "previous_membership_expiry", "Mahnstufe", "Type d'adhésion"),
         *("Vrsta članstva", "Typ členství", "Tagsági díj", "lidgeld", "üyelik tipi", "členské príspevky"),
     ):
-        with refused(InputError, "looks like a list of people who pay you .*without amounts"):
+        with refused(InputError, "headers.payers", columns=[f'"{header}"']):
             columns_of({header: ["96.00", "48.00"]})
         for beside in ({"Refund amount": ["5.00", "6.00"]}, {"Employee No": ["7", "8"]}):
             assert columns_of({header: ["96.00", "48.00"], **beside}).sources["iban"] == (("IBAN",),)
@@ -181,17 +181,17 @@ def test_members_who_get_dividends_refunds_or_the_like_in_every_row_are_paid(hea
     dues = {"Jahresbeitrag": ["9,00", "9,00"]}
     for columns in ({f"{header} Jahresbeitrag": ["€ 5,00", "6,00"]}, {**dues, header: ["5", "6"]}):
         assert columns_of(columns).sources["iban"] == (("IBAN",),)
-    with refused(InputError, "looks like a list of people who pay you"):
+    with refused(InputError, "headers.payers"):
         columns_of({**dues, header: ["5,00", "0,00"]})
 
 
 def test_a_list_of_customers_and_suppliers_is_paid_only_by_its_amounts():
     kinds = {"Category": ["Debitor", "Kreditor"]}
-    with refused(InputError, "customers as well as suppliers .*Category.*, without amounts"):
+    with refused(InputError, "headers.customers_and_suppliers", columns=['"Category"']):
         columns_of(kinds)
     for beside in ({"Amount": ["5.00", "6.00"]}, {"Category": ["Supplier", "Supplier"]}):
         assert columns_of({**kinds, **beside}).sources["name"] == (("Payee",),)
-    with refused(InputError, "customers as well as suppliers .*cliente.* and .*fornitore_id"):
+    with refused(InputError, "headers.customers_and_suppliers", columns=['"cliente"', '"fornitore_id"']):
         columns_of({"cliente": ["Hotel Lago", None], "fornitore_id": [None, "7"]})
     assert columns_of({"Customer no": ["4", "5"], "Supplier no": ["7", None]}), "a number at the supplier's"
 
@@ -207,7 +207,7 @@ def test_a_list_of_customers_and_suppliers_is_paid_only_by_its_amounts():
     ],
 )
 def test_settings_of_ones_own_companies_are_paid_only_by_amounts(header):
-    with refused(InputError, "settings of your own companies .*without amounts"):
+    with refused(InputError, "headers.own_settings", columns=[f'"{header}"']):
         columns_of({header: ["7", "8"]})
     for beside in ({header: [None, None]}, {header: ["7", "8"], "Amount": ["5.00", "6.00"]}):
         assert columns_of(beside).sources["name"] == (("Payee",),)
@@ -218,7 +218,12 @@ def test_accounts_of_one_holder_without_amounts_are_ones_own():
         rows = {"IBAN": [*PAYMENTS["IBAN"], "NL91ABNA0417164300"], "Account holder": ["Ada Quillon"] * 3}
         return read_columns(pl.DataFrame({**rows, **columns}), {}, where="x.csv")
 
-    with refused(InputError, "a list of your own accounts .*Account holder"):
+    with refused(
+        InputError,
+        "headers.own_accounts",
+        column='"Account holder"',
+        columns=[("name", "Account holder"), ("iban", "IBAN")],
+    ):
         read()
     assert read(Amount=["1.00", "2.00", "3.00"]).sources["name"] == (("Account holder",),)
     assert read(**{"Account holder": ["Ada Quillon", "Ada Quillon", "Bo Marrow"]})
@@ -290,17 +295,20 @@ def test_what_somebody_earns_net_is_the_amount(header):
 )
 def test_money_that_went_both_ways_is_a_statement(columns):
     rows = {header: [*cells, cells[0]] for header, cells in PAYMENTS.items()}
-    with pytest.raises(InputError, match="looks like a bank statement"):
+    with refused(InputError, {"headers.statement", "headers.statement_of_both_signs"}):
         read_columns(pl.DataFrame({**rows, **columns}), {}, where="x.csv")
 
 
 @pytest.mark.parametrize(
     ("columns", "look"),
     [
-        ({"Descrizione": ["Bonifico ricevuto", "Commissioni"]}, "a bank statement"),
-        ({"Buchungstext": ["Zahlungseingang RE 7", "Zahlungseingang RE 8"]}, "a bank statement"),
-        ({"Deposit": ["500.00", "400.00"], "APR": ["9.9", "9.9"], "Amount": ["1.00", "2.00"]}, "on credit"),
-        ({"Anzahlung": ["500,00", "400,00"], "Monatsrate": ["20,00", "30,00"]}, "on credit"),
+        ({"Descrizione": ["Bonifico ricevuto", "Commissioni"]}, "headers.statement"),
+        ({"Buchungstext": ["Zahlungseingang RE 7", "Zahlungseingang RE 8"]}, "headers.statement"),
+        (
+            {"Deposit": ["500.00", "400.00"], "APR": ["9.9", "9.9"], "Amount": ["1.00", "2.00"]},
+            "headers.credit",
+        ),
+        ({"Anzahlung": ["500,00", "400,00"], "Monatsrate": ["20,00", "30,00"]}, "headers.credit"),
         ({"Order status": ["Payment received", "Payment received"]}, None),
         ({"Reference": ["Rent received late", "INV 7"]}, None),
         ({"Deposit": ["500.00", "400.00"], "Rent": ["50.00", "40.00"]}, None),
@@ -310,7 +318,7 @@ def test_money_that_customers_paid_or_owe_is_not_paid_to_them(columns, look):
     if look is None:
         assert columns_of(columns).sources["name"] == (("Payee",),)
     else:
-        with pytest.raises(InputError, match=f"looks like .*{look}"):
+        with refused(InputError, look):
             columns_of(columns)
 
 
@@ -336,7 +344,7 @@ def test_what_is_owed_to_suppliers_is_no_balance_of_a_statement():
     }
     assert read_columns(pl.DataFrame(columns), {}, where="x.csv").sources["name"] == (("Fornecedor",),)
     for dates in ({"Data": ["2026-11-01", "2026-11-02"]}, {"Data valor": ["2026-11-01", "2026-11-02"]}):
-        with pytest.raises(InputError, match="looks like a bank statement"):
+        with refused(InputError, "headers.statement"):
             read_columns(pl.DataFrame({**columns, **dates}), {}, where="x.csv")
 
 
