@@ -62,8 +62,7 @@ def _has(part: Sentence, expected: "str | Sentence | set[str]") -> bool:
 
 
 def _is(value: object, expected: object) -> bool:
-    """Whether a value is this one: a path by its name, a sentence by its key, a text by a pattern, a list by a
-    set of some of its items too."""
+    """Whether a value is this: a path by its name, a sentence by its key, a list by a set of its items."""
     match value, expected:
         case _, re.Pattern():
             return expected.search(str(value)) is not None

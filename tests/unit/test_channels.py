@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from refusals import refused
 from structlog.testing import capture_logs
 
 from pipeline.apis import cop, vop
@@ -217,7 +218,7 @@ def test_a_secret_that_is_missing_is_found_before_anything_is_sent():
         ):
             raise AssertionError("opened without a secret")
 
-    with pytest.raises(ConfigurationError, match="NO_SUCH_VARIABLE_HERE"):
+    with refused(ConfigurationError, "sections.variable_not_set", variable="NO_SUCH_VARIABLE_HERE"):
         anyio.run(main)
 
 
@@ -251,7 +252,7 @@ def test_a_server_that_is_not_there_is_an_outage_and_not_a_mistake(running):
     [standard] = load(running, "sandbox-standard").servers
     nowhere = standard.model_copy(update={"base_url": "https://127.0.0.1:9"})
 
-    with pytest.raises(IncompleteError, match=r"127\.0\.0\.1:9"):
+    with refused(IncompleteError, "transport.no_connection", server="127.0.0.1:9"):
         anyio.run(try_connection, nowhere, datetime.now(UTC))
 
 
@@ -302,7 +303,7 @@ def test_a_proxy_of_the_environment_that_is_not_used_is_named_where_there_is_no_
     nowhere = standard.model_copy(update={"base_url": "https://127.0.0.1:9"})
     monkeypatch.setenv("HTTPS_PROXY", "socks5://user:word@proxy.example")
 
-    with pytest.raises(IncompleteError, match='proxy = "environment"') as caught:
+    with refused(IncompleteError, "transport.proxy_unused") as caught:
         anyio.run(try_connection, nowhere, datetime.now(UTC))
     assert "word" not in str(caught.value)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from refusals import refused
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.disk_errors import (
@@ -46,7 +47,7 @@ def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
 def test_a_full_disk_is_the_files_own_error_whatever_polars_makes_of_it():
     with (
         Path("/dev/full").open("wb", buffering=0) as full,
-        pytest.raises(DiskError, match="make room on the disk"),
+        refused(DiskError, "files.cannot_written_make"),
         writing(PATH),
         with_own_errors(full) as through,
     ):

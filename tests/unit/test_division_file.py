@@ -7,6 +7,7 @@ import stat
 
 import anyio
 import pytest
+from refusals import refused
 
 from pipeline.errors import OutputError
 from pipeline.stores.sharing import Division, SharePart, ShareWish, joining, renewed
@@ -94,5 +95,5 @@ def test_who_finds_it_locked_waits_for_the_other(path):
 
 def test_one_that_cannot_be_made_is_told_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="XDG_STATE_HOME"):
+    with refused(OutputError, "files.cannot_written", "stores.elsewhere"):
         DivisionFile(tmp_path / "file" / "one.json")

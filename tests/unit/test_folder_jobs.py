@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import UsageError
 from pipeline.jobs.purge import PurgeJob, purge
@@ -44,5 +45,5 @@ def test_a_key_that_lies_in_the_folder_does_not_prove_it(folder, tmp_path, place
         "a link to the folder": tmp_path / "linked",
         "a link to the key": tmp_path,
     }
-    with pytest.raises(UsageError, match="inside the folder that it must verify"):
+    with refused(UsageError, "jobs.lies_folder_prove"):
         verify(VerifyJob(folder, signed_by=places[place] / "key.pem"), now=NOW)

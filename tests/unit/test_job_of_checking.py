@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import InputError, StoppedError, UsageError
 from pipeline.executors.event_loop import in_event_loop, new_context, watched
@@ -121,7 +122,7 @@ def test_a_second_wish_ends_the_run_at_once_and_the_next_run_goes_on(checked, tm
         stop.request(REQUEST)
         stop.request(REQUEST)
 
-    with pytest.raises(StoppedError, match="stopped on the page by Mara"):
+    with refused(StoppedError, "executors.stopped", why="stopped on the page by Mara"):
         checked(2, Onlooker({Phase.CONNECTING: wish_twice}), stop)
     assert not (tmp_path / "out" / "outcomes.csv").exists()
     assert checked(2, Onlooker(), StopSwitch()).summary.complete
@@ -193,7 +194,7 @@ def test_a_request_to_stop_is_reported_for_its_file_and_ends_them_all(several):
 
 
 def test_what_concerns_every_file_is_raised(several, tmp_path):
-    with pytest.raises(UsageError, match=r"no ledger\.db in this folder"):
+    with refused(UsageError, "stores.no_ledger_db"):
         next(several(StopSwitch(), 1, 1, reusable=ReusePermission([tmp_path])))
 
 
@@ -226,7 +227,7 @@ def test_a_data_set_is_read_as_the_section_of_its_name_says(tmp_path, monkeypatc
     left = [path.read_bytes() for path in (tmp_path / "out").rglob("*0.csv")]
     assert any("Łukasz Żółw".encode() in each for each in left)
     config.write_text(section + 'sheet = "Payments"\n', "utf-8")
-    with pytest.raises(UsageError, match="--sheet"):
+    with refused(UsageError, "jobs.option_of_a_file", option="--sheet"):
         check_data_set(job, surface)
 
 

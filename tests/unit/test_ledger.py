@@ -15,11 +15,13 @@ import anyio
 import anyio.lowlevel
 import pytest
 from ledgers import asked, open_attempts
+from refusals import refused
 
 from pipeline.errors import DiskError, InputError, LockedError, OutputError, PrecheckError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import FinalAnswer, FinishRecord, FruitlessQuestion, ReusedAnswer, RunIdentity
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
@@ -119,13 +121,13 @@ def test_a_new_version_of_the_tool_takes_up_the_run_of_an_older_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("field", "word"),
-    [("input_sha256", "input file"), ("profile_sha256", "profile"), ("environment", "environment")],
+    ("field", "other"),
+    [("input_sha256", "input"), ("profile_sha256", "profile"), ("environment", "environment")],
 )
-def test_the_run_of_another_input_profile_or_environment_is_refused_by_name(tmp_path, field, word):
+def test_the_run_of_another_input_profile_or_environment_is_refused_by_name(tmp_path, field, other):
     with opened(tmp_path) as ledger:
         anyio.run(intend_only, ledger, b"q")
-    with pytest.raises(UsageError, match=rf"another {word}; choose another folder, or start over"):
+    with refused(UsageError, f"stores.of_other_{other}", "advice.other_folder", "advice.start_over"):
         opened(tmp_path, IDENTITY._replace(**{field: "different"}))
 
 
@@ -151,7 +153,7 @@ def test_a_folder_without_any_answer_takes_another_run(tmp_path, field):
 def test_a_folder_whose_answers_were_used_again_belongs_to_its_run(tmp_path):
     with opened(tmp_path) as ledger:
         ledger.reuse([ReusedAnswer(b"q", "MTCH", "id-1", NOW, "3d" * 32, LATER)])
-    with pytest.raises(UsageError, match="another input file"):
+    with refused(UsageError, "stores.of_other_input"):
         opened(tmp_path, IDENTITY._replace(input_sha256="different"))
 
 
@@ -262,19 +264,23 @@ def test_the_file_itself_refuses_to_change_or_lose_an_answer(tmp_path, statement
     db.close()
 
 
+def changed(table, count=1):
+    return Sentence("stores.found_lines_changed", table=table, count=count)
+
+
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("INSERT INTO intent VALUES(9, x'00', 2, 'id-9', '2030', 0, x'00')", "intent were changed: 1"),
-        ("UPDATE intent SET question = x'00' WHERE id = 2", "intent were changed: 1"),
-        ("UPDATE finish SET unanswered_count = 0", "finish were changed: 1"),
-        ("DELETE FROM intent WHERE id = 1", "intent are missing"),
-        ("UPDATE run SET run_key = randomblob(32)", "intent were changed: 2"),
-        ("UPDATE run SET created_at = '2013-03-01T09:00:00.000Z'", "run were changed: 1"),
-        ("UPDATE run SET created_at = CAST(x'32303331ff' AS TEXT)", "damaged or unreadable"),
-        ("UPDATE run SET input_sha256 = profile_sha256", "run were changed: 1"),
-        ("UPDATE allowance SET reason = 'another'", "allowance were changed: 1"),
-        ("INSERT INTO purge VALUES(1, '2030', '2031', 0, 0, x'00')", "purge were changed: 1"),
+        ("INSERT INTO intent VALUES(9, x'00', 2, 'id-9', '2030', 0, x'00')", changed("intent")),
+        ("UPDATE intent SET question = x'00' WHERE id = 2", changed("intent")),
+        ("UPDATE finish SET unanswered_count = 0", changed("finish")),
+        ("DELETE FROM intent WHERE id = 1", "stores.found_lines_missing"),
+        ("UPDATE run SET run_key = randomblob(32)", changed("intent", 2)),
+        ("UPDATE run SET created_at = '2013-03-01T09:00:00.000Z'", changed("run")),
+        ("UPDATE run SET created_at = CAST(x'32303331ff' AS TEXT)", "stores.damaged_unreadable"),
+        ("UPDATE run SET input_sha256 = profile_sha256", changed("run")),
+        ("UPDATE allowance SET reason = 'another'", changed("allowance")),
+        ("INSERT INTO purge VALUES(1, '2030', '2031', 0, 0, x'00')", changed("purge")),
     ],
 )
 def test_a_line_changed_by_another_hand_makes_the_ledger_untrusted(tmp_path, statement, why):
@@ -287,7 +293,7 @@ def test_a_line_changed_by_another_hand_makes_the_ledger_untrusted(tmp_path, sta
     db.execute(statement)
     db.commit()
     db.close()
-    with pytest.raises(PrecheckError, match=why):
+    with refused(PrecheckError, why):
         opened(tmp_path)
 
 
@@ -299,7 +305,7 @@ def test_a_column_whose_name_was_damaged_is_refused_with_a_sentence(tmp_path, co
     data = path.read_bytes()
     assert column in data
     path.write_bytes(data.replace(column, b"x" + column[1:]))
-    with pytest.raises(InputError, match="its tables differ from those that precheck makes"):
+    with refused(InputError, "stores.ledger_altered", "stores.found_other_tables"):
         opened(tmp_path)
 
 
@@ -334,7 +340,7 @@ def test_a_closed_ledger_is_one_file_without_a_log(tmp_path):
 def test_a_file_that_is_not_a_ledger_is_refused_and_left_as_it_is(tmp_path, content):
     path = tmp_path / "ledger.db"
     path.write_bytes(content)
-    with pytest.raises(OutputError, match="not a ledger"):
+    with refused(OutputError, "stores.not_ledger_this"):
         opened(tmp_path)
     assert path.read_bytes() == content
 
@@ -344,7 +350,7 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path):
     db.execute("CREATE TABLE theirs(a)")
     db.close()
     before = (tmp_path / "ledger.db").read_bytes()
-    with pytest.raises(OutputError, match="not a ledger"):
+    with refused(OutputError, "stores.not_ledger_this"):
         opened(tmp_path)
     assert (tmp_path / "ledger.db").read_bytes() == before
 
@@ -354,7 +360,7 @@ def test_a_ledger_of_another_format_is_refused(tmp_path):
     db = sqlite3.connect(tmp_path / "ledger.db")
     db.execute("PRAGMA user_version = 99")
     db.close()
-    with pytest.raises(OutputError, match="another version"):
+    with refused(OutputError, "stores.ledger_another_version"):
         opened(tmp_path)
 
 
@@ -362,7 +368,7 @@ def test_a_link_in_the_ledgers_place_is_refused(tmp_path):
     opened(tmp_path / "real").close()
     (tmp_path / "trap").mkdir()
     (tmp_path / "trap" / "ledger.db").symlink_to(tmp_path / "real" / "ledger.db")
-    with pytest.raises(OutputError, match="a symbolic link has this name"):
+    with refused(OutputError, "files.this_name", "files.symbolic_link"):
         opened(tmp_path / "trap")
 
 
@@ -375,7 +381,7 @@ def a_ledger_of_many_answers(folder: Path) -> Path:
 def test_a_truncated_ledger_is_refused_never_recreated(tmp_path):
     path = a_ledger_of_many_answers(tmp_path)
     os.truncate(path, path.stat().st_size // 2)
-    with pytest.raises(DiskError, match=r"damaged.*start over"):
+    with refused(DiskError, "stores.damaged_unreadable", "stores.bring_back_from", "advice.ask_again"):
         opened(tmp_path)
 
 
@@ -384,7 +390,7 @@ def test_an_overwritten_page_is_found_at_opening(tmp_path):
     with path.open("r+b") as file:
         file.seek(path.stat().st_size // 2 // 4096 * 4096)
         file.write(b"\xff" * 4096)
-    with pytest.raises(DiskError, match="damaged"):
+    with refused(DiskError, "stores.damaged_unreadable"):
         opened(tmp_path)
 
 
@@ -393,14 +399,14 @@ def test_a_ledger_that_another_program_has_open_is_left_to_it(tmp_path):
     other = sqlite3.connect(tmp_path / "ledger.db")
     other.execute("SELECT count(*) FROM run").fetchall()
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(LockedError, match="another program"):
+    with refused(LockedError, "stores.another_program_ledger"):
         opened(tmp_path)
     other.close()
 
 
 def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match=r"cannot be written.*choose another folder"):
+    with refused(OutputError, "files.cannot_written", "system.enotdir", "advice.other_folder"):
         opened(tmp_path / "file" / "folder")
 
 
@@ -446,7 +452,7 @@ def test_a_mistake_in_one_write_stops_every_write(tmp_path):
             await ledger.intend(b"q", attempt=1, request_id="id-1", time=NOW)
             with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"):
                 await ledger.fail(b"q", attempt=1, code=None, time=NOW)
-            with pytest.raises(DiskError, match="an earlier write failed"):
+            with refused(DiskError, "stores.earlier_write_failed"):
                 await ledger.intend(b"p", attempt=1, request_id="id-2", time=NOW)
 
     with opened(tmp_path) as ledger:
@@ -588,8 +594,10 @@ def test_a_second_process_is_told_who_works_in_the_folder(tmp_path):
     with subprocess.Popen(child(CHILD_THAT_ASKS, tmp_path), stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout.readline() == "ready\n"
         host = os.uname().nodename
-        with pytest.raises(
-            LockedError, match=rf"process {owner.pid} on {host}, started at 2031-03-01 08:00:00 UTC"
+        with refused(
+            LockedError,
+            "files.working_this_folder",
+            owner=Sentence("files.process_since", pid=owner.pid, host=host, since="2031-03-01 08:00:00 UTC"),
         ):
             opened(tmp_path, fresh=True)
         owner.kill()

@@ -7,6 +7,7 @@ import anyio
 import pytest
 from forgers import forge
 from pydantic import SecretStr
+from refusals import refused
 
 from pipeline.errors import DiskError, InputError
 from pipeline.frames import Answer, AnswerState
@@ -90,7 +91,7 @@ def test_under_a_key_it_cannot_be_passed_off_as_a_name(path, fill):
     forge(path, "UPDATE answer SET matched_name = (SELECT detail FROM problem WHERE intent = answer.intent)")
     with (
         SqliteLedger.open(path, IDENTITY, now=LATER, secret=KEY) as ledger,
-        pytest.raises(DiskError, match="cannot be decrypted"),
+        refused(DiskError, "stores.damaged_unreadable", "stores.found_name_not_decrypted"),
     ):
         list(ledger.answers())
 
@@ -99,5 +100,5 @@ def test_a_changed_word_breaks_its_seal(path, fill, details):
     fill(NOW)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE problem SET detail = 'all is well'")
-    with pytest.raises(InputError, match="lines of the table problem were changed: 2"):
+    with refused(InputError, "stores.ledger_altered", "stores.found_lines_changed", table="problem", count=2):
         details()

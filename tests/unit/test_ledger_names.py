@@ -7,6 +7,7 @@ import anyio
 import pytest
 from forgers import forge, forging
 from pydantic import SecretStr
+from refusals import refused
 
 from pipeline.errors import ConfigurationError, DiskError, InputError
 from pipeline.frames import Answer, AnswerState
@@ -74,12 +75,11 @@ def test_without_a_key_names_lie_in_clear(tmp_path, open_ledger):
 
 
 @pytest.mark.parametrize(
-    ("secret", "sentence"),
-    [(None, "are encrypted; name their key"), (OTHER_KEY, "encrypted with another key")],
+    ("secret", "sentence"), [(None, "stores.names_this_ledger"), (OTHER_KEY, "stores.this_ledger_encrypted")]
 )
 def test_without_its_key_a_ledger_is_refused_and_left_as_it_is(path, open_ledger, secret, sentence):
     before = path.read_bytes()
-    with pytest.raises(ConfigurationError, match=sentence) as caught:
+    with refused(ConfigurationError, sentence) as caught:
         open_ledger(secret)
     assert path.read_bytes() == before
     assert "invented" not in str(caught.value)
@@ -90,7 +90,7 @@ def test_without_its_key_a_ledger_is_refused_and_left_as_it_is(path, open_ledger
 def test_a_ledger_begun_in_clear_takes_no_key_later(open_ledger):
     with open_ledger(None) as ledger:
         settle(ledger)
-    with pytest.raises(ConfigurationError, match="started without a ledger key"):
+    with refused(ConfigurationError, "stores.ledger_key_differs", "stores.begun_without_key"):
         open_ledger()
 
 
@@ -108,7 +108,7 @@ def test_purging_needs_no_key_and_leaves_answers_that_the_key_opens(path, open_l
 def test_an_encrypted_name_that_was_changed_breaks_its_seal(path, open_ledger):
     with forging(path, reseals=False) as db:
         db.execute("UPDATE answer SET matched_name = zeroblob(40) WHERE intent = 1")
-    with pytest.raises(InputError, match="names in the table answer were changed"):
+    with refused(InputError, "stores.ledger_altered", "stores.found_names_changed"):
         open_ledger()
 
 
@@ -118,21 +118,27 @@ MOVED = "UPDATE answer SET matched_name = (SELECT matched_name FROM answer WHERE
 @pytest.mark.parametrize(
     ("change", "finding"),
     [
-        (MOVED, "cannot be decrypted"),
-        ("UPDATE answer SET matched_name = zeroblob(40) WHERE intent = 4", "cannot be decrypted"),
-        ("UPDATE answer SET matched_name = zeroblob(5) WHERE intent = 4", "cannot be decrypted"),
-        ("UPDATE answer SET matched_name = 'Someone Else' WHERE intent = 4", "not encrypted, unlike"),
+        (MOVED, "stores.found_name_not_decrypted"),
+        ("UPDATE answer SET matched_name = zeroblob(40) WHERE intent = 4", "stores.found_name_not_decrypted"),
+        ("UPDATE answer SET matched_name = zeroblob(5) WHERE intent = 4", "stores.found_name_not_decrypted"),
+        (
+            "UPDATE answer SET matched_name = 'Someone Else' WHERE intent = 4",
+            "stores.found_name_not_encrypted",
+        ),
     ],
 )
 def test_a_forged_name_is_never_read_as_one_that_a_bank_returned(path, open_ledger, change, finding):
     forge(path, change)
-    with open_ledger() as ledger, pytest.raises(DiskError, match=finding):
+    with open_ledger() as ledger, refused(DiskError, finding):
         list(ledger.answers())
 
 
 def test_an_encrypted_name_in_a_ledger_that_says_it_has_none_is_refused(path, open_ledger):
     forge(path, "UPDATE run SET name_proof = NULL")
-    with open_ledger(None) as ledger, pytest.raises(DiskError, match="not encrypted, unlike"):
+    with (
+        open_ledger(None) as ledger,
+        refused(DiskError, "stores.damaged_unreadable", "stores.found_name_not_encrypted"),
+    ):
         list(ledger.answers())
 
 

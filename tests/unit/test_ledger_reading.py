@@ -6,6 +6,7 @@ from contextlib import closing
 import anyio
 import pytest
 from pydantic import SecretStr
+from refusals import refused
 
 from pipeline.errors import InputError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
@@ -87,7 +88,7 @@ def test_reading_changes_nothing_in_the_folder(filled):
 def test_two_may_read_and_no_run_may_work_meanwhile(filled):
     with ledger_reader(filled, now=NOW), ledger_reader(filled, now=NOW), pytest.raises(LockedError):
         SqliteLedger.open(filled, IDENTITY, now=NOW)
-    with SqliteLedger.open(filled, IDENTITY, now=NOW), pytest.raises(LockedError, match="is working"):
+    with SqliteLedger.open(filled, IDENTITY, now=NOW), refused(LockedError, "files.working_this_folder"):
         ledger_reader(filled, now=NOW).__enter__()
 
 
@@ -95,7 +96,7 @@ def test_who_writes_beside_the_ledger_is_alone_and_says_so_in_the_lock(filled):
     with ledger_reader(filled, now=NOW, alone=True) as record:
         assert record.counts.answer_count == 1
         for alone in (True, False):
-            with pytest.raises(LockedError, match="is working"):
+            with refused(LockedError, "files.working_this_folder"):
                 ledger_reader(filled, now=NOW, alone=alone).__enter__()
     with ledger_reader(filled, now=NOW), pytest.raises(LockedError):
         ledger_reader(filled, now=NOW, alone=True).__enter__()
@@ -125,27 +126,27 @@ def test_what_a_kill_left_in_the_log_is_read_too(filled):
 
 
 def test_a_folder_without_a_ledger_is_a_usage_error_and_none_is_made(path):
-    with pytest.raises(UsageError, match="no such folder; check the name"):
+    with refused(UsageError, "files.no_such_folder"):
         ledger_reader(path, now=NOW).__enter__()
     assert not path.parent.exists()
     path.parent.mkdir()
-    with pytest.raises(UsageError, match="give the folder of a run"):
+    with refused(UsageError, "stores.no_ledger_db"):
         ledger_reader(path, now=NOW).__enter__()
     assert not list(path.parent.iterdir())
 
 
 def test_a_strangers_file_and_a_changed_line_are_refused(filled):
     filled.write_bytes(filled.read_bytes().replace(b"ANNM", b"MTCH"))
-    with pytest.raises(InputError, match="the table answer were changed: 1"):
+    with refused(InputError, "stores.ledger_altered", "stores.found_lines_changed", table="answer", count=1):
         ledger_reader(filled, now=NOW).__enter__()
     filled.write_bytes(b"not a ledger")
-    with pytest.raises(OutputError, match="not a ledger"):
+    with refused(OutputError, "stores.not_ledger_this"):
         ledger_reader(filled, now=NOW).__enter__()
 
 
 def test_a_reused_answer_that_was_changed_is_noticed(filled):
     filled.write_bytes(filled.read_bytes().replace(b"2031-02-01", b"2031-02-28"))
-    with pytest.raises(InputError, match="the table reuse were changed: 1"):
+    with refused(InputError, "stores.ledger_altered", "stores.found_lines_changed", table="reuse", count=1):
         ledger_reader(filled, now=NOW).__enter__()
 
 

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import OutputError
 from pipeline.files.folder_lock import locked
@@ -44,7 +45,7 @@ def test_what_is_no_file_of_its_own_is_refused_and_left_alone(tmp_path, name, ma
     make(run / name, precious)
     before = (run / name).lstat()
 
-    with pytest.raises(OutputError, match=rf"{name}: .* has this name; remove it, or choose another"):
+    with refused(OutputError, "files.this_name", "files.remove", "advice.other_folder", path=name):
         refuse_foreign_files(run, Environment.SANDBOX, now=NOW, fresh=fresh)
 
     assert precious.read_text() == "[]"
@@ -56,9 +57,9 @@ def test_what_is_no_file_of_its_own_is_refused_and_left_alone(tmp_path, name, ma
 def test_a_lock_that_says_something_else_is_nobodys_of_ours(tmp_path, said):
     path = tmp_path / ".lock"
     path.write_text(said)
-    with pytest.raises(OutputError, match="not a lock file of this program"):
+    with refused(OutputError, "files.not_lock_this"):
         refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
-    with pytest.raises(OutputError, match="not a lock file of this program"), locked(tmp_path, NOW):
+    with refused(OutputError, "files.not_lock_this"), locked(tmp_path, NOW):
         pass
     assert path.read_text() == said
 
@@ -79,7 +80,7 @@ def test_a_lock_that_a_power_loss_left_is_ours(tmp_path, said):
 def test_decisions_that_cannot_be_read_are_refused_before_anything_is_asked(tmp_path, said):
     path = tmp_path / "approvals.json"
     path.write_text(said, "latin-1")
-    with pytest.raises(OutputError, match=r"approvals\.json: no longer a list of decisions; restore it"):
+    with refused(OutputError, "runs.not_list_decisions", "runs.bring_back_from", path="approvals.json"):
         refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
     assert path.read_text("latin-1") == said
 

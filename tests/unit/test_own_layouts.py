@@ -1,6 +1,7 @@
 """`[layouts.NAME]` of the configuration: what it may say, and what is told of a mistake in it."""
 
 import pytest
+from refusals import refused
 
 from pipeline.config import file as settings
 from pipeline.config.profiles import format_choice_of
@@ -38,22 +39,20 @@ def test_a_file_may_hold_layouts_alone(file_of):
 
 
 def test_a_file_without_profiles_and_layouts_says_how_to_get_one(file_of):
-    with pytest.raises(
-        ConfigurationError, match="profiles: none is defined; `precheck init` writes a file that defines some"
-    ):
+    with refused(ConfigurationError, "config.no_profiles", where="profiles"):
         settings.read(file_of(""))
 
 
 def test_a_profile_with_a_mistake_is_in_nobodys_way_where_there_are_no_layouts(file_of):
     path = file_of("[profiles.main]\ncolour = 1\n")
     assert dict(format_choice_of(None, path).layouts) == {}
-    with pytest.raises(ConfigurationError, match=r"profiles\.main\.colour: unknown key"):
+    with refused(ConfigurationError, "config.unknown_key", where="profiles.main.colour"):
         format_choice_of(None, file_of("[profiles.main]\ncolour = 1\n" + LAYOUT))
 
 
 def test_a_file_that_is_no_toml_is_refused_as_it_may_say_how_payment_files_are_read(file_of):
     path = file_of("profiles =")
-    with pytest.raises(ConfigurationError, match=r"not valid TOML: .*; \[layouts\] in it .*; correct it$"):
+    with refused(ConfigurationError, "config.layouts_unread", "config.not_valid_toml", "config.correct"):
         format_choice_of(None, path)
 
 

@@ -8,13 +8,14 @@ import tomllib
 from urllib.parse import urlsplit
 
 import pytest
+from refusals import refused
 
 from pipeline.config import file as settings
 from pipeline.config import profiles
 from pipeline.config.profiles import choose, choose_again, opened, sandbox, to_plan_with
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.sections import Oauth
-from pipeline.wording import SurfaceKind
+from pipeline.wording import Sentence, SurfaceKind
 from schemas.outcomes import ApiName, Environment
 
 MINE = """
@@ -62,9 +63,9 @@ def test_a_built_in_name_means_the_file_that_was_given(configuration):
 
 
 def test_a_given_file_without_the_profile_is_refused_and_never_replaced_by_the_sandbox(configuration):
-    with pytest.raises(UsageError, match=r"no profile was chosen; pick one of "):
+    with refused(UsageError, "config.no_profile_chosen", "advice.choose_profile"):
         choose(None, configuration())
-    with pytest.raises(ConfigurationError, match="no profile 'sandbox'"):
+    with refused(ConfigurationError, "config.no_profile", name="'sandbox'"):
         choose("sandbox", configuration())
 
 
@@ -99,15 +100,31 @@ def test_an_earlier_run_to_compare_with_can_be_named_for_the_embedded_sandbox(tm
 @pytest.mark.parametrize(
     ("name", "said", "sentence"),
     [
-        ("sandbox", "gb_iban_to = 'vop'", r"profiles\.sandbox\.gb_iban_to: .* the embedded sandbox"),
-        ("sandbox", "ledger_key_env = 'KEY'", r"profiles\.sandbox\.ledger_key_env: .* the embedded sandbox"),
-        ("mine", "policy = {match = 'hold'}", r"profiles\.mine: has no \[cop\] or \[vop\] section"),
+        (
+            "sandbox",
+            "gb_iban_to = 'vop'",
+            Sentence("config.at", where="profiles.sandbox.gb_iban_to", what="config.built_in_sandbox"),
+        ),
+        (
+            "sandbox",
+            "ledger_key_env = 'KEY'",
+            Sentence("config.at", where="profiles.sandbox.ledger_key_env", what="config.built_in_sandbox"),
+        ),
+        (
+            "mine",
+            "policy = {match = 'hold'}",
+            Sentence(
+                "config.at",
+                where="profiles.mine",
+                what=Sentence("config.no_section", sections=["[cop]", "[vop]"]),
+            ),
+        ),
     ],
 )
 def test_nothing_of_servers_can_be_said_of_a_profile_without_them(tmp_path, name, said, sentence):
     path = tmp_path / "precheck.toml"
     path.write_text(f"[profiles.{name}]\n{said}\n")
-    with pytest.raises(ConfigurationError, match=sentence):
+    with refused(ConfigurationError, sentence):
         choose(name, path)
 
 
@@ -198,7 +215,9 @@ def test_a_mistake_stops_the_profile_that_has_it_or_is_the_users_own(tmp_path, m
     monkeypatch.chdir(tmp_path)
     file, unused = settings.ConfigurationFile().for_profile(name)
     assert unused is None
-    with pytest.raises(ConfigurationError, match="colour"):
+    with refused(
+        ConfigurationError, Sentence("config.at", where=f"profiles.{name}.colour", what="config.unknown_key")
+    ):
         choose(name, file)
 
 

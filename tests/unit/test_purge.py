@@ -5,6 +5,7 @@ import sqlite3
 import anyio
 import pytest
 from ledgers import asked, open_attempts
+from refusals import refused
 
 from pipeline.errors import LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
@@ -111,7 +112,7 @@ def test_the_file_allows_this_change_of_an_answer_and_no_other(ledger, change):
 
 
 def test_a_folder_without_a_ledger_is_told_and_left_as_it_is(tmp_path):
-    with pytest.raises(UsageError, match=r"no ledger\.db in this folder"):
+    with refused(UsageError, "stores.no_ledger_db"):
         purge(tmp_path / "ledger.db", answers_before=NOW, now=NOW)
     assert list(tmp_path.iterdir()) == []
 
@@ -119,7 +120,7 @@ def test_a_folder_without_a_ledger_is_told_and_left_as_it_is(tmp_path):
 def test_a_strangers_file_is_not_touched(tmp_path):
     path = tmp_path / "ledger.db"
     path.write_bytes(b"SQLite format 3\0" + bytes(200))
-    with pytest.raises(OutputError, match="not a ledger of precheck"):
+    with refused(OutputError, "stores.not_ledger_this"):
         purge(path, answers_before=NOW, now=NOW)
     assert path.read_bytes() == b"SQLite format 3\0" + bytes(200)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
+from refusals import refused
 
 from pipeline.errors import DiskError, IncompleteError, OutputError
 from pipeline.stores.leased_shares import Waiting
@@ -106,7 +107,7 @@ def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(turns, h
     [lock] = turns.iterdir()
     lock.rename(lock.with_name(f"{file_name('a|0')}.lock"))
     started = time.monotonic()
-    with pytest.raises(IncompleteError, match=r"^a: timed out waiting for another run"):
+    with refused(IncompleteError, "stores.been_asking_this", "stores.another_run", server="a"):
         take(turns, "a|0", wait_max_s=patience_s, announce=announced.append)
     assert patience_s <= time.monotonic() - started < patience_s + 1
     assert len(announced) == (patience_s > 0)
@@ -191,7 +192,7 @@ def rest_after(turns):
 
 def test_lock_file_that_cannot_be_made_is_told_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="XDG_STATE_HOME"):
+    with refused(OutputError, "files.cannot_written", "stores.elsewhere"):
         take(tmp_path / "file")
 
 
@@ -226,18 +227,18 @@ def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(turns, tmp_path
     [lock] = ended(turns)
     lock.unlink()
     lock.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OutputError, match=r"cannot be written.*XDG_STATE_HOME"):
+    with refused(OutputError, "files.cannot_written", "system.eloop", "stores.elsewhere"):
         take(turns)
     assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
 def test_lock_that_the_disk_has_no_room_for_is_not_taken():
-    with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(DiskError, match="make room"):
+    with Path("/dev/full").open("wb", buffering=0) as full, refused(DiskError, "files.cannot_written_make"):
         write_record(full.fileno(), Path("/dev"), b"unfinished")
 
 
 def test_lock_that_may_not_be_written_names_the_setting_of_its_folder(turns):
     [lock] = ended(turns)
-    with lock.open("rb") as file, pytest.raises(OutputError, match="XDG_STATE_HOME"):
+    with lock.open("rb") as file, refused(OutputError, "files.cannot_written", "stores.elsewhere"):
         write_record(file.fileno(), turns, b"unfinished")

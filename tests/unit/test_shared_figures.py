@@ -2,6 +2,7 @@
 
 import pytest
 from click.testing import CliRunner
+from refusals import refused
 from shared_ledgers import PROFILE
 
 from pipeline.cli.main import main
@@ -42,8 +43,8 @@ def test_plan_says_what_of_the_shared_ledger_is_not_counted(call, tmp_path, word
 
 def test_a_variable_that_is_not_set_is_told_from_one_that_is_empty(monkeypatch):
     monkeypatch.delenv("LEDGER_KEY", raising=False)
-    with pytest.raises(ConfigurationError, match="variable LEDGER_KEY is not set; put the secret in it"):
+    with refused(ConfigurationError, "sections.variable_not_set", variable="LEDGER_KEY"):
         secret("LEDGER_KEY", None)
     monkeypatch.setenv("LEDGER_KEY", "")
-    with pytest.raises(ConfigurationError, match="variable LEDGER_KEY is empty; put the secret in it"):
+    with refused(ConfigurationError, "sections.variable_empty", variable="LEDGER_KEY"):
         secret("LEDGER_KEY", None)

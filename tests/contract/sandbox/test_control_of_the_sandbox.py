@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import ConfigurationError
 from pipeline.sandbox.server import SandboxSettings, run
@@ -143,5 +144,5 @@ def test_what_makes_no_sense_changes_nothing(controlled, path, document):
 
 def test_a_folder_whose_path_is_too_long_is_told_in_one_sentence(tmp_path):
     settings = SandboxSettings(folder=tmp_path / ("x" * 120), has_control=True)
-    with pytest.raises(ConfigurationError, match="choose a --folder with a short path"):
+    with refused(ConfigurationError, "sandbox.no_control_address"):
         run(settings, announce=print)

@@ -7,7 +7,7 @@ import sys
 import time
 import uuid
 
-import pytest
+from refusals import refused
 
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.sandbox.network import Network
@@ -198,13 +198,13 @@ def test_a_sandbox_of_its_own_process_ends_quietly_on_sigterm(tmp_path):
 
 def test_a_taken_port_is_said_in_one_sentence(serving, tmp_path, sandbox):
     _, port = sandbox.address
-    with pytest.raises(ConfigurationError, match=f"127.0.0.1:{port}: cannot listen there"):
+    with refused(ConfigurationError, "sandbox.sandbox_cannot_listen", host="127.0.0.1", port=port):
         run(SandboxSettings(folder=tmp_path / "folder", port=port), announce=print)
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be written"):
+    with refused(OutputError, "files.cannot_written"):
         run(SandboxSettings(folder=tmp_path / "file" / "folder"), announce=print)
 
 

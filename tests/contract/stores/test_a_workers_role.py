@@ -1,9 +1,12 @@
 """A worker's password without the ledger key: what only grows cannot be set back, nor a line be forged."""
 
+import re
+
 import anyio
 import psycopg
 import pytest
 from postgres import LEDGER_KEY, RUNNER, clocks, database_of
+from refusals import refused
 from shared_ledgers import ask_all
 from tables import for_each
 
@@ -164,7 +167,7 @@ def test_a_chunk_that_no_run_planned_is_not_asked(worker, ledger_desk):
             "INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%s, %s, 1, %s, 0, %s)",
             (run.number, chunk, api, members),
         )
-        with pytest.raises(DiskError, match="damaged"):
+        with refused(DiskError, "stores.ledger_damaged_line"):
             anyio.run(ledger_desk.shared(ledger_desk.store(), run).claim, ApiName(api))
         worker.execute("UPDATE precheck.run SET finished_at = now() WHERE run = %s", (run.number,))
 
@@ -179,7 +182,7 @@ def test_who_waits_for_a_lock_that_a_worker_keeps_ends_and_says_so(worker, ledge
 
     with honest, worker.transaction():
         worker.execute(f"SELECT precheck.cap_now('{SCOPE}', 10, 'utc_day')")
-        with pytest.raises(IncompleteError, match="lock timeout"):
+        with refused(IncompleteError, reason=re.compile("lock timeout")):
             honest.run(take)
     with honest.another() as again:
         assert again.run(take) == [False]
@@ -221,9 +224,9 @@ def test_lines_that_were_made_up_or_copied_from_another_run_are_noticed(worker, 
     for table, fields in FORGED.items():
         copied = COPIED.format(run=later.number, more=more, fields=fields, table=table)
         worker.execute(f"INSERT INTO precheck.{table}({columns[table]}) {copied}")
-    with pytest.raises(DiskError, match="damaged"):
+    with refused(DiskError, "stores.ledger_damaged_line"):
         anyio.run(ask_all, ledger_desk.shared(store, later))
-    with pytest.raises(DiskError, match="damaged"):
+    with refused(DiskError, "stores.ledger_damaged_line"):
         list(store.lines(later))
 
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 import anyio
 import pytest
 from postgres import LEDGER_KEY, OWNER, RUNNER, database_of
+from refusals import refused
 from shared_ledgers import IDENTITY, NOW, answer_to, ask_all, checks_of
 from structlog.testing import capture_logs
 
@@ -204,7 +205,12 @@ def test_a_claim_that_was_cut_off_while_the_server_was_away_takes_nothing_once_i
 def test_a_server_that_was_never_there_is_waited_for_and_named(ledger_desk, proxy_to, postgres):
     proxy = proxy_to(postgres.port)
     proxy.close_door()
-    with pytest.raises(IncompleteError, match=f"127.0.0.1:{proxy.port}: .*(Connection refused)"):
+    with refused(
+        IncompleteError,
+        "stores.ledger_s_database_does",
+        place=f"127.0.0.1:{proxy.port}",
+        reason="system.econnrefused",
+    ):
         ledger_desk.store(port=proxy.port, wait_max_s=0.3)
 
     opening = threading.Timer(0.5, proxy.open_door)
@@ -249,24 +255,21 @@ def test_what_no_waiting_helps_against_is_refused_at_once(ledger_desk, user, dat
 
 def test_a_password_that_is_wrong_or_missing_is_refused_at_once(ledger_desk, postgres, monkeypatch):
     monkeypatch.delenv("PGPASSWORD", raising=False)
-    with postgres.requiring_passwords(), pytest.raises(ConfigurationError, match="asks for a password"):
+    with postgres.requiring_passwords(), refused(ConfigurationError, "stores.password_missing"):
         ledger_desk.store()
     monkeypatch.setenv("PGPASSWORD", "not-that-one")
-    with (
-        postgres.requiring_passwords(),
-        pytest.raises(ConfigurationError, match="refuses the password") as caught,
-    ):
+    with postgres.requiring_passwords(), refused(ConfigurationError, "stores.password_refused") as caught:
         ledger_desk.store()
     assert "not-that-one" not in str(caught.value)
 
 
 def test_another_key_and_another_version_are_refused(ledger_desk, postgres, ledger_database):
     other = type(LEDGER_KEY)("another key")
-    with pytest.raises(ConfigurationError, match="has another key; name that one in the profile"):
+    with refused(ConfigurationError, "stores.this_ledger_another"):
         ledger_desk.store(key=other)
     with database_of(postgres, ledger_database, OWNER) as database:
         database.run(lambda db: db.execute("UPDATE precheck.store SET version = 99"))
-    with pytest.raises(ConfigurationError, match="have version 99, and this program needs version 3"):
+    with refused(ConfigurationError, "stores.ledger_s_tables", theirs=99, version=3):
         ledger_desk.store()
 
 

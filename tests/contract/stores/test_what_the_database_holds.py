@@ -8,6 +8,7 @@ import anyio
 import psycopg
 import pytest
 from postgres import OWNER, RUNNER
+from refusals import refused
 from shared_ledgers import IDENTITY, LATER, NOW, ask, ask_all
 
 from pipeline.errors import DiskError
@@ -129,12 +130,10 @@ def test_a_line_that_was_changed_all_the_same_is_not_believed(asked, ledger_desk
         for table, change in FORGERIES:
             db.execute(f"CREATE TEMP TABLE before AS SELECT * FROM precheck.{table}")
             db.execute(f"UPDATE precheck.{table} SET {change}")
-            with pytest.raises(
-                DiskError, match=rf"the ledger is damaged .a line of run {run.number} was changed"
-            ):
+            with refused(DiskError, "stores.ledger_damaged_line", run=run.number):
                 list(store.lines(run))
             if table != "failure":  # of a question that was asked again, only the latest request is looked at
-                with pytest.raises(DiskError, match="damaged"):
+                with refused(DiskError, "stores.ledger_damaged_line"):
                     anyio.run(shared.known, keys)
             db.execute(f"DELETE FROM precheck.{table}")
             db.execute(f"INSERT INTO precheck.{table} OVERRIDING SYSTEM VALUE SELECT * FROM before")
@@ -150,7 +149,7 @@ def test_an_answer_that_was_moved_to_another_question_is_not_believed(asked, led
             "UPDATE precheck.answer AS one SET matched_name = other.matched_name"
             " FROM precheck.answer AS other WHERE other.question <> one.question"
         )
-    with pytest.raises(DiskError, match="damaged"):
+    with refused(DiskError, "stores.ledger_damaged_line"):
         list(store.lines(run))
 
 
@@ -197,7 +196,7 @@ def test_a_run_whose_line_was_changed_is_not_joined(ledger_desk):
     ledger_desk.begin(store, 1)
     with ledger_desk.postgres.connect(ledger_desk.database) as db:
         db.execute("UPDATE precheck.run SET plan_hash = 'x'")
-    with pytest.raises(DiskError, match="damaged"):
+    with refused(DiskError, "stores.ledger_damaged_line"):
         store.join(IDENTITY, QuestionPlan(b"x", 1), new_id=uuid4())
 
 

@@ -1,11 +1,13 @@
 """Which requests meet a fault."""
 
 import pytest
+from refusals import refused
 
 from pipeline.errors import UsageError
 from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS, lines
 from pipeline.sandbox.faults.selection import Aim, parse, written
 from pipeline.sandbox.journal import TOKEN, Call
+from pipeline.wording import Sentence
 
 
 def call(question="q", *, api="cop", account="00112200012345", at_s=0.0):
@@ -94,27 +96,27 @@ def test_all_conditions_must_hold():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no-such-fault", "list-faults"),
-        ("500:often=yes", "unknown condition often"),
-        ("500:first", "condition 'first' is unknown"),
-        ("500:first=1,first=2", "unknown or repeated"),
-        ("500:first=many", "a value of the wrong kind"),
-        ("500:after=1s,for=2", "both be requests, or both seconds"),
-        ("500:probability=2", "from 0 to 1"),
-        ("500:api=sepa", "a value of the wrong kind"),
-        ("token-500:account=00112200012345", "no account and no API"),
-        ("matched-as-text:api=vop_gateway", "does not affect vop_gateway"),
+        ("no-such-fault", "sandbox.no_such_fault"),
+        ("500:often=yes", Sentence("sandbox.no_condition_write", given=["often"])),
+        ("500:first", Sentence("sandbox.no_condition_stands", condition="'first'")),
+        ("500:first=1,first=2", Sentence("sandbox.no_condition_stands", condition="'first=2'")),
+        ("500:first=many", "sandbox.write"),
+        ("500:after=1s,for=2", "sandbox.after_must_both"),
+        ("500:probability=2", "sandbox.probability_must_from"),
+        ("500:api=sepa", "sandbox.write"),
+        ("token-500:account=00112200012345", "sandbox.token_request_about"),
+        ("matched-as-text:api=vop_gateway", Sentence("sandbox.does_not_befall", api="vop_gateway")),
     ],
 )
 def test_a_condition_that_does_not_fit_is_told_with_what_to_do(text, said):
-    with pytest.raises(UsageError, match=said) as caught:
+    with refused(UsageError, said) as caught:
         parse(text)
     assert str(caught.value).startswith("--fault ")
 
 
 def test_what_befalls_connections_takes_no_condition():
     assert parse("half-close").fault.name == "half-close"
-    with pytest.raises(UsageError, match="leave the conditions out"):
+    with refused(UsageError, "sandbox.affects_every_connection"):
         parse("half-close:first=2")
 
 

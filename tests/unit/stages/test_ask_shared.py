@@ -8,6 +8,7 @@ from uuid import uuid4
 import anyio
 import pytest
 from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
+from refusals import refused
 from senders import FakeSender, always, good, problem
 from virtual_time import VIRTUAL
 
@@ -571,7 +572,7 @@ def test_a_store_that_fails_as_one_looks_for_more_ends_the_run_with_its_error(be
         raise IncompleteError(Sentence("jobs.part_unusable", problem="the database is away"))
 
     at_work.process.run.has_free = has_free
-    with pytest.raises(IncompleteError, match="the database is away"):
+    with refused(IncompleteError, "jobs.part_unusable", problem="the database is away"):
         VIRTUAL.run(at_work.run, looked.wait)
     assert at_work.process.tally.answered[ApiName.COP] == SIZE, "what was under way has its answers"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import openpyxl
 import polars as pl
 import pytest
+from refusals import refused
 
 from pipeline.errors import InputError
 from pipeline.frames import PAYMENTS
@@ -16,6 +17,7 @@ from pipeline.rules.amounts import read_amounts
 from pipeline.rules.currencies import of_hundredths
 from pipeline.stages.read import read
 from pipeline.stages.validate import Routes, validate
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 GERMAN = "DE89370400440532013000"
@@ -38,9 +40,9 @@ def values(source, *fields):
 
 
 def test_file_that_is_no_text_is_not_sent_back_for_its_encoding(tmp_path):
-    with pytest.raises(InputError, match="not a text file") as refused:
+    with refused(InputError, "csv.not_text_file") as raised:
         source_of(tmp_path, b"\x93\x00\xff\x07name,iban\n")
-    assert "cp1252" not in str(refused.value)
+    assert "cp1252" not in str(raised.value)
 
 
 def test_cells_of_rows_that_are_too_long_are_no_headers_of_the_file(tmp_path):
@@ -125,7 +127,7 @@ def test_outcome_columns_of_an_earlier_run_are_left_out(tmp_path):
 
 @pytest.mark.parametrize("own", ["name,iban,check_id\na,b,7\n", "name,iban,check_outcome\na,b,no\n"])
 def test_a_users_own_column_is_never_taken_for_an_outcome(tmp_path, own):
-    with pytest.raises(InputError, match=r"gives its own columns the names check_(id|outcome); rename"):
+    with refused(InputError, "stages.columns_named_as_ours"):
         source_of(tmp_path, own)
 
 
@@ -273,22 +275,19 @@ def test_a_cell_that_is_no_whole_number_of_pence_is_no_amount():
     [
         (
             {"account_number": [12345678]},
-            r'column "account_number" \(account_number\): holds numbers, which lose their leading zeros',
+            Sentence("stages.column", column="account_number", advice="stages.column_of_numbers"),
         ),
         (
             {"iban": ["x"], "Sort Code": [1.0]},
-            r'"Sort Code" \(sort_code\): holds numbers, which lose their leading zeros',
+            Sentence("stages.column", column="Sort Code", advice="stages.column_of_numbers"),
         ),
-        (
-            {"iban": ["x"], "amount": [1.5]},
-            "holds floating-point numbers, which are not exact; export it as decimals",
-        ),
-        ({"iban": ["x"], "bic": [True]}, "holds values of type Boolean; export it as text"),
-        ({"iban": [["x"]]}, "holds values of type List; export it as text"),
+        ({"iban": ["x"], "amount": [1.5]}, "stages.column_of_floats"),
+        ({"iban": ["x"], "bic": [True]}, Sentence("stages.column_of_type", type="Boolean")),
+        ({"iban": [["x"]]}, Sentence("stages.column_of_type", type="List")),
     ],
 )
 def test_parquet_types_that_cannot_hold_a_field_are_refused(tmp_path, columns, sentence):
-    with pytest.raises(InputError, match=rf"payroll\.parquet: .*{sentence}"):
+    with refused(InputError, sentence, where="payroll.parquet"):
         parquet_of(tmp_path, {"name": ["a"], **columns})
 
 
@@ -316,7 +315,7 @@ def test_a_table_of_other_columns_below_another_is_refused(tmp_path, headers, is
     rows = ["Ada Quillon,DE62370400440532013001,one", headers, "salary,DE35370400440532013002,Bo Marrow"]
     text = "\n".join(["name,iban,reference", *rows])
     if is_refused:
-        with pytest.raises(InputError, match=r"row 2 is another header line, whose columns differ"):
+        with refused(InputError, "stages.other_headers", row=2):
             source_of(tmp_path, text)
     else:
         assert source_of(tmp_path, text).payments.height == 3
@@ -328,42 +327,42 @@ def test_characters_of_a_glob_in_a_file_name_are_just_characters(tmp_path):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"payroll\.csv: cannot be read \(No such file or directory\)"):
+    with refused(InputError, "stages.cannot_read_check", "system.enoent", path="payroll.csv"):
         read(tmp_path / "payroll.csv", mapping={})
 
 
 @pytest.mark.parametrize("name", ["payroll.csv", "payroll", "payroll.xlsx"])
 def test_a_folder_is_refused_whatever_its_name(tmp_path, name):
     (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=rf"{name}: a folder, not a file; give the name of a payment file"):
+    with refused(InputError, "stages.folder_not_file", path=name):
         read(tmp_path / name, mapping={})
 
 
 def test_the_folder_that_the_command_stands_in_is_named():
-    with pytest.raises(InputError, match=r"^\.: a folder, not a file"):
+    with refused(InputError, "stages.folder_not_file", path="."):
         read(Path(), mapping={})
 
 
 @pytest.mark.parametrize("name", ["payroll.csv", "payroll", "payroll.parquet"])
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / name)
-    with pytest.raises(InputError, match=rf"{name}: a pipe or a device, not a file; save the payments"):
+    with refused(InputError, "stages.pipe_device_not", path=name):
         read(tmp_path / name, mapping={})
 
 
 def test_a_device_is_refused():
-    with pytest.raises(InputError, match=r"^/dev/null: a pipe or a device, not a file"):
+    with refused(InputError, "stages.pipe_device_not", path="/dev/null"):
         read(Path("/dev/null"), mapping={})
 
 
 def test_a_name_that_no_file_can_have_is_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
+    with refused(InputError, "stages.cannot_read_check"):
         read(tmp_path / "pay\0roll.csv", mapping={})
 
 
 def test_a_loop_of_links_is_refused(tmp_path):
     (tmp_path / "payroll.csv").symlink_to("payroll.csv")
-    with pytest.raises(InputError, match=r"cannot be read \(Too many levels"):
+    with refused(InputError, "stages.cannot_read_check", "system.eloop"):
         read(tmp_path / "payroll.csv", mapping={})
 
 
@@ -372,7 +371,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
     path = tmp_path / "payroll.csv"
     path.write_text("name,iban\na,1\n")
     path.chmod(0)
-    with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
+    with refused(InputError, "stages.cannot_read_check", "system.eacces"):
         read(path, mapping={})
 
 
@@ -395,15 +394,13 @@ def test_fewer_rows_are_read_as_the_whole_file_was(tmp_path):
     whole = source_of(tmp_path, text)
     path = tmp_path / "half.csv"
     path.write_text("Supplier,Company,iban\nAda,Own Works,1\n")
-    with pytest.raises(InputError, match="differ"):
+    with refused(InputError, "headers.either_could_be"):
         read(path, mapping={})
     assert read(path, mapping={}, decided=whole.decision).payments["name"].to_list() == ["Ada"]
 
 
 def test_a_header_that_looks_like_a_pattern_of_headers_is_refused(tmp_path):
-    with pytest.raises(
-        InputError, match=r"the header of column 3 starts with \^ and ends with \$; rename the column"
-    ):
+    with refused(InputError, "stages.header_column_starts", position=3):
         source_of(tmp_path, "name,iban,^n.*$\na,1,2\n")
 
 
@@ -432,7 +429,7 @@ def test_totals_of_a_parquet_file_are_told_by_their_row(tmp_path):
 
 
 def test_a_file_of_totals_alone_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no payment rows above the totals"):
+    with refused(InputError, "stages.no_payment_rows"):
         source_of(tmp_path, "name,iban,amount\nTotal,,0.00\n")
 
 

@@ -10,6 +10,7 @@ import anyio
 import pytest
 from aiohttp import web
 from pydantic import SecretStr
+from refusals import refused
 
 from pipeline.apis import post
 from pipeline.errors import CredentialsError, IncompleteError, TlsError
@@ -221,9 +222,9 @@ def test_a_proxy_that_is_away_or_not_trusted_is_named(loopback):
 
     async def main():
         async with loopback.serving(answering) as port:
-            with pytest.raises(TlsError, match=f"https://127.0.0.1:{port}: .*not trusted"):
+            with refused(TlsError, "transport.certificate_not_trusted", server=f"https://127.0.0.1:{port}"):
                 await preflight(NAME, 443, loopback.trust, connect=Proxy("127.0.0.1", port, stranger).connect)
-        with pytest.raises(IncompleteError, match=f"proxy http://127.0.0.1:{port}: no connection"):
+        with refused(IncompleteError, "transport.proxy_away", proxy=f"http://127.0.0.1:{port}"):
             await preflight(NAME, 443, loopback.trust, connect=Proxy("127.0.0.1", port).connect)
 
     anyio.run(main)

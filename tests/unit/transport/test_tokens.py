@@ -5,6 +5,7 @@ import anyio
 import pytest
 import stamina
 import structlog
+from refusals import refused
 
 from pipeline.errors import CredentialsError, IncompleteError, ProtocolError
 from pipeline.transport.tokens import Token, Tokens, TokenUnavailable
@@ -142,7 +143,7 @@ class TestARefusedToken:
         async def story(issuer, tokens):
             second = await tokens.refresh(await tokens.current())
             issuer.now += 4.9
-            with pytest.raises(CredentialsError, match="HTTP 401"):
+            with refused(CredentialsError, "transport.server_http_token"):
                 await tokens.refresh(second)
 
         issuer = Issuer()
@@ -174,7 +175,9 @@ class TestAnEndpointInTrouble:
     def test_a_first_token_is_tried_for_three_times_and_then_the_run_can_be_resumed(self):
         async def story(issuer, tokens):
             issuer.failure = DOWN
-            with pytest.raises(IncompleteError, match=r"login\.example: HTTP 503"):
+            with refused(
+                IncompleteError, "transport.token_later", where="token endpoint login.example", status=503
+            ):
                 await tokens.current()
 
         issuer = Issuer()

@@ -1,0 +1,97 @@
+"""Tests assert what an error says by key and values; its words are held in `test_wording.py`."""
+
+import ast
+import re
+from pathlib import Path, PurePath
+
+import pytest
+from refusals import refused, says
+
+from pipeline.errors import InputError, OutputError
+from pipeline.wording import ColumnPair, Sentence
+from pipeline.wording.catalogue import ENGLISH, _catalogue
+
+TESTS = Path(__file__).resolve().parents[1]
+CATALOGUES = TESTS.parent / "pipeline" / "wording" / "catalogues" / ENGLISH
+OF_OTHERS = {"AssertionError", "OSError", "psycopg.errors.RaiseException"}
+"""Mistakes of a caller, and what the system and the database say."""
+OF_WORDS = {"unit/test_wording.py"}
+"""The one place where the words of the catalogue are held."""
+
+SAID = Sentence(
+    "files.refused",
+    where=PurePath("/srv/pay.csv"),
+    why=Sentence("headers.choose_one", pairs=[ColumnPair("name", "#1"), ColumnPair("iban", "#2")]),
+)
+
+
+def prose():
+    """The sentences of the English catalogue that have three words."""
+    for path in CATALOGUES.glob("*.po"):
+        for forms in _catalogue(path.stem, ENGLISH).entries.values():
+            yield from (text for text in forms if len(re.findall(r"[A-Za-z']{2,}", text)) > 2)
+
+
+def in_prose(text):
+    """Each `raises` of a test file that matches words: those of an error of ours, or of a sentence."""
+    tree = ast.parse(text)
+    ours = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pipeline.")
+        for alias in node.names
+    }
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.raises":
+            for pattern in (each.value for each in call.keywords if each.arg == "match"):
+                words = "".join(part.value for part in ast.walk(pattern) if isinstance(part, ast.Constant))
+                kind = ast.unparse(call.args[0])
+                is_sentence = kind not in OF_OTHERS and len(re.findall(r"[A-Za-z']{2,}", words)) > 2
+                if kind in ours or (is_sentence and any(re.search(words, sentence) for sentence in prose())):
+                    yield call.lineno
+
+
+def test_no_test_of_an_error_holds_the_words_of_the_catalogue():
+    found = [
+        f"{path.relative_to(TESTS)}:{line}"
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if "match=" in (text := path.read_text("utf-8"))
+        and path.relative_to(TESTS).as_posix() not in OF_WORDS
+        for line in in_prose(text)
+    ]
+    assert found == []
+
+
+def test_words_are_seen_whatever_the_error_is_called():
+    assert [*in_prose("from pipeline.errors import InputError as E\npytest.raises(E, match='damaged')\n")]
+    assert [*in_prose("pytest.raises(Exception, match='no such folder; check')\n")]
+    assert not [*in_prose("pytest.raises(ValueError, match='no such folder of mine')\n")]
+
+
+def test_keys_and_values_are_found_however_deep_they_are():
+    says(SAID, "files.refused", "headers.choose_one", where="pay.csv", why="headers.choose_one")
+    says(SAID, {"no.such", "files.refused"}, pairs=[("name", "#1"), ("iban", "#2")])
+    says(SAID, Sentence("headers.choose_one", pairs={("iban", "#2")}), where=re.compile("^/srv"))
+
+
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [
+        (["files.no_home"], {}),
+        ([{"files.no_home"}], {}),
+        ([Sentence("files.refused", where="other.csv")], {}),
+        ([], {"where": "ay.csv"}),
+        ([], {"path": "pay.csv"}),
+        ([], {"pairs": [("name", "#1")]}),
+        ([], {"pairs": {("name", "#2")}}),
+        ([], {"where": re.compile("^pay")}),
+    ],
+)
+def test_another_key_or_value_is_seen(said, values):
+    with pytest.raises(AssertionError, match=r"files\.refused"):
+        says(SAID, *said, **values)
+
+
+def test_the_kind_of_an_error_is_asserted_too():
+    with pytest.raises(OutputError), refused(InputError, "files.refused"):
+        raise OutputError(SAID)
