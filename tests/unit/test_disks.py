@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import refused, says
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.disk_errors import (
@@ -57,7 +57,7 @@ def test_a_full_disk_is_the_files_own_error_whatever_polars_makes_of_it():
 def test_too_few_open_files_is_a_limit_to_raise_and_no_matter_of_the_file():
     error = not_writable(PATH, OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
     assert error.exit_code == 75
-    assert "limit of open files" in str(error)
+    says(error, "transport.too_few_files")
     assert "outcomes.csv" not in str(error)
 
 

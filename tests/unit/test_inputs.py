@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from refusals import refused
+from refusals import refused, says
 
 from pipeline.config import ConfigurationFile
 from pipeline.config.inputs import ReadAs
@@ -140,5 +140,5 @@ def test_a_section_has_no_statement_read_and_an_option_has(config, tmp_path):
     path.write_text(f"{file}90.00\n", "utf-8")
     refusal = columns_of(path, NOTHING, section)[1]
     assert refusal is not None
-    assert "looks like a bank statement" in str(refusal)
+    says(refusal, "headers.statement")
     assert columns_of(path, ReadAs({"name": "Payee"}), section)[1] is None

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from httpx import Response
+from refusals import says
 from structlog.testing import capture_logs
 
 from pipeline.stages.ask.clock_skew import (
@@ -132,4 +133,4 @@ def test_only_three_replies_in_a_row_that_agree_say_the_time(stamps, ahead_s):
 
 def test_a_clock_on_another_day_is_reported_with_both_times():
     error = wrong_day(ApiName.COP, RECEIVED, RECEIVED + timedelta(days=2))
-    assert "2030-01-01T12:00:07.000Z and the server's 2030-01-03T12:00:07.000Z" in str(error)
+    says(error, timestamp="2030-01-01T12:00:07.000Z", timestamp_2="2030-01-03T12:00:07.000Z")
