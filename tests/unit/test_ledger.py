@@ -594,11 +594,8 @@ def test_a_second_process_is_told_who_works_in_the_folder(tmp_path):
     with subprocess.Popen(child(CHILD_THAT_ASKS, tmp_path), stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout.readline() == "ready\n"
         host = os.uname().nodename
-        with refused(
-            LockedError,
-            "files.working_this_folder",
-            owner=Sentence("files.process_since", pid=owner.pid, host=host, since="2031-03-01 08:00:00 UTC"),
-        ):
+        since = "2031-03-01 08:00:00 UTC"
+        with refused(LockedError, "files.process_since", pid=owner.pid, host=host, since=since):
             opened(tmp_path, fresh=True)
         owner.kill()
         owner.stdout.read()

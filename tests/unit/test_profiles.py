@@ -15,7 +15,7 @@ from pipeline.config import profiles
 from pipeline.config.profiles import choose, choose_again, opened, sandbox, to_plan_with
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.sections import Oauth
-from pipeline.wording import Sentence, SurfaceKind
+from pipeline.wording import SurfaceKind
 from schemas.outcomes import ApiName, Environment
 
 MINE = """
@@ -98,33 +98,17 @@ def test_an_earlier_run_to_compare_with_can_be_named_for_the_embedded_sandbox(tm
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "sentence"),
+    ("name", "said", "at", "what"),
     [
-        (
-            "sandbox",
-            "gb_iban_to = 'vop'",
-            Sentence("config.at", where="profiles.sandbox.gb_iban_to", what="config.built_in_sandbox"),
-        ),
-        (
-            "sandbox",
-            "ledger_key_env = 'KEY'",
-            Sentence("config.at", where="profiles.sandbox.ledger_key_env", what="config.built_in_sandbox"),
-        ),
-        (
-            "mine",
-            "policy = {match = 'hold'}",
-            Sentence(
-                "config.at",
-                where="profiles.mine",
-                what=Sentence("config.no_section", sections=["[cop]", "[vop]"]),
-            ),
-        ),
+        ("sandbox", "gb_iban_to = 'vop'", "sandbox.gb_iban_to", "config.built_in_sandbox"),
+        ("sandbox", "ledger_key_env = 'KEY'", "sandbox.ledger_key_env", "config.built_in_sandbox"),
+        ("mine", "policy = {match = 'hold'}", "mine", "config.no_section"),
     ],
 )
-def test_nothing_of_servers_can_be_said_of_a_profile_without_them(tmp_path, name, said, sentence):
+def test_nothing_of_servers_can_be_said_of_a_profile_without_them(tmp_path, name, said, at, what):
     path = tmp_path / "precheck.toml"
     path.write_text(f"[profiles.{name}]\n{said}\n")
-    with refused(ConfigurationError, sentence):
+    with refused(ConfigurationError, what, where=f"profiles.{at}", sections=["[cop]", "[vop]"]):
         choose(name, path)
 
 
@@ -215,9 +199,7 @@ def test_a_mistake_stops_the_profile_that_has_it_or_is_the_users_own(tmp_path, m
     monkeypatch.chdir(tmp_path)
     file, unused = settings.ConfigurationFile().for_profile(name)
     assert unused is None
-    with refused(
-        ConfigurationError, Sentence("config.at", where=f"profiles.{name}.colour", what="config.unknown_key")
-    ):
+    with refused(ConfigurationError, "config.unknown_key", where=f"profiles.{name}.colour"):
         choose(name, file)
 
 

@@ -206,12 +206,8 @@ def test_a_claim_that_was_cut_off_while_the_server_was_away_takes_nothing_once_i
 def test_a_server_that_was_never_there_is_waited_for_and_named(ledger_desk, proxy_to, postgres):
     proxy = proxy_to(postgres.port)
     proxy.close_door()
-    with refused(
-        IncompleteError,
-        "stores.ledger_s_database_does",
-        place=f"127.0.0.1:{proxy.port}",
-        reason="system.econnrefused",
-    ):
+    address = f"127.0.0.1:{proxy.port}"
+    with refused(IncompleteError, "stores.ledger_s_database_does", "system.econnrefused", place=address):
         ledger_desk.store(port=proxy.port, wait_max_s=0.3)
 
     opening = threading.Timer(0.5, proxy.open_door)

@@ -105,11 +105,8 @@ def test_a_form_is_refused_with_what_changed_since_its_page_was_shown(folder, ch
 @pytest.mark.parametrize("field", [None, "", "0-0-0-0-0"])
 def test_a_form_that_does_not_say_what_its_page_showed_is_refused(folder, field):
     now = shown_of(*reviewed(folder), folder.decisions.head)
-    with refused(
-        Conflict,
-        "desk.changed_since_shown",
-        what=[f"desk.shown_{part}" for part in ("run", "outcomes", "policy", "decisions", "totals")],
-    ):
+    parts = [f"desk.shown_{part}" for part in ("run", "outcomes", "policy", "decisions", "totals")]
+    with refused(Conflict, "desk.changed_since_shown", what=parts):
         refuse_changed(field, now)
 
 

@@ -99,12 +99,7 @@ def test_a_sentence_of_the_parser_is_told(parse):
 
 def test_advice_of_the_parser_has_words_of_its_own_on_each_surface(parse):
     with refused(
-        InputError,
-        "files.refused",
-        "advice.name_sheet",
-        "files.remove",
-        where="payroll.x",
-        problem="the sheet is empty",
+        InputError, "advice.name_sheet", "files.remove", where="payroll.x", problem="the sheet is empty"
     ):
         parse("advise")
 

@@ -118,6 +118,11 @@ def test_a_format_that_there_is_not_is_refused_with_those_that_there_are():
     )
 
 
+def of_kind(kind):
+    return lambda layout: Sentence(f"formats.is_{kind}", layout=layout)
+
+
+is_layout, is_statement, is_direct_debit = map(of_kind, ("layout", "statement", "direct_debit"))
 NOT_18 = Sentence("formats.not_whatever_name", title="Bacs Standard 18")
 REFUSED = {
     "a PDF named as a table": ("pay.csv", b"%PDF-1.7\n", "formats.is_pdf"),
@@ -131,92 +136,56 @@ REFUSED = {
     "ABO, whose label is one of Standard 18": (
         "pay.kpc",
         b"UHL1291126MARROW MILLS        0000123456001999000123\r\n1 1501 001000 0100\r\n",
-        Sentence("formats.is_layout", layout="ABO (KPC)"),
+        is_layout("ABO (KPC)"),
     ),
     "Norma 43, which has the digits of Standard 18": (
         "pay.txt",
         b"112100046123456789012611012611292000000000100009783MARROW MILLS".ljust(80) + b"\r\n",
-        Sentence("formats.is_statement", layout="Norma 43"),
+        is_statement("Norma 43"),
     ),
     "Elixir": (
         "pay.csv",
         b'110,20261129,10000,11402004,0,"04109024020000000123456788","MARROW|MILLS","ADA QUILLON|UL. X 1"\n',
-        Sentence("formats.is_layout", layout="Elixir"),
+        is_layout("Elixir"),
     ),
-    "ClieOp03": (
-        "pay.txt",
-        b"0001A291126CLIEOP03MILLS011".ljust(50) + b"\r\n",
-        Sentence("formats.is_layout", layout="ClieOp03"),
-    ),
-    "EDIFACT": (
-        "pay.edi",
-        b"UNA:+.? '\r\nUNB+UNOA:1+MILLS+BANK+261129:1200+1'",
-        Sentence("formats.is_layout", layout="EDIFACT"),
-    ),
+    "ClieOp03": ("pay.txt", b"0001A291126CLIEOP03MILLS011".ljust(50) + b"\r\n", is_layout("ClieOp03")),
+    "EDIFACT": ("pay.edi", b"UNA:+.? '\r\nUNB+UNOA:1+MILLS+BANK+261129:1200+1'", is_layout("EDIFACT")),
     "NACHA": (
         "pay.csv",
         b"101 021000021 1234567892611291200A094101BANK".ljust(94) + b"\n",
-        Sentence("formats.is_layout", layout="NACHA"),
+        is_layout("NACHA"),
     ),
-    "BAI2": (
-        "pay.csv",
-        b"01,121000358,MILLS,261129,1200,1,80,1,2/\n",
-        Sentence("formats.is_statement", layout="BAI2"),
-    ),
-    "CODA": (
-        "pay.txt",
-        b"0000029112672505        00123456".ljust(128) + b"\n",
-        Sentence("formats.is_statement", layout="CODA"),
-    ),
+    "BAI2": ("pay.csv", b"01,121000358,MILLS,261129,1200,1,80,1,2/\n", is_statement("BAI2")),
+    "CODA": ("pay.txt", b"0000029112672505        00123456".ljust(128) + b"\n", is_statement("CODA")),
     "Direct Entry": (
         "pay.aba",
         b"0                 01CBA       MILLS".ljust(120),
-        Sentence("formats.is_layout", layout="ABA (Direct Entry)"),
+        is_layout("ABA (Direct Entry)"),
     ),
-    "Autogiro": (
-        "pay.txt",
-        b"0120261129AUTOGIRO".ljust(80) + b"\n",
-        Sentence("formats.is_direct_debit", layout="Autogiro"),
-    ),
+    "Autogiro": ("pay.txt", b"0120261129AUTOGIRO".ljust(80) + b"\n", is_direct_debit("Autogiro")),
     "Swiss DTA, domestic": (
         "pay.dta",
         b"01000000            000002611299000   MILLS000018270MILLS00000000001".ljust(128) + b"\r\n",
-        Sentence("formats.is_layout", layout="DTA (Switzerland)"),
+        is_layout("DTA (Switzerland)"),
     ),
     "Swiss DTA, IBAN": (
         "pay.txt",
         b"01261130            00000261129       MILLS000018360MILLS00000000001".ljust(128),
-        Sentence("formats.is_layout", layout="DTA (Switzerland)"),
+        is_layout("DTA (Switzerland)"),
     ),
-    "LSV+": (
-        "pay.lsv",
-        b"8750P2026113009000202611299000 MILLS".ljust(128),
-        Sentence("formats.is_direct_debit", layout="LSV+"),
-    ),
-    "LUM2": (
-        "pay.txt",
-        b"LUM200000000012345678".ljust(300) + b"\n",
-        Sentence("formats.is_layout", layout="LUM2"),
-    ),
-    "PS2": (
-        "pay.txt",
-        b"PS21TFI0000000001234".ljust(80) + b"\r\n",
-        Sentence("formats.is_layout", layout="PS2 (Portugal)"),
-    ),
+    "LSV+": ("pay.lsv", b"8750P2026113009000202611299000 MILLS".ljust(128), is_direct_debit("LSV+")),
+    "LUM2": ("pay.txt", b"LUM200000000012345678".ljust(300) + b"\n", is_layout("LUM2")),
+    "PS2": ("pay.txt", b"PS21TFI0000000001234".ljust(80) + b"\r\n", is_layout("PS2 (Portugal)")),
     "Zengin": (
         "pay.txt",
         b"12100000012345MILLS".ljust(54) + b"11300001BANK".ljust(66) + b"\r\n",
-        Sentence("formats.is_layout", layout="Zengin"),
+        is_layout("Zengin"),
     ),
-    "CNAB 240": (
-        "pay.rem",
-        b"34100000         212345678000190".ljust(240) + b"\r\n",
-        Sentence("formats.is_layout", layout="CNAB 240"),
-    ),
+    "CNAB 240": ("pay.rem", b"34100000         212345678000190".ljust(240) + b"\r\n", is_layout("CNAB 240")),
     "ANSI X12": (
         "pay.820",
         b"ISA*00*          *00*          *ZZ*MILLS          *ZZ*BANK           *261129*1200*U*00401*1*0*P*>~",
-        Sentence("formats.is_layout", layout="ANSI X12"),
+        is_layout("ANSI X12"),
     ),
     "XML of another kind": ("pay.csv", b"<Payments>\n<Payment/>", "formats.is_other_xml"),
     "CSV named as Standard 18": ("pay.bac", TABLE, NOT_18),

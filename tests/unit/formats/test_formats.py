@@ -30,12 +30,8 @@ def test_the_suffix_says_the_format_of_a_file_that_starts_as_none(name, expected
 
 @pytest.mark.parametrize("name", ["a.pdf", "a", ".csv", "csv", "a.csv.gz"])
 def test_another_suffix_is_refused_and_says_which_there_are(name):
-    with refused(
-        InputError,
-        "formats.not_format_can",
-        "formats.give_file_whose",
-        suffixes=list(dict.fromkeys(suffix for each in FORMATS for suffix in each.format.SUFFIXES)),
-    ):
+    suffixes = list(dict.fromkeys(suffix for each in FORMATS for suffix in each.format.SUFFIXES))
+    with refused(InputError, "formats.not_format_can", "formats.give_file_whose", suffixes=suffixes):
         entry_by_suffix(name)
 
 

@@ -38,8 +38,7 @@ def test_all_that_is_missing_is_told_at_once():
     with refused(
         InputError,
         "headers.no_account_and_no_payee",
-        Sentence("headers.iban_or_numbers", iban=("iban", "HEADER")),
-        pairs=["headers.iban_or_numbers", ("name", "HEADER")],
+        pairs=[Sentence("headers.iban_or_numbers", iban=("iban", "HEADER")), ("name", "HEADER")],
     ):
         columns_of("amount", "reference")
 
@@ -300,7 +299,6 @@ def test_where_no_header_says_it_the_cells_show_what_to_say():
     headers, row = ("Who", "Where", "When"), ("Avery Thornwood", "DE89370400440532013000", "2026-11-27")
     with refused(
         ColumnsError,
-        "headers.name_columns",
         Sentence("headers.each_of_pairs", pairs=[("iban", "#2")]),
         Sentence("headers.each_of_pairs", pairs=[("name", "#1")]),
     ) as raised:

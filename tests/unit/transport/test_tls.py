@@ -276,9 +276,7 @@ class TestPreflight:
 
     def test_a_server_of_another_authority_is_not_trusted(self, loopback):
         server = loopback.server_context(loopback.stranger.issue("server"))
-        with refused(
-            TlsError, "transport.certificate_not_trusted", "transport.name_authority", authority="ca_file"
-        ):
+        with refused(TlsError, "transport.name_authority", authority="ca_file"):
             self.greet(loopback, server, client_of(loopback), blocking=True)
 
     def test_an_expired_server_is_not_trusted(self, loopback):
@@ -288,12 +286,7 @@ class TestPreflight:
 
     def test_a_server_for_another_host_is_not_trusted(self, loopback):
         pair = loopback.authority.issue("elsewhere", hosts=("pay.example",))
-        with refused(
-            TlsError,
-            "transport.certificate_not_trusted",
-            "transport.untrusted_other_host",
-            "transport.check_host",
-        ):
+        with refused(TlsError, "transport.untrusted_other_host", "transport.check_host"):
             self.greet(loopback, loopback.server_context(pair), client_of(loopback), blocking=True)
 
     @pytest.mark.parametrize(
