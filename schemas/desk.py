@@ -14,34 +14,33 @@ NOTHING_BEFORE = "0" * 64  # the predecessor's hash in the first entry of a jour
 class Entry(OwnDocument):
     """A line of an append-only journal. Each has its predecessor's hash, which reveals any change."""
 
-    previous: str = Field(description="SHA-256 of the line before it, without its end.")
+    previous: str = Field(description="SHA-256 of the previous line, without its line end.")
     time: str = Field(description="UTC, ISO 8601 with Z.")
-    by: str = Field(description="Who did it.")
+    by: str = Field(description="The person who did it.")
 
 
 class RowsDecided(Entry):
     """A line of `decisions.jsonl`: one person's single decision about some rows."""
 
-    run_id: str = Field(description="Of the answers that were decided about.")
+    run_id: str = Field(description="The run whose answers the decisions are about.")
     rows: list[int]
     answers: list[str] = Field(
-        description="Of each row, 12 digits of a hash of its answer: for another, the decision is void."
+        description="For each row, 12 digits of its answer's hash: another answer voids the decision."
     )
-    decision: Decision | None = Field(description="Null where an earlier decision was taken back.")
+    decision: Decision | None = Field(description="Null if an earlier decision was undone.")
     reason: str | None = None
     written: str | None = Field(
-        None, description="SHA-256 of what a person corrects the cell of a rejected row to, and of a salt."
+        None, description="Salted SHA-256 of a person's new value for a cell of a rejected row."
     )
     claimed_by: str | None = Field(
-        None, description="Who decided by the word of the workbook that it stood in: a claim."
+        None, description="The decider named in the workbook: an unverified claim."
     )
     at_once: bool = Field(
-        False, description="Whether a page asked first about all of these rows; one act takes it back."
+        False, description="Whether it was one decision on a group of rows, which one click undoes."
     )
     carried_from: str | None = Field(
         None,
-        description="The id of the file about which it was decided, where this is its correction. "
-        "It counts whatever the answers here are.",
+        description="The earlier file that this one corrects, if decided there; counts despite new answers.",
     )
 
 
@@ -83,7 +82,7 @@ class AuditEntry(Entry):
     """A line of `audit.jsonl`: who did what at the desk, without payees' names or accounts."""
 
     deed: Deed
-    run: str | None = Field(None, description="The id of the file at the desk.")
+    run: str | None = Field(None, description="The file's id at the desk.")
     facts: dict[str, str | int] = {}
 
 
@@ -92,8 +91,8 @@ class Signed(OwnDocument):
 
     by: str
     time: str
-    decisions: str = Field(description="SHA-256 of the last line of decisions.jsonl then.")
-    run_id: str = Field(description="Of the answers that were decided about.")
+    decisions: str = Field(description="SHA-256 of the last line of decisions.jsonl at that time.")
+    run_id: str = Field(description="The run whose answers the decisions are about.")
 
 
 class SentBack(OwnDocument):
@@ -109,9 +108,9 @@ class Release(OwnDocument):
 
     file: str
     sha256: str
-    by: str = Field(description="Who approved it.")
+    by: str = Field(description="The person who approved it.")
     time: str
-    rows: list[tuple[int, int]] = Field(description="In it, as ranges: first and last row of each.")
+    rows: list[tuple[int, int]] = Field(description="The rows in it, as ranges of first and last row.")
 
 
 class DeskFile(OwnDocument):
@@ -123,46 +122,44 @@ class DeskFile(OwnDocument):
     uploaded_by: str
     uploaded_at: str
     corrects: str | None = Field(
-        None, description="The id of the file whose payments it has: corrected, or those that were held."
+        None, description="The id of the file that it corrects, or whose held payments it has."
     )
     rows_before: list[int] | None = Field(
-        None, description="Of each of its rows, the row of that file; null: all, in their order."
+        None, description="For each row, its row in that file; null: the same rows in the same order."
     )
-    profile: str | None = Field(None, description="By which it is checked; null: none is chosen yet.")
+    profile: str | None = Field(None, description="The profile of its check; null: none chosen yet.")
     mapping: dict[str, str] = {}
     encoding: str | None = None
     sheet: str | None = None
     input_format: str | None = None
-    country: str | None = Field(None, description="Of accounts that are no IBAN.")
+    country: str | None = Field(None, description="Country of accounts that are not IBANs.")
     account_type: AccountType | None = Field(
-        None, description="For UK accounts whose payments state no type; null: as the profile assumes."
+        None, description="For UK payments without an account type; null: the profile's default."
     )
-    is_pain001: bool = Field(False, description="Whether bank software can have a report on it.")
-    language: str = Field("en", description="Of its page and workbook: that of who uploaded it.")
+    is_pain001: bool = Field(False, description="Whether a pain.002 report can be written for it.")
+    language: str = Field("en", description="The language of its page and workbook: that of the uploader.")
     many_names_reason: str | None = None
     reported_by: str | None = Field(
-        None, description="Who provided the bank's report that stands in for a check; null: it is checked."
+        None, description="The person who provided bank reports instead of a check; null: it is checked."
     )
-    retry_unanswered: bool = Field(
-        False, description="Whether what was asked in several checks without an answer is asked again."
-    )
+    retry_unanswered: bool = Field(False, description="Whether questions that were given up are asked again.")
     resumes_daily: bool = Field(
-        False, description="Whether it continues by itself once its daily cap allows more."
+        False, description="Whether its check resumes by itself when the daily cap allows more."
     )
-    is_refused: bool = Field(
-        False, description="Whether it could not be read as payments when it was looked at last."
-    )
-    planned: bool = Field(False, description="Whether somebody agreed with how it is read.")
-    shaped: list[Shaped] = Field([], description="Who shaped it, except by its upload and by decisions.")
-    stopped_by: str | None = Field(None, description="Who stopped its last check at the desk.")
+    is_refused: bool = Field(False, description="Whether the last attempt to read it as payments failed.")
+    planned: bool = Field(False, description="Whether a person confirmed how it is read.")
+    shaped: list[Shaped] = Field([], description="Acts that shaped it, other than its upload and decisions.")
+    stopped_by: str | None = Field(None, description="The person who stopped its last check.")
     handed_over: Signed | None = None
-    sent_back: SentBack | None = Field(None, description="Null once it was handed over again.")
+    sent_back: SentBack | None = Field(None, description="Null once it was submitted again.")
     approved: Signed | None = None
-    given: Signed | None = Field(None, description="That the bank has the release file: it is final.")
-    released_count: int | None = Field(
-        None, description="Of payments, by the last approval; null: not known."
+    given: Signed | None = Field(
+        None, description="Set when the bank has the release file, which is final then."
     )
-    releases: list[Release] = Field([], description="All that were made, oldest first.")
+    released_count: int | None = Field(
+        None, description="Payments that the last approval released; null: unknown."
+    )
+    releases: list[Release] = Field([], description="All release files, oldest first.")
     purged_at: str | None = None
 
 
@@ -172,17 +169,19 @@ class CheckProgress(OwnDocument):
     phase: str
     started: str
     waiting_for: list[JsonValue] | None = Field(
-        None, description="That another check must end first, as data."
+        None, description="A sentence, as data: which check must end first."
     )
     done_count: int = 0
     check_count: int = 0
-    answered_before_count: int = Field(0, description="In neither of the counts above.")
-    asking_since: str | None = Field(None, description="When the first question left.")
+    answered_before_count: int = Field(
+        0, description="Questions answered earlier, in neither of the counts above."
+    )
+    asking_since: str | None = Field(None, description="When the first question was sent.")
     outcomes: dict[str, int] = {}
-    slowed: bool = Field(False, description="Whether a server wants fewer requests than agreed.")
+    slowed: bool = Field(False, description="Whether a server asked for fewer requests.")
     stopping: bool = False
     simulated: bool = Field(False, description="Whether a sandbox answers.")
-    exit_code: int | None = Field(None, description="Null while it works.")
+    exit_code: int | None = Field(None, description="Null while it runs.")
     sentences: list[JsonValue] = Field(
-        [], description="Why it ended early, or how to go on, as data for words of any language."
+        [], description="Sentences, as data: why it ended early, or how to continue."
     )

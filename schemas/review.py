@@ -93,24 +93,22 @@ class Split(OwnDocument):
 class Approval(OwnDocument):
     """One person's decision about some rows, and who approved the resulting file."""
 
-    by: str = Field(description="Who decided.")
-    time: str = Field(description="When that was decided, UTC, ISO 8601 with Z.")
-    what: str = Field(description="What was decided, and for which file.")
-    why: str = Field(description="The reason that was given.")
-    rows: list[int] = Field(description="The rows that it is about.")
+    by: str = Field(description="The person who decided.")
+    time: str = Field(description="Time of the decision, UTC, ISO 8601 with Z.")
+    what: str = Field(description="The decision and its file, in words.")
+    why: str = Field(description="The reason that the person gave.")
+    rows: list[int] = Field(description="The rows that the decision is about.")
     decision: Decision | None = Field(
-        None, description="What was decided and followed; null where it was refused, or is not on record."
+        None, description="The decision, if it took effect; null if it was refused or not recorded."
     )
-    approved_by: str = Field(description="Who had the file made.")
-    approved_at: str = Field(description="When, UTC, ISO 8601 with Z.")
+    approved_by: str = Field(description="The person who had the file made.")
+    approved_at: str = Field(description="Time of the approval, UTC, ISO 8601 with Z.")
     self_approved: bool = Field(
-        description="False where another person than any who decided approved it, and both had to "
-        "identify themselves."
+        description="False only if the approver is none of the deciders, and all had to sign in."
     )
     claimed_by: str | None = Field(
         None,
-        description="Who decided by the word of the workbook that the decision stood in: a claim, as "
-        "nobody signed in by it; null where it names nobody.",
+        description="The decider named in the workbook: an unverified claim; null if it names no one.",
     )
 
 
@@ -132,8 +130,8 @@ class Shaped(OwnDocument):
 
     by: str
     act: Act
-    file: str = Field(description="SHA-256 of that file.")
-    time: str = Field(description="When for the first time, UTC, ISO 8601 with Z.")
+    file: str = Field(description="SHA-256 of the file.")
+    time: str = Field(description="Time of the first such act, UTC, ISO 8601 with Z.")
 
 
 class Approvals(RootModel[list[Approval]]):

@@ -11,44 +11,42 @@ from schemas.strict import OwnDocument
 class SharedRunRecord(OwnDocument):
     """`store.json`: the ledger and run that a folder belongs to."""
 
-    ledger: str = Field(description="The address of the ledger; no secret stands in it.")
+    ledger: str = Field(description="The address of the ledger, without any secret.")
     run: UUID = Field(description="The run in that ledger.")
-    finished: bool = Field(False, description="Whether the ledger has it on record as finished.")
-    work: str | None = Field(
-        None, description="The work folder in which workers find its questions; null: in none."
-    )
+    finished: bool = Field(False, description="Whether the ledger records it as finished.")
+    work: str | None = Field(None, description="The work folder with its questions for workers; null: none.")
 
 
 class WorkRecord(OwnDocument):
     """`work.json`: the run of a folder of questions; written last, when all questions are there."""
 
-    ledger: str = Field(description="The address of the ledger; no secret stands in it.")
+    ledger: str = Field(description="The address of the ledger, without any secret.")
     run: UUID = Field(description="The run in that ledger.")
     input_sha256: str = Field(description="SHA-256 of the payment file.")
-    profile_sha256: str = Field(description="What identifies the profile.")
-    environment: Environment = Field(description="Which kind of server answers.")
-    tool_version: str = Field(description="Of the program that wrote it.")
-    part_count: int = Field(ge=0, description="Files of questions.")
-    apis: list[ApiName] = Field(description="The APIs that there are questions for.")
+    profile_sha256: str = Field(description="Hash of what identifies the profile.")
+    environment: Environment = Field(description="The kind of server that answers.")
+    tool_version: str = Field(description="The version of precheck that wrote it.")
+    part_count: int = Field(ge=0, description="Number of files with questions.")
+    apis: list[ApiName] = Field(description="The APIs of the questions.")
 
 
 class RunStatus(OwnDocument):
     """A run in a shared ledger that has not finished."""
 
     run: UUID
-    created: str = Field(description="When it began, UTC, ISO 8601 with Z.")
-    tool_version: str = Field(description="Of the program that began it.")
+    created: str = Field(description="Start of the run, UTC, ISO 8601 with Z.")
+    tool_version: str = Field(description="The version of precheck that began it.")
     input_sha256: str
     environment: Environment
-    question_count: int = Field(description="Its distinct questions.")
-    left_count: int = Field(description="Those of them that have no final answer.")
-    attempt_count: int = Field(description="Requests that were sent, or were about to be.")
-    answer_count: int = Field(description="Questions that a server has answered for good.")
-    reused_count: int = Field(description="Questions with the answer of an earlier run.")
-    round: int = Field(description="How often its open questions were taken up; 0: not yet.")
-    open: bool = Field(description="Whether they are being asked now, by anyone who can.")
-    undone_chunk_count: int = Field(description="Chunks of the round that are not done.")
-    free_chunk_count: int = Field(description="Those of them that nobody asks.")
+    question_count: int = Field(description="Number of its distinct questions.")
+    left_count: int = Field(description="Questions without a final answer.")
+    attempt_count: int = Field(description="Requests that were sent or recorded as intended.")
+    answer_count: int = Field(description="Questions with a final answer.")
+    reused_count: int = Field(description="Questions with an answer of an earlier run.")
+    round: int = Field(description="Number of passes over its open questions; 0: none yet.")
+    open: bool = Field(description="Whether a pass is under way, which any process may join.")
+    undone_chunk_count: int = Field(description="Chunks of this pass that are not done.")
+    free_chunk_count: int = Field(description="Such chunks that no process holds.")
 
 
 class HolderStatus(OwnDocument):
@@ -58,15 +56,13 @@ class HolderStatus(OwnDocument):
     pid: int
     tool_version: str
     started: str = Field(description="UTC, ISO 8601 with Z.")
-    seen: str = Field(description="When it was last there; renewed every few seconds.")
-    silent_s: float = Field(description="How long ago that was.")
-    alive: bool = Field(
-        description="False: so long ago that it has died, or sleeps; others go on in its place."
-    )
-    chunk_count: int = Field(description="Chunks of questions in its hands.")
-    question_count: int = Field(description="The questions in them, those already answered too.")
+    seen: str = Field(description="When it last renewed its entry, which it does every few seconds.")
+    silent_s: float = Field(description="Seconds since then.")
+    alive: bool = Field(description="False: silent for so long that other processes take over its questions.")
+    chunk_count: int = Field(description="Chunks of questions that it holds.")
+    question_count: int = Field(description="Questions in these chunks, including answered ones.")
     oldest_lease_s: float | None = Field(
-        description="How long until the first of their leases ends; negative where it has. Null: none."
+        description="Seconds until the first of its leases ends; negative if it has ended; null: none."
     )
 
 
@@ -75,11 +71,15 @@ class ShareStatus(OwnDocument):
 
     host: str | None
     pid: int | None
-    requests: int = Field(description="In any second; with a rate below 1, in any 1 / rate_per_s seconds.")
-    rate_per_s: float = Field(description="The rate of the whole account, by its profile.")
-    slots: int = Field(description="Requests at the same time.")
-    in_flight_max: int = Field(description="Those of the whole account, by its profile.")
-    lease_s: float = Field(description="How long it may, unless it renews; negative where it ended.")
+    requests: int = Field(
+        description="Its share, in any second; with a rate below 1, in any 1 / rate_per_s seconds."
+    )
+    rate_per_s: float = Field(description="The rate of the whole account.")
+    slots: int = Field(description="Its share of requests in flight.")
+    in_flight_max: int = Field(description="Requests in flight of the whole account.")
+    lease_s: float = Field(
+        description="Seconds until its share ends unless it renews it; negative if it has ended."
+    )
 
 
 class AccountUse(OwnDocument):
@@ -87,7 +87,7 @@ class AccountUse(OwnDocument):
 
     scope: str = Field(description="The server and the client.")
     api: ApiName
-    paused_s: float = Field(description="How long nothing is sent, as the server requested.")
+    paused_s: float = Field(description="Seconds for which nothing is sent, as the server requested.")
     shares: list[ShareStatus]
 
 
@@ -96,7 +96,7 @@ class CapStatus(OwnDocument):
 
     scope: str = Field(description="The server and the client.")
     cap: int
-    used: int = Field(description="Requests of the window now.")
+    used: int = Field(description="Requests used in the current window.")
     closed: bool = Field(description="Whether the server said that nothing is left.")
 
 
@@ -104,7 +104,7 @@ class LedgerStatus(OwnDocument):
     """The activity in a shared ledger."""
 
     ledger: str
-    time: str = Field(description="Of the database, UTC, ISO 8601 with Z.")
+    time: str = Field(description="The database's time, UTC, ISO 8601 with Z.")
     runs: list[RunStatus]
     holders: list[HolderStatus]
     accounts: list[AccountUse]

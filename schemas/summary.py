@@ -93,12 +93,12 @@ class CurrencySources(OwnDocument):
 class MadeOf(OwnDocument):
     """The run whose corrected, held or released payments a file contains."""
 
-    folder: str = Field(description="Of that run, from the folder of this one.")
-    name: str = Field(description="Of the file of that run.")
-    is_corrected: bool = Field(description="False: the file is a hold or release file.")
-    first_sha256: str = Field(description="Of the first file of the family.")
+    folder: str = Field(description="The folder of that run, relative to this run's folder.")
+    name: str = Field(description="The name of that run's file.")
+    is_corrected: bool = Field(description="False: this is a hold or release file.")
+    first_sha256: str = Field(description="SHA-256 of the first file of the family.")
     rows: list[tuple[int, int]] | None = Field(
-        description="Of that first file, as ranges in the order of this one; null: all of them."
+        description="Rows of that first file, as ranges in this file's order; null: all rows."
     )
 
 

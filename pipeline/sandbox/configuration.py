@@ -12,8 +12,8 @@ from schemas.outcomes import Environment
 CONFIGURATION = "precheck.toml"
 
 _HEADER = """\
-# Written by the sandbox of payee-precheck each time it starts. Every answer behind these profiles is
-# simulated: accounts, names and banks are invented. Do not pay anybody because of them.
+# The sandbox of payee-precheck writes this file each time it starts. All answers for these profiles are
+# simulated, and all accounts, names and banks are invented: never pay anyone because of them.
 """
 
 _RATE_PER_S = 200

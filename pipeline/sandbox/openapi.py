@@ -69,7 +69,7 @@ def describe(url: str) -> bytes:
             "description": "Confirmation of Payee and Verification of Payee, simulated: every bank, "
             "account and name is invented.",
         },
-        "servers": [{"url": url, "description": "This sandbox; its roles stand in the paths"}],
+        "servers": [{"url": url, "description": "This sandbox; each path names its role"}],
         "paths": paths,
         "components": {
             "schemas": _schemas(definitions["$defs"]),
@@ -95,11 +95,11 @@ def _schemas(definitions: Json) -> Json:
 
 
 def _oauth(url: str) -> Json:
-    scopes = {scope: f"To ask the server of role {role.value}" for role, scope in SCOPES.items()}
+    scopes = {scope: f"Access to the server of role {role.value}" for role, scope in SCOPES.items()}
     flow = {"tokenUrl": f"{url}{TOKEN_PATH}", "scopes": scopes}
     return {
         "type": "oauth2",
-        "description": "The reference calls the token endpoint with GET and a form in the body; POST will do",
+        "description": "The token endpoint takes GET with a form in the body, as in the reference, or POST",
         "flows": {"clientCredentials": flow},
     }
 

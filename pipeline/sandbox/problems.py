@@ -101,7 +101,7 @@ def not_found() -> ProblemError:
 
 def too_slow(part: str, wait_max_s: float) -> ProblemError:
     """408: part of the request came too late, and the connection is closed."""
-    detail = f"{part}: not whole within {wait_max_s:g} seconds"
+    detail = f"{part}: incomplete after {wait_max_s:g} seconds"
     return ProblemError(408, TOO_SLOW, detail, {"Connection": "close"}, Refusal.SLOW)
 
 

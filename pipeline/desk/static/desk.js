@@ -1,5 +1,5 @@
 "use strict";
-// Everything works without this file; with it, nothing has to be loaded again.
+// Everything works without this file; it only saves loading pages again.
 const enter = document.getElementById("enter");
 if (enter) enter.submit();
 
@@ -27,7 +27,7 @@ for (const time of document.querySelectorAll("time[datetime]")) {
   time.textContent = local.format(new Date(time.dateTime));
 }
 
-// The row that keys act on: the one that has the focus, or had it last.
+// The row that keys act on: the row with the focus, or the last one that had it.
 const rows = document.getElementById("rows");
 const mark = (row) => {
   for (const other of rows.querySelectorAll("tr.here")) other.classList.remove("here");
@@ -45,7 +45,7 @@ if (rows) {
   rows.addEventListener("submit", async (event) => {
     event.preventDefault();
     const form = event.target, row = form.closest("tr");
-    const isTyped = !document.activeElement.matches("button"); // Enter saves, and goes to the next row
+    const isTyped = !document.activeElement.matches("button"); // Enter saves and moves to the next row
     const body = new URLSearchParams(new FormData(form));
     const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Part": "row" } }).catch(() => null);
     const text = answer ? await answer.text() : "";
@@ -69,7 +69,7 @@ if (rows) {
   });
 }
 
-// A reason that is on record is that of its decision, not of another one.
+// A recorded reason belongs to its decision only: clear it when another decision is chosen.
 if (rows) rows.addEventListener("change", (event) => {
   const reason = event.target.form?.elements.reason;
   if (event.target.name === "decision" && reason && reason.value === reason.defaultValue) reason.value = event.target.defaultChecked ? reason.defaultValue : "";
@@ -132,7 +132,7 @@ if (drop) {
   });
 }
 
-// A button that was pressed is not pressed twice.
+// A button cannot be pressed twice.
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented) return;
   setTimeout(() => event.target.querySelectorAll("button").forEach((button) => { button.disabled = true; }));

@@ -9,7 +9,7 @@ CREATE TABLE precheck.run(
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(), finished_at timestamptz);
 CREATE UNIQUE INDEX run_unfinished ON precheck.run(input_sha256, profile_sha256, environment)
   WHERE finished_at IS NULL;
--- A process that asks, or did.
+-- A process that asks questions, or asked them earlier.
 CREATE TABLE precheck.holder(
   holder uuid PRIMARY KEY, host text NOT NULL, pid integer NOT NULL, tool_version text NOT NULL,
   started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -17,7 +17,7 @@ CREATE TABLE precheck.holder(
 CREATE TABLE precheck.round(
   run bigint NOT NULL REFERENCES precheck.run, round integer NOT NULL,
   opened_at timestamptz NOT NULL DEFAULT clock_timestamp(), ended_at timestamptz, PRIMARY KEY (run, round));
--- What one process asks at a time. Its members are places among the questions of a part of the run.
+-- Questions that are leased to one process. `members` are their positions in a part of the run.
 CREATE TABLE precheck.chunk(
   run bigint NOT NULL, chunk integer NOT NULL, round integer NOT NULL, api text NOT NULL,
   part integer NOT NULL, members integer[] NOT NULL, fence bigint NOT NULL DEFAULT 0,
@@ -27,7 +27,7 @@ CREATE TABLE precheck.chunk(
 CREATE INDEX chunk_undone ON precheck.chunk(run, api, chunk) WHERE done_at IS NULL;
 CREATE FUNCTION precheck.only_grows() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN RAISE '% of the ledger only grows, and by no more than a day at once', TG_TABLE_NAME; END $$;
--- A fence is a time in microseconds.
+-- `fence` is a time in microseconds.
 CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.chunk FOR EACH ROW
   WHEN (NEW.fence < OLD.fence OR NEW.lease_until > clock_timestamp() + interval '1 day'
     OR NEW.fence > greatest(OLD.fence + 1, extract(epoch FROM clock_timestamp() + interval '1 day') * 1000000)
@@ -42,8 +42,8 @@ CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.round FOR EACH ROW
 CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.holder FOR EACH ROW
   WHEN (greatest(NEW.seen_at, NEW.left_at) > clock_timestamp() + interval '1 day')
   EXECUTE FUNCTION precheck.only_grows();
--- The statement that writes an answer or a failure sees to it that there is its intent: a foreign key would
--- cost the server a third more.
+-- The statement that writes an answer or a failure also checks that its intent exists: a foreign key would cost
+-- the server a third more.
 CREATE TABLE precheck.intent(
   id bigint GENERATED ALWAYS AS IDENTITY, run bigint NOT NULL, question bytea NOT NULL,
   attempt integer NOT NULL CHECK (attempt > 0), request_id text NOT NULL, time text NOT NULL,
@@ -56,7 +56,7 @@ CREATE TABLE precheck.answer(
   run bigint NOT NULL, question bytea NOT NULL, attempt integer NOT NULL,
   state text NOT NULL CHECK (state IN ('answered', 'refused')), code text NOT NULL, time text NOT NULL,
   is_named boolean NOT NULL, matched_name bytea, detail bytea, seal bytea NOT NULL,
-  PRIMARY KEY (question, run),  -- a later run looks for the answers of any
+  PRIMARY KEY (question, run),  -- a later run looks for answers of all runs
   CHECK (is_named OR matched_name IS NULL));
 CREATE TABLE precheck.reuse(
   run bigint NOT NULL REFERENCES precheck.run, question bytea NOT NULL, code text NOT NULL,
@@ -69,7 +69,7 @@ CREATE TABLE precheck.purge(
 CREATE FUNCTION precheck.never_changes() RETURNS trigger LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN RAISE 'a line of the ledger never changes, and never leaves'; END $$;
--- All that can leave a line is what a server returned: a name, the detail of a problem.
+-- Only text that a server returned can be erased from a line: a name, or the detail of a problem.
 CREATE FUNCTION precheck.answer_never_changes() RETURNS trigger LANGUAGE plpgsql
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE kept precheck.answer := OLD;
@@ -111,12 +111,12 @@ CREATE TRIGGER never_leaves BEFORE DELETE ON precheck.reuse
   FOR EACH ROW EXECUTE FUNCTION precheck.never_changes();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON precheck.reuse
   FOR EACH STATEMENT EXECUTE FUNCTION precheck.never_changes();
--- A server account, and what each process has of its rate and places. Times are seconds by `latest`, which
--- never goes back.
+-- A server account, and the share of each process in its rate and requests in flight. Times are seconds by
+-- `latest`, which never decreases.
 CREATE TABLE precheck.account(
   scope text NOT NULL, api text NOT NULL, division jsonb NOT NULL,
   latest float8 NOT NULL DEFAULT 0, PRIMARY KEY (scope, api)) WITH (fillfactor = 50);
--- The daily cap of a server account: the units of its window, those after the second `counted_from`.
+-- The daily cap of a server account. `used` counts the units of its window, after the second `counted_from`.
 CREATE TABLE precheck.daily_cap(
   scope text PRIMARY KEY, cap integer NOT NULL, kind text NOT NULL CHECK (kind IN ('utc_day', 'rolling_24h')),
   used integer NOT NULL DEFAULT 0 CHECK (used BETWEEN 0 AND cap),
@@ -128,7 +128,7 @@ CREATE TABLE precheck.units(
   PRIMARY KEY (scope, second));
 CREATE FUNCTION precheck.clock_s() RETURNS float8 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS
   'SELECT extract(epoch FROM clock_timestamp())::float8';
--- The time of an account is the database's own.
+-- The times of an account are those of the database's clock.
 CREATE FUNCTION precheck.time_goes_on() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   NEW.latest := greatest(NEW.latest, OLD.latest, precheck.clock_s());
@@ -136,20 +136,20 @@ BEGIN
 END $$;
 CREATE TRIGGER time_goes_on BEFORE UPDATE ON precheck.account
   FOR EACH ROW EXECUTE FUNCTION precheck.time_goes_on();
--- After a clock that ran ahead, a server's replies agree on an earlier time; never on one before this clock.
+-- `latest` may be corrected after a clock ran ahead, but never to a time before the database's clock.
 CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.daily_cap FOR EACH ROW
   WHEN (NEW.latest < OLD.latest AND NEW.latest < precheck.clock_s() - 1)
   EXECUTE FUNCTION precheck.only_grows();
 
--- Units are taken, and names erased, by these functions of the owner alone: the role of the runs may call them,
--- and may not change these tables. daily_caps.py says how units are counted.
+-- Only these functions of the owner take units and erase names. The role of the runs may call them, but not
+-- change these tables. daily_caps.py explains how units are counted.
 
--- When the day of the database began, and that of the server, whose clock is ahead; the first, and the last.
+-- When the day began by the database's clock and by the server's, which is ahead: the earlier and the later time.
 CREATE FUNCTION precheck.days_since(latest float8, ahead float8, OUT first float8, OUT last float8)
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT min(start), max(start) FROM (VALUES (0), (ahead)) AS clocks(s),
     LATERAL (SELECT floor((latest + s) / 86400) * 86400 - s AS start) AS days $$;
--- A cap as it is now; nobody else changes it before the end of the transaction.
+-- The current state of a cap, locked until the end of the transaction.
 CREATE FUNCTION precheck.cap_now(account text, most integer, period text) RETURNS precheck.daily_cap
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -176,8 +176,8 @@ BEGIN
     = (cap_.cap, cap_.kind, cap_.used, cap_.counted_from, cap_.latest) WHERE scope = account;
   RETURN cap_;
 END $$;
--- Take so many units, or as many as there are: how many. The cap is that of whoever took units last: a smaller
--- one makes no mistake of what was taken before.
+-- Take up to `wish` units and return how many were taken. The stored cap is that of the last process that took
+-- units: a smaller one does not make earlier units invalid.
 CREATE FUNCTION precheck.cap_take(account text, most integer, period text, wish integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -190,12 +190,12 @@ BEGIN
   UPDATE precheck.daily_cap SET used = used + taken, cap = most WHERE scope = account;
   RETURN taken;
 END $$;
--- When the earliest window opens that has no moment in common with this one, nor with the server's.
+-- When the next window opens that overlaps neither this one nor the server's.
 CREATE FUNCTION precheck.cap_opens(cap_ precheck.daily_cap) RETURNS float8
 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   SELECT 86400 + CASE cap_.kind WHEN 'utc_day' THEN (precheck.days_since(cap_.latest, cap_.ahead)).last
     ELSE cap_.latest END $$;
--- Nothing is left, as the server says, until then.
+-- The server says that nothing is left: close the cap until the next window.
 CREATE FUNCTION precheck.cap_close(account text, most integer, period text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -204,8 +204,8 @@ BEGIN
   UPDATE precheck.daily_cap SET closed_until = greatest(closed_until, ceil(precheck.cap_opens(cap_)))
   WHERE scope = account;
 END $$;
--- Count in the server's day too. After a clock of the database that ran ahead, the latest time is set back, never
--- to before that clock, and nothing is closed for longer than a day.
+-- Count units in the server's day, too. After the database's clock ran ahead, `latest` is set back, but never to
+-- before that clock, and no cap stays closed for longer than a day.
 CREATE FUNCTION precheck.cap_go_by(account text, most integer, period text, server_now float8) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -225,7 +225,8 @@ BEGIN
   UPDATE precheck.daily_cap SET ahead = server_now - now_s, latest = least(latest, now_s) WHERE scope = account;
   PERFORM precheck.cap_now(account, most, period);
 END $$;
--- Erase what servers returned for a run before a time, and put it on record: how many names.
+-- Erase the names and details that servers returned for a run before a time, record it, and return the number of
+-- names.
 CREATE FUNCTION precheck.erase_names(run_id uuid, before text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
