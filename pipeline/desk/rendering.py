@@ -67,7 +67,7 @@ FACTS = {
     "row_count": _N("rows"),
     "decision": _N("decision"),
     "released_count": _N("rows released"),
-    "money": _N("money"),
+    "money": _N("amount"),
     "mapped_count": _N("columns chosen by hand"),
     "carried_count": _N("holds carried over"),
     "format": _N("format"),
