@@ -35,8 +35,7 @@ from pipeline.files.disk_errors import is_of_an_output
 from pipeline.jobs.notify import notified_file
 from pipeline.jobs.notify import notify as notify_people
 from pipeline.jobs.quota import quota_usage
-from pipeline.reports.listings import FileEnd
-from pipeline.reports.metrics import RunFigures, metrics_text, write_metrics
+from pipeline.reports.metrics import FileEnd, RunFigures, metrics_text, write_metrics
 from pipeline.stores.sqlite.quota import QuotaUse
 from pipeline.transport.tls import client_context
 from pipeline.wording import Sentence

@@ -134,7 +134,7 @@ def run(given: Given) -> None:
     from pipeline.cli.monitoring import MonitoringTargets, ObservingTargets, monitored, observed
     from pipeline.files.open_files import require_open_files
     from pipeline.jobs.check_files import check_files
-    from pipeline.reports.listings import FileEnd
+    from pipeline.reports.metrics import FileEnd
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
 
     require_open_files()

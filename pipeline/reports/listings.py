@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports.changes import WORDS, comparisons_in_words, counts_in_words, sides
+from pipeline.reports.metrics import FileEnd
 from pipeline.reports.terminal import outcome_table, rule_table, table_of, text_line
 from pipeline.reports.wording import (
     SIMULATED,
@@ -266,14 +266,6 @@ def print_changes(result: Summary | Forecast, changes: Sequence[Change], console
         what = in_words(WORDS[change.code])
         table.add_row(str(change.row), *place, Text(amount), what, *map(Text, sides(change)))
     console.print(table)
-
-
-class FileEnd(NamedTuple):
-    """The result of one file of a command."""
-
-    name: str
-    exit_code: int | None  # None if the command ended before this file
-    summary: Summary | None  # None without an outcome file
 
 
 def print_files(ends: Collection[FileEnd], console: Console) -> None:

@@ -9,11 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from pipeline.files.atomic import write_atomically
 from pipeline.stores.sqlite.quota import QuotaUse
 from schemas.outcomes import ApiName, Outcome
 from schemas.summary import Summary
+
+
+class FileEnd(NamedTuple):
+    """The result of one file of a command."""
+
+    name: str
+    exit_code: int | None  # None if the command ended before this file
+    summary: Summary | None  # None without an outcome file
 
 
 @dataclass(slots=True)

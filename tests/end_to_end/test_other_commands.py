@@ -372,6 +372,32 @@ def test_help_answers_without_the_heavy_imports():
     }
 
 
+def test_a_quiet_run_does_not_load_what_prints_tables(sandbox, file):
+    words = [
+        "run",
+        str(file),
+        "--out",
+        str(file.parent / "out"),
+        *map(str, sandbox.using("sandbox")),
+        "--quiet",
+    ]
+    program = (
+        "import sys; sys.modules['httpx._main'] = None\n"  # as the command does
+        "from pipeline.cli.main import main\n"
+        f"try: main({words!r})\n"
+        "except SystemExit as ended: print(ended.code, *sys.modules)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    status, *loaded = done.stdout.split()
+    assert status == "0"
+    assert "pipeline.reports.workbook" in loaded
+    assert not {"rich", "rich.console", "pipeline.reports.listings"} & {*loaded}
+
+
 @pytest.mark.parametrize("name", ["run", "plan", "columns", "quota", "doctor", "init", "schema", "sandbox"])
 def test_every_command_of_the_contract_has_a_help(desk, name):
     shown = desk(name, "--help")

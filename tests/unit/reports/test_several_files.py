@@ -2,7 +2,8 @@
 
 from decimal import Decimal
 
-from pipeline.reports.listings import FileEnd, print_files
+from pipeline.reports.listings import print_files
+from pipeline.reports.metrics import FileEnd
 from pipeline.rules.totals import added_outcomes
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
