@@ -27,7 +27,8 @@ from simulation import tables
 if TYPE_CHECKING:
     from simulation.history import Report
 
-AT_ONCE = 25
+AT_ONCE = 5
+"""Few, so that no processor waits long while another plays the last ones."""
 OF_A_POOL = 1000
 """Then other processes take over: what histories leave in memory is not to add up over a hundred thousand."""
 STORY_MAX = 400
