@@ -247,8 +247,7 @@ def rows_xml(
         found = part.select(is_found).row(0, named=True)
         looked_at = [name for name, is_so in found.items() if is_so]
         part = part.with_columns(visible_texts(part[name]).str.head(TEXT_CHARS_MAX) for name in looked_at)
-        heights = [_line_count(column) for column in columns if column.wraps] or [pl.lit(1)]
-        height = pl.max_horizontal(heights) * LINE_POINTS
+        height = pl.max_horizontal(1, *(_line_count(each) for each in columns if each.wraps)) * LINE_POINTS
         line = pl.col("_line")
         written: _Pieces = ['<row r="', line, '" ht="', height.cast(pl.String), '" customHeight="1">']
         for index, column in enumerate(columns):

@@ -63,7 +63,7 @@ LAST_RUN = "Last run, %"
 _CODE_HEADERS = ("Code", "Rows", "What to do", "Outcome", "What it means")
 _POLICY_HEADERS = ("Policy for", "Rows", "It says", "Decisions", "What that means")
 _SENTENCES = (_CODE_HEADERS[-1], _POLICY_HEADERS[-1])
-_Cell = str | int | list[Money] | None
+_Cell = str | int | list[Money]
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 4
 _MEANING_WIDTH, _MEANING_CHARS = 70, 74
@@ -107,11 +107,9 @@ def _filled(empty: io.BytesIO, rows: Sequence[Iterable[bytes]]) -> io.BytesIO:
     with ZipFile(empty) as source, ZipFile(filled, "w", ZIP_DEFLATED, compresslevel=_COMPRESSION) as target:
         for part in source.namelist():
             head, end, tail = source.read(part).partition(b"</sheetData>")
-            lines = parts.get(part)
             with target.open(part, "w") as written:
-                written.write(_DIMENSION.sub(b"", head) if lines else head)
-                for line in lines or ():
-                    written.write(line)
+                written.write(_DIMENSION.sub(b"", head) if parts.get(part) else head)
+                written.writelines(parts.get(part, ()))
                 written.write(end + tail)
     return filled
 
@@ -292,11 +290,10 @@ class _Writer:
             page.write_string(line + 2, 0, say("sheet.policy_unknown"), self._label)
 
     def _outcomes(self) -> Iterator[tuple[_Cell, ...]]:
-        outcomes = self._summary.outcomes
-        for one in outcomes:
+        for one in self._summary.outcomes:
             if one.row_count:
                 yield say(f"outcome.{one.outcome}"), one.row_count, one.totals
-        yield say("sheet.file"), self._summary.input.row_count, control_totals(outcomes)
+        yield say("sheet.file"), self._summary.input.row_count, control_totals(self._summary.outcomes)
 
     def _write_batches(self) -> None:
         batches, count = self._summary.batches, self._summary.batch_count
@@ -346,8 +343,6 @@ class _Writer:
                         page.write_number(line, column, cell, self._count)
                     case list():
                         last = self._write_money(page, line, column, cell)
-                    case None:
-                        pass
             line = last
         return line
 
