@@ -44,7 +44,9 @@ def in_prose(text):
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.raises":
             for pattern in (each.value for each in call.keywords if each.arg == "match"):
-                words = "".join(part.value for part in ast.walk(pattern) if isinstance(part, ast.Constant))
+                words = "".join(
+                    str(part.value) for part in ast.walk(pattern) if isinstance(part, ast.Constant)
+                )
                 kind = ast.unparse(call.args[0])
                 is_sentence = kind not in OF_OTHERS and len(re.findall(r"[A-Za-z']{2,}", words)) > 2
                 if kind in ours or (is_sentence and any(re.search(words, sentence) for sentence in prose())):
