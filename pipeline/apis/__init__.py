@@ -15,6 +15,7 @@ import polars as pl
 
 from pipeline.frames import QUESTION, UK_ROUTES, Check, Meaning, RouteReason
 from pipeline.sections import Server
+from pipeline.transport import UNREAD
 from pipeline.wording import Sentence
 from schemas.outcomes import Action, ApiName, Outcome
 
@@ -152,7 +153,9 @@ def is_visible(name: str) -> bool:
 
 
 def require_json(response: httpx.Response) -> None:
-    """Refuse a response not declared as JSON, such as a login page (ContractBreachError)."""
+    """Refuse a response not declared as JSON, such as a login page, or not read (ContractBreachError)."""
+    if (unread := response.extensions.get(UNREAD)) is not None:
+        raise ContractBreachError(unread)
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise ContractBreachError(Sentence("apis.not_json"))

@@ -9,9 +9,10 @@ import httpx
 
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.files.disk_errors import TOO_FEW_FILES
+from pipeline.transport import UNREAD
 from pipeline.transport.pool import AiohttpTransport
 from pipeline.transport.proxy import Proxy
-from pipeline.transport.retry import NetworkFailure
+from pipeline.transport.retry import REFUSALS, NetworkFailure
 from pipeline.transport.tls import OF_API, Keys, explain
 from pipeline.wording import Sentence
 
@@ -45,25 +46,28 @@ async def exchange(
 ) -> httpx.Response:
     """Send one request, exactly as given, once, and read the whole response, whatever its status.
 
-    The deadline covers everything from connecting to the last byte. NetworkFailure: there is no response; its
-    kind says how far the request got. TlsError: the server is not trusted, or offers no permitted TLS.
-    CredentialsError: the server refused the client certificate.
+    The deadline covers everything from connecting to the last byte. Without an encoded, large or incomplete
+    body if the status decides. NetworkFailure: no response; its kind says how far the request got. TlsError:
+    the server is not trusted, or offers no permitted TLS. CredentialsError: it refused our certificate.
     """
     failure: NetworkFailure | PrecheckError
+    head: httpx.Response | None = None
     try:
         async with asyncio.timeout(deadline_s):
-            response = await transport.handle_async_request(request)
-            assert isinstance(response.stream, httpx.AsyncByteStream)
+            head = await transport.handle_async_request(request)
+            assert isinstance(head.stream, httpx.AsyncByteStream)
             try:
-                return await _whole(response, response.stream)
+                return await _whole(head, head.stream)
             finally:
-                await response.stream.aclose()
+                await head.stream.aclose()
     except TimeoutError:
         failure = NetworkFailure("deadline")
     except NetworkFailure as error:
         failure = error
     except httpx.TransportError as error:
         failure = _failure_of(error, request.url, keys)
+    if head is not None and head.status_code not in {200, *REFUSALS}:
+        return _Whole(head, b"")
     # Raised outside the handler, so that it does not hold the request with headers and body as its context.
     raise failure
 
@@ -82,23 +86,24 @@ async def once(
 
 
 async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> httpx.Response:
-    """Return the response with its body (NetworkFailure: the body is encoded, or too large)."""
+    """Return the response with its body, or with the reason why the body is not read."""
     headers = response.headers
     if "content-encoding" in headers and headers["content-encoding"].strip().casefold() not in _UNENCODED:
-        raise NetworkFailure("encoded")
+        return _Whole(response, b"", Sentence("transport.body_encoded"))
     body = b""
     async for chunk in stream:
         body += chunk
         if len(body) > BODY_BYTES_MAX:
-            raise NetworkFailure("oversized")
+            return _Whole(response, b"", Sentence("transport.body_oversized"))
     return _Whole(response, body)
 
 
 class _Whole(httpx.Response):
     """A response that already has its body: having httpx read it takes longer than building the request."""
 
-    def __init__(self, response: httpx.Response, body: bytes) -> None:
-        super().__init__(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
+    def __init__(self, response: httpx.Response, body: bytes, unread: Sentence | None = None) -> None:
+        stream, extensions = httpx.ByteStream(body), {UNREAD: unread}
+        super().__init__(response.status_code, headers=response.headers, stream=stream, extensions=extensions)
         self.headers.encoding = "iso-8859-1"  # as HTTP once said; httpx would try to decode all of them first
         self._body = body
 

@@ -26,12 +26,11 @@ _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 REQUEST_ID = "request_id"  # extension with the correlation id that the reply should repeat
 REFUSALS = frozenset({400, 413, 415, 422})  # reject a question, from a server or a gateway in front of it
 
-FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded", "held"]
+FailureKind = Literal["connect", "tls", "broken", "deadline", "held"]
 """How an exchange ended without a response.
 
 connect: no connection, so nothing was sent. tls: the encryption failed. broken: the connection ended in the
-middle. deadline: too slow. oversized: the body exceeds the limit. encoded: the body has a content encoding
-that was not requested. held: sending stopped before its turn, so nothing was sent.
+middle. deadline: too slow. held: sending stopped before its turn, so nothing was sent.
 """
 
 
@@ -148,8 +147,6 @@ def _after_failure(kind: FailureKind, attempt: RetryState, chance: float) -> Dec
     match kind:
         case "connect" | "tls" | "broken" | "deadline":
             return _again(attempt, chance, floor_s=0.0)
-        case "oversized" | "encoded":
-            return GiveUp()
         case "held":
             return Held()
 

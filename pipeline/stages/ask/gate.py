@@ -55,8 +55,6 @@ def code_of(reply: Reply) -> str:
             return OwnCode.NETWORK
         case "deadline":
             return OwnCode.DEADLINE
-        case "oversized" | "encoded":
-            return OwnCode.CONTRACT
 
 
 def kind_of(reply: Reply) -> str:

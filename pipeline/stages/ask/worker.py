@@ -29,6 +29,7 @@ from schemas.problem import ProblemCode
 from schemas.strict import timestamp
 
 DOUBT_INTERVAL_S = 0.1  # how often to check whether failures have become an outage, in seconds
+PAUSES_OF_ONE_MAX = 10  # pauses in reply to one question: a row that always gets 429 must not slow the others
 LOOK_INTERVAL_S = 1.0  # how often an idle process checks for questions that others have released, in seconds
 
 
@@ -66,6 +67,7 @@ class QuestionInProgress:
     tries: int = 0  # number of its requests in this run that count as attempts
     streak: int | None = None  # number of the server's streak of failures that includes its latest reply
     in_doubt: bool = False  # true if its attempts are used up and the server may have been down all the time
+    pauses: int = 0  # number of its replies in this run that only requested a pause
     token_renewed: bool = False
     useless: UselessReply | None = None  # the result of its latest request
 
@@ -377,7 +379,8 @@ class ApiAsker:
             case retry.Retry() | retry.GiveUp() if task.useless.told_to_wait:
                 # The gate waits for the pause; the server has not processed the question.
                 task.tries -= 1
-                return self._gate.budget.spend()
+                task.pauses += 1
+                return task.pauses < PAUSES_OF_ONE_MAX and self._gate.budget.spend()
             case retry.Retry() | retry.GiveUp() if self._gate.was_outage(task.streak):
                 # The gate waits for the server; an outage does not count against a question.
                 task.tries = 0

@@ -9,6 +9,7 @@ from httpx import Response
 from pipeline.apis import ContractBreachError, cop, vop
 from pipeline.sandbox.accounts import UK_ACCOUNTS, describe_accounts
 from pipeline.sandbox.faults.catalogue import SECTIONS
+from pipeline.stages.ask.judge import BREACHES_MIN
 from schemas.outcomes import ApiName
 
 MEGABYTE = 1_000_000
@@ -43,7 +44,7 @@ def believed(seen, names, truth):
 
 
 def test_a_huge_reply_is_neither_kept_nor_unpacked(lab, a_trial, tell):
-    rows = lab.uk_rows(16)
+    rows = lab.uk_rows(9)  # with one repetition each, too few to end the run
     names = ("oversized-body", "gzip-body", "gzip-bomb", "header-bomb")
     trials = {name: a_trial(rows, (name,), changes={"in_flight_max": 4}) for name in names}
     seen = lab.try_out(clean=a_trial(rows), again=a_trial(rows), **trials)
@@ -56,6 +57,20 @@ def test_a_huge_reply_is_neither_kept_nor_unpacked(lab, a_trial, tell):
         survived=len(good) if is_small else 0,
         figure=f"memory {growth / MEGABYTE:+.1f} MB against a run without faults",
         goal=f"< {RSS_GROWTH_MAX_BYTES // MEGABYTE} MB, accepted 0",
+    )  # fmt: skip
+
+
+def test_a_server_whose_every_answer_is_unreadable_ends_the_run(lab, a_trial, tell):
+    names = ("oversized-body", "gzip-body")
+    rows = lab.uk_rows(60)
+    seen = lab.try_out(**{name: a_trial(rows, (name,), changes={"in_flight_max": 4}) for name in names})
+    most = max(len(one.questions) for one in seen.values())
+    good = [one for one in seen.values() if one.status == 76 and not one.wrong(lab.truth_of(rows))]
+    tell(
+        "B7", "every answer compressed, or 4 MiB", tried=len(names),
+        survived=len(good) if most <= BREACHES_MIN + 4 else 0,
+        figure=f"{most} requests at most for 60 rows, exits {[one.status for one in seen.values()]}",
+        goal="<= 24 requests, exit 76, accepted 0",
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from pipeline.stages.ask.gate import PAUSE_FIRST_S, PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
 from pipeline.stages.ask.remaining import answers_so_far, count_given_up, remaining_questions, within_limit
 from pipeline.stages.ask.values import ApiChannel, AskingContext, AskingTally
+from pipeline.stages.ask.worker import PAUSES_OF_ONE_MAX
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -297,7 +298,6 @@ def test_a_refused_question_stays_refused(asking):
         (NetworkFailure("connect"), 3, ("unanswered", "NETWORK")),
         (NetworkFailure("broken"), 3, ("unanswered", "NETWORK")),
         (NetworkFailure("deadline"), 3, ("unanswered", "DEADLINE")),
-        (NetworkFailure("oversized"), 1, ("unanswered", "CONTRACT")),
         (
             Response(200, headers={"content-type": "application/json"}, content=b"{}"),
             2,
@@ -1153,6 +1153,21 @@ def test_replies_that_ask_for_a_pause_are_charged_to_the_budget_of_the_run(askin
 
     assert len(sender.said) <= 300 * 1.1 + RETRIES_FREE + 4 + 1
     assert {state for state, _ in done.states()} <= {"answered", "unanswered"}
+
+
+def test_a_row_that_is_always_told_to_wait_is_left_after_a_few_pauses_and_spends_no_others_retries(asking):
+    async def reply(said):
+        if said.name == "Payee 9":
+            return problem(429, "TOO_MANY")
+        return problem(500) if said.nth == 1 and int(said.name.split()[1]) % 20 == 0 else good(said.request)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(900), sender, in_flight_max=4)
+
+    assert done.states() == {("answered", "MTCH"): 899, ("unanswered", "TOO_MANY"): 1}
+    assert sum(said.name == "Payee 9" for said in sender.said) == PAUSES_OF_ONE_MAX
+    assert len(sender.said) == 899 + 45 + PAUSES_OF_ONE_MAX
 
 
 def test_a_reply_that_asks_for_a_pause_is_no_sign_of_a_server_that_is_well_nor_of_one_that_fails(asking):

@@ -20,6 +20,7 @@ from refusals import refused
 
 from pipeline.apis import post
 from pipeline.errors import ConfigurationError, CredentialsError, IncompleteError, TlsError
+from pipeline.transport import UNREAD
 from pipeline.transport.client import Client
 from pipeline.transport.exchange import exchange as exchange_by
 from pipeline.transport.exchange import transport_of
@@ -391,11 +392,9 @@ class TestAResponseThatCannotBeUsed:
         async def handler(_request):
             return web.Response(body=b"x" * 300_000)
 
-        async def main():
-            async with loopback.serving(handler) as port, client_of(loopback, port) as client:
-                return (await failure_of(client)).kind
-
-        assert anyio.run(main) == "oversized"
+        response = anyio.run(exchange, loopback, handler)
+        assert response.extensions[UNREAD].key == "transport.body_oversized"
+        assert not response.content
 
     def test_a_body_at_the_limit_is_read(self, loopback):
         async def handler(_request):
@@ -408,11 +407,51 @@ class TestAResponseThatCannotBeUsed:
         async def handler(_request):
             return web.Response(body=gzip.compress(bytes(10_000)), headers={"Content-Encoding": encoding})
 
-        async def main():
-            async with loopback.serving(handler) as port, client_of(loopback, port) as client:
-                return (await failure_of(client)).kind
+        response = anyio.run(exchange, loopback, handler)
+        assert response.extensions[UNREAD].key == "transport.body_encoded"
+        assert not response.content
 
-        assert anyio.run(main) == "encoded"
+    @pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 503])
+    @pytest.mark.parametrize(
+        "rest",
+        [
+            b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00",
+            b"Content-Length: 300000\r\n\r\n" + b"x" * 300_000,
+            b"Content-Length: 100\r\n\r\n<html>",
+            b"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
+        ],
+        ids=["encoded", "oversized", "cut", "cut in a chunk"],
+    )
+    def test_a_status_that_is_no_answer_counts_with_its_pause_whatever_its_body(self, loopback, status, rest):
+        async def session(reader, writer):
+            await read_request(reader)
+            writer.write(b"HTTP/1.1 %d X\r\nRetry-After: 7\r\n" % status + rest)
+            await writer.drain()
+
+        async def main():
+            async with loopback.talking(session) as port, client_of(loopback, port) as client:
+                return await client.send(ASK, deadline_s=5)
+
+        response = anyio.run(main)
+        assert (response.status_code, response.content) == (status, b"")
+        assert response.headers["retry-after"] == "7"
+
+    @pytest.mark.parametrize(("status", "expected"), [(429, 429), (200, "deadline"), (400, "deadline")])
+    def test_a_body_that_never_ends_costs_only_replies_that_need_their_body(self, loopback, status, expected):
+        async def session(reader, writer):
+            await read_request(reader)
+            writer.write(b"HTTP/1.1 %d X\r\nContent-Length: 100\r\n\r\n{" % status)
+            await writer.drain()
+            await reader.read()
+
+        async def main():
+            async with loopback.talking(session) as port, client_of(loopback, port) as client:
+                try:
+                    return (await client.send(ASK, deadline_s=0.5)).status_code
+                except NetworkFailure as failure:
+                    return failure.kind
+
+        assert anyio.run(main) == expected
 
     @pytest.mark.parametrize(
         "reply",

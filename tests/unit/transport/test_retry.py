@@ -95,11 +95,6 @@ def test_a_lost_answer_is_asked_for_again(kind):
     assert decide(NetworkFailure(kind), LAST, chance=0.5, now=NOW) == GiveUp()
 
 
-@pytest.mark.parametrize("kind", ["oversized", "encoded"])
-def test_an_answer_in_a_form_that_was_not_asked_for_is_given_up(kind):
-    assert decide(NetworkFailure(kind), FIRST, chance=0.5, now=NOW) == GiveUp()
-
-
 def test_every_kind_of_failure_and_every_status_has_a_decision():
     decided = [decide(NetworkFailure(kind), FIRST, chance=0, now=NOW) for kind in get_args(FailureKind)]
     decided += [decision(status) for status in range(200, 1000)]
