@@ -112,6 +112,8 @@ def person_of(request: web.Request) -> Person:
 async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Context, Person, FileStatus]:
     """Return the state, the user and the page's file, if they may do this; errors as in `states.require`."""
     context, person = context_of(request), person_of(request)
+    if request.content_type == "application/x-www-form-urlencoded":
+        await request.post()  # aiohttp keeps it; while a slow form arrives, other people may change the file
     current = await context.current(request)
     if deed is not None:
         require(current, person, deed)

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -94,3 +95,35 @@ def test_people_are_notified_of_a_file_that_waits_or_was_sent_back(tmp_path, ser
     assert [one.event for one in said] == ["approval waiting", "sent back"]
     assert sum(said[0].files[0].row_counts.values()) == 1
     assert "Orla" not in heard.read_text()
+
+
+def late(people, meanwhile, fields):
+    """The body of a form that arrives only after others have acted; its length is told beforehand."""
+    body = urlencode(fields).encode()
+
+    def pieces():
+        people.get("/")  # by then, the desk knows of the form
+        meanwhile()
+        yield body
+
+    kind = {"Content_Type": "application/x-www-form-urlencoded", "Content_Length": str(len(body))}
+    return pieces(), kind
+
+
+def test_a_form_that_arrives_late_acts_on_what_others_have_done_meanwhile(desk_here, rita, released):
+    at = desk_here.copy(released)
+    digest = rita.get(f"/files/{at}/release").text.partition('name="sha256" value="')[2][:64]
+
+    def hold():
+        voided = rita.post(f"/files/{at}/rows/10", {"decision": "hold", "reason": "no", "voids": "yes"})
+        assert voided.status == 303
+
+    body, how = late(rita, hold, {"sha256": digest})
+    assert rita.ask("POST", f"/files/{at}/given", body, **how).status == 409
+    page = rita.get(f"/files/{at}/release").text
+    assert "This file is final" not in page
+    assert f"/files/{at}/download/release" not in page, "nothing of a voided approval is handed out"
+
+    body, how = late(rita, lambda: rita.approve(at), {"comment": "please look again"})
+    assert rita.ask("POST", f"/files/{at}/send-back", body, **how).status == 409
+    assert "please look again" not in rita.get(f"/files/{at}/release").text
