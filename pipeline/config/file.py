@@ -218,7 +218,7 @@ class ConfigurationFile:
 
     def for_profile(self, name: str | None) -> tuple["ConfigurationFile", Sentence | None]:
         """Return this file; or None and its error, if the profile is built in and does not need it."""
-        wanted = name or BUILT_IN[0]
+        wanted = BUILT_IN[0] if name is None else name
         if wanted not in BUILT_IN or self.explicit is not None or not self.is_there:
             return self, None
         try:

@@ -79,7 +79,7 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     a profile) or the usual file defines them. With nothing but a policy there, a built-in profile stays built
     in.
     """
-    wanted = name or BUILT_IN[0]
+    wanted = BUILT_IN[0] if name is None else name
     file = ConfigurationFile.of(config)
     if file.explicit is not None:
         profiles = file.whole.profiles

@@ -69,6 +69,12 @@ def test_a_given_file_without_the_profile_is_refused_and_never_replaced_by_the_s
         choose("sandbox", configuration())
 
 
+def test_an_empty_name_as_of_an_unset_variable_is_refused_and_never_the_sandbox(configuration):
+    for config in (None, configuration()):
+        with pytest.raises((ConfigurationError, UsageError)):
+            choose("", config)
+
+
 def test_a_mistyped_name_where_no_file_is_names_what_needs_none(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
