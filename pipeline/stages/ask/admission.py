@@ -34,6 +34,11 @@ class Admission:
         self._last: PrecheckError | None = None
         self._last_code = ""
 
+    @property
+    def has_just_answered(self) -> bool:
+        """True if the server answered in this run and has refused nothing since."""
+        return self._has_answered_here and self._in_a_row == 0
+
     def answered(self) -> None:
         """Record an answered question."""
         self.has_answered = self._has_answered_here = True

@@ -338,13 +338,15 @@ class ApiAsker:
         return None
 
     async def _renew(self, task: QuestionInProgress, token: Token) -> UselessReply | None:
-        """Get another token after a 401; without a newer one, judge the 401."""
+        """Get another token after a 401; without a newer one, judge the 401 unless others were answered."""
         try:
             await self._channel.sender.renew(token)
         except CredentialsError as error:
-            return self._judge.not_renewed(error)
+            if not self._admission.has_just_answered:
+                return self._judge.not_renewed(error)
+        else:
+            task.tries -= 1  # the token was refused, not the question
         task.token_renewed = True
-        task.tries -= 1  # the token was refused, not the question
         return None
 
     def _let_in(self, final: FinalReply) -> None:

@@ -401,6 +401,21 @@ def test_questions_that_no_token_helps_hold_up_no_other(asking):
     assert done.states() == {("unanswered", "HTTP_401"): 10, ("answered", "MTCH"): 190}
 
 
+def test_a_gateway_that_refuses_one_token_in_twenty_by_chance_answers_every_row(asking):
+    numbers = count(1)
+
+    async def reply(said):
+        return problem(401) if next(numbers) % 20 == 0 else good(said.request)
+
+    sender = FakeSender(reply, has_tokens=True)
+
+    done = asking(checks(200), sender, in_flight_max=4)
+
+    assert done.states() == {("answered", "MTCH"): 200}
+    assert len(sender.said) == 210
+    assert sender.renewed_count == 1
+
+
 @pytest.mark.parametrize("status", [401, 403, 404, 405, 301, 302, 307, 308])
 def test_one_question_that_is_turned_away_holds_up_no_other(asking, status):
     async def reply(said):
