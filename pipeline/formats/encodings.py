@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats.edits import Bytes
+from pipeline.rules.payee_names import MISREAD
 from pipeline.wording import Sentence
 
 ENCODINGS = (
@@ -38,9 +39,11 @@ BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *(mark for mark, _ in _MARKS))
 _ASCII = bytes(range(128))
 _CHUNK_BYTES = 64 * 1024
 _READINGS_MAX = 3
+_LINES_MAX = 500  # number of lines that show whether an encoding is right
 _LANGUAGES_MAX = 3
 _CELLS_SHOWN = 3
 _CELL_CHARS_MAX = 40
+_MISREAD = re.compile(MISREAD)
 _HIGH = re.compile(rb"[\x80-\xff]")
 _LINE_WITH_HIGH = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
 _CELL = re.compile(rb'[,;\t"]')
@@ -147,6 +150,19 @@ def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
         raise InputError(sentence, advice=Sentence("advice.read_as_utf_8"))
 
 
+def refuse_other_encoding(data: bytes, encoding: str, *, where: str) -> None:
+    """Refuse an encoding in which most names are misspelt, if there is a better one (InputError)."""
+    if has_one_byte_each(codec_of(encoding)):
+        lines = islice(_LINE_WITH_HIGH.finditer(data), _LINES_MAX)
+        cells = [cell for line in lines for cell in _CELL.split(line[0]) if _HIGH.search(cell)]
+        if better_encoding(cells, encoding) is not None:
+            raw = b"\n".join(cells)
+            text = raw.decode(encoding, "replace")
+            found = [each for each in readings(raw) if raw.decode(each.encoding) != text]
+            sentence = Sentence("csv.misspelt", where=where, encoding=encoding)
+            raise InputError(sentence, advice=_advice(found))
+
+
 def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "utf-8") -> InputError:
     """Return the refusal of a text with an invalid byte, and the encodings that fit."""
     if b"\0" in data[max(0, offset - _CHUNK_BYTES) : offset + _CHUNK_BYTES]:
@@ -161,9 +177,13 @@ def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "ut
     if not found:
         choose = Sentence("advice.choose_encoding", choices=list(ENCODINGS[1:]))
         return InputError(reason, advice=(Sentence("csv.export_utf_8"), choose))
+    return InputError(reason, advice=_advice(found))
+
+
+def _advice(found: Sequence[Reading]) -> Sentence:
     pairs = [Sentence("advice.reading", encoding=each.encoding, cells=[*each.cells]) for each in found]
     choices = [each.encoding for each in found]
-    return InputError(reason, advice=Sentence("advice.choose_reading", choices=choices, readings=pairs))
+    return Sentence("advice.choose_reading", choices=choices, readings=pairs)
 
 
 def _is_mostly_utf_8(data: bytes) -> bool:
@@ -209,9 +229,10 @@ def better_encoding(cells: Sequence[bytes], encoding: str) -> str | None:
     raw = b"\n".join(cells)
 
     def odd_count(codec: str) -> int:
+        texts = raw.decode(codec, "replace").split("\n")
         return sum(
-            _has_odd_words(text) or not all(map(_is_of_one_language, _WORD.findall(text)))
-            for text in raw.decode(codec, "replace").split("\n")
+            bool(is_misread) or _has_odd_words(text) or not all(map(_is_of_one_language, _WORD.findall(text)))
+            for text, is_misread in zip(texts, map(_MISREAD.search, texts), strict=True)
         )
 
     odd = odd_count(encoding)

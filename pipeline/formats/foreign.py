@@ -18,7 +18,7 @@ _STARTS: tuple[tuple[str, Sentence], ...] = (
     (r"SQLite format 3\x00", Sentence("formats.is_database")),
     (r"\x01?\{1:F|:20:", Sentence("formats.is_swift")),
     (r"[\[{]\s*[\"{\[]", Sentence("formats.is_json")),
-    (r"<!DOCTYPE html|<html[\s>]", Sentence("formats.is_web_page")),
+    (r"<!DOCTYPE html|<\s*(?:html|head|body|meta|style|table|div)[\s>]", Sentence("formats.is_web_page")),
 )
 _KINDS = {"statements": "formats.is_statement", "direct debits": "formats.is_direct_debit"}
 _XML = (r"<[A-Za-z_][\w:.-]*(\s[^<>]{0,4096})?>\s*<", Sentence("formats.is_other_xml"))

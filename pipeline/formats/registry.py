@@ -51,7 +51,8 @@ HEAD_BYTES = 64 * 1024  # number of bytes at the start of a file that identify i
 INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 """Names of the built-in formats, for `--input-format`."""
 
-_OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
+_OTHER_WORKBOOKS = {".xls": b"\xd0\xcf\x11\xe0", ".xlsb": b"PK", ".ods": b"PK", ".numbers": b"PK"}
+"""Suffix of workbooks that cannot be read -> first bytes; others under such a name are something else."""
 _OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {
     **{entry.outcomes.NAME: entry.outcomes for entry in FORMATS}, "xlsx": excel
 }  # fmt: skip
@@ -108,9 +109,9 @@ def entry_of(
     if choice.name is not None:
         return _chosen_entry(choice)
     where = where or name.name
-    if name.suffix.lower() in _OTHER_WORKBOOKS:
-        raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
     start = head()
+    if start.startswith(_OTHER_WORKBOOKS.get(name.suffix.lower(), ())):
+        raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
     named = [entry for entry in choice.entries if name.suffix.lower() in entry.format.SUFFIXES]
     is_no_message = is_table and any(isinstance(entry, FormatEntry) for entry in named)
     kinds = FormatEntry if is_no_message else Entry

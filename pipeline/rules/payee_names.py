@@ -19,9 +19,9 @@ _DIRECTIONAL = r"\x{200E}\x{200F}\x{61C}"
 _HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"  # a soft hyphen and a byte order mark, which never have a meaning
 _AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
 _MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
-_COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}]|[\s{_DIRECTIONAL}]$|^$"
+_COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}\x22\x27]|[\s{_DIRECTIONAL}]$|^$"
 """Names with marks, wrappers, only blanks, or blanks at the ends."""
-_WRAPPED = r'^[=\x{FF1D}]\s*"((?:[^"]|"")*)"$'
+_WRAPPED = r'^[=\x{FF1D}]?\s*"((?:[^"]|"")*)"$|^\x27([^\x27]+)\x27$'
 
 _JOINER = r"[\x{200C}\x{200D}]"
 _SELECTORS = r"\x{FE00}-\x{FE0F}\x{E0100}-\x{E01EF}\x{180B}-\x{180D}\x{180F}"
@@ -70,11 +70,20 @@ _ENTITY = (
     r"|#[0-9]{1,6}|#x[0-9A-Fa-f]{1,5});"
 )
 _OF_CP1252 = r"\x{80}-\x{BF}€\x{201A}ƒ„…†‡\x{2C6}‰Š\x{2039}ŒŽ•\x{2DC}™š\x{203A}œžŸ"
+_LETTER, _SMALL = "[A-Za-zÀ-ÖØ-öø-ž]", "[a-zß-öø-ÿ]"
+MISREAD = (
+    rf"{_LETTER}[¡-¬¯±-³¶\xb8-¿\xd7]{_LETTER}|{_SMALL}[¹³¿±¶]|(?:^|[\s-])[¡£¥¦¬¯ª]{_SMALL}"
+    rf"|{_LETTER}{{3}}õ(?:[\s-]|$)|ñsk|œ{_SMALL}*sk[aie]|(?i:sz|cs|zs|gy){_SMALL}*[õû]|[õû]{_SMALL}*(?:sz|cs|zs|gy)"
+    rf"|[áéíóú].*[^Vv][õÕ](?:[^eE]|$)|(?:^|[^Vv])[õÕ][^eE].*[áéíóú]"
+    rf"|[øìùèòï]{_SMALL}*[áíýžš]|[áíýžš]{_SMALL}*[øìùèòï]|þ{_SMALL}*[ãâî]|[ãâî]{_SMALL}*þ"
+)
+"""Polish, Hungarian, Czech or Romanian letters, read as those of Western Europe."""
 DAMAGED = (
     rf"^b['\x22].+['\x22]$|^\{{\s*\x22|\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
-    rf"|\\['\x22]|\\u[0-9A-Fa-f]{{4}}|</?[A-Za-z]+[ />]|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
+    rf"|\\['\x22]|\\u[0-9A-Fa-f]{{4}}|</?[A-Za-z]+[ />]|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€|{MISREAD}"
+    r"|[%=][0-9A-F]{2}|\+A[0-9A-Za-z/]{2}-"
 )
-"""Damage by other programs: a question mark, HTML, JSON or Python code, escaped quotes, misread UTF-8."""
+"""Damage by other programs: a question mark, HTML, JSON or Python code, escapes, misread characters."""
 
 
 class CleanNames(NamedTuple):
@@ -88,7 +97,7 @@ def clean_names(written: pl.Series) -> CleanNames:
     """Normalise names (NFC) and remove blanks at the ends and meaningless characters."""
     # As many bytes as characters of the stripped text: ASCII only, without surrounding white space.
     is_tidy = (written.str.len_bytes() == written.str.strip_chars().str.len_chars()) & (written != "")
-    is_odd = ~is_tidy | written.str.starts_with("=")
+    is_odd = ~is_tidy | written.str.contains("^[=\"']")
     is_covered = noted(written, where=is_odd, by=lambda some: some.str.contains(_COVERED), kind=pl.Boolean)
     bare = replaced(
         written, where=is_covered, by=lambda some: _without_marks(_unwrapped(_without_marks(some)))
@@ -107,7 +116,7 @@ def _unwrapped(names: pl.Series) -> pl.Series:
     return replaced(
         names,
         where=names.str.contains(_WRAPPED),
-        by=lambda some: some.str.replace(_WRAPPED, "$1").str.replace_all('""', '"', literal=True),
+        by=lambda some: some.str.replace(_WRAPPED, "$1$2").str.replace_all('""', '"', literal=True),
     )
 
 

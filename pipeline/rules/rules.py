@@ -40,7 +40,10 @@ HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organi
 """True if a payment has a usable identification."""
 
 _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
-_DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
+_DATE = (
+    r"^(?:(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:T[0-9:]+)?|[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}"
+    r"|[0-9]{0,2}(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z.]*[0-9]{2,4})$"
+)
 """A sort code such as 01-02-03 that a spreadsheet turned into a date, without hyphens."""
 _REPLACEMENT = "\ufffd"
 _PRIVATE_USE = r"\p{Co}"

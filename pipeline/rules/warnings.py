@@ -59,7 +59,7 @@ def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
     is_foreign = noted(
         names, where=is_beyond_ascii, by=lambda some: some.str.contains(NOT_LATIN), kind=pl.Boolean
     )
-    is_odd = is_beyond_ascii | names.str.contains(r"[?&<\\]")
+    is_odd = is_beyond_ascii | names.str.contains(r"[?&<\\%=+]")
     is_damaged = noted(names, where=is_odd, by=lambda some: some.str.contains(DAMAGED), kind=pl.Boolean)
     by_sort_code = pl.col("route_reason") == RouteReason.SORT_CODE
     country_of_account = routed.select(pl.when(by_sort_code).then(pl.lit("GB")).otherwise("iban")).to_series()

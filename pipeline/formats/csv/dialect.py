@@ -49,6 +49,7 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
             raise encodings.not_in_encoding(text, offset, where=where)
         return text, "utf-8"
     encodings.refuse_false_encoding(data, encoding, where=where)
+    encodings.refuse_other_encoding(data, encoding, where=where)
     try:
         return data.decode(codec).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(), encoding
     except UnicodeError as error:

@@ -35,8 +35,8 @@ from schemas.summary import NotPayment
 _HEADERS_MAX = 20
 _WITHOUT_ZEROS = ("payment_id", "reference", "currency", "account_type")  # whole numbers or dates will do
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
-_GUARD = r"""^(?:="([^"]*)"|'(.*))$"""
-"""Spreadsheet notations that keep an identifier as text: `="00123456"`, or a leading apostrophe."""
+_GUARD = r"""^(?:=?"([^"]*)"|'([^']*)'?)$"""
+"""Notations that keep an identifier as text, `="00123456"` or a leading apostrophe; quotes around a cell."""
 
 
 def read_table(
@@ -162,7 +162,7 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
         if columns.is_in_hundredths:
             fields["amount"] = of_hundredths(fields["amount"], fields.get("currency"))
         fields["amount"] = with_three_decimals(fields["amount"], fields.get("currency"))
-    for field in _IDENTIFIERS:
+    for field in (*_IDENTIFIERS, "bic", "amount", "currency"):
         if field in fields:
             fields[field] = _without_guard(fields[field])
     bare = {
@@ -317,8 +317,7 @@ def _filled_up(currency: pl.Series | None, default: str, amount: pl.Series) -> p
 
 
 def _without_guard(column: pl.Series) -> pl.Series:
-    guarded = column.str.starts_with("=") | column.str.starts_with("'")
-    if not guarded.any():
+    if not column.str.contains("^[=\"']").any():
         return column
     inside = column.str.replace(_GUARD, "$1$2").str.strip_chars()
     return inside.set(inside == "", None)

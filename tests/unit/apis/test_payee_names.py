@@ -30,6 +30,11 @@ def cleaned(written):
         ('="\u200eAda"', "Ada", f"{UNWRAPPED} {UNMARKED}"),
         ("Ada\u200eQuillon", "Ada\u200eQuillon", None),
         ('="Ada" "B"', '="Ada" "B"', None),
+        ('"Ada Quillon"', "Ada Quillon", UNWRAPPED),
+        (" 'Ada Quillon'", "Ada Quillon", UNWRAPPED),
+        ('"The Mill" Ltd', '"The Mill" Ltd', None),
+        ("'t Hooft", "'t Hooft", None),
+        ("O'Neill", "O'Neill", None),
         ("Zoe\u00ad\u0308", "Zo\u00eb", UNMARKED),
         ('=""', None, UNWRAPPED),
         ("\u00ad", None, UNMARKED),
@@ -46,12 +51,12 @@ def test_name_without_invisible_characters_and_wrapping_is_sent_as_entered(writt
     expected = unicodedata.normalize("NFC", written).strip() or None
     if expected is not None and are_no_names(pl.Series([expected])).item():
         expected = None  # such as "." or "N/A"
-    if not (expected or "").startswith(("=", "\uff1d")):
+    if not (expected or "").startswith(("=", "\uff1d", '"', "'")):
         assert cleaned(written) == (expected, None)
 
 
 @given(st.text(max_size=30))
 def test_cleaning_again_changes_nothing_but_a_text_that_is_wrapped_twice(written):
     name, _ = cleaned(written)
-    if name is not None and not name.startswith(("=", "\uff1d")):
+    if name is not None and not name.startswith(("=", "\uff1d", '"', "'")):
         assert cleaned(name) == (name, None)

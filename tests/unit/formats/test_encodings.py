@@ -73,6 +73,45 @@ def test_utf_8_with_a_damaged_line_is_not_sent_to_another_encoding(damaged, tmp_
     assert "--encoding" not in str(raised.value)
 
 
+MISREAD = {
+    "Polish": ["Paweł Wójcik", "Grażyna Krawczyńska"],
+    "Hungarian": ["Szűcs Gergő", "Kovács Őrsi", "Ágnes Nagy"],
+    "Czech": ["Jiří Dvořák", "Růžena Němcová"],
+}
+
+
+@for_each(
+    ("language", "encoding"),
+    [(each, named) for each in MISREAD for named in ("cp1252", "latin-1", "iso-8859-15")],
+)
+def test_an_encoding_that_misspells_most_names_is_refused_with_the_right_one(language, encoding, tmp_path):
+    rows = "".join(f"{name},DE62370400440532013001\n" for name in MISREAD[language])
+    (tmp_path / "pay.csv").write_bytes(("Name,IBAN\n" + rows).encode("cp1250"))
+    with pytest.raises(
+        InputError, match=f"in the encoding {encoding}, most names with accents are misspelt"
+    ) as said:
+        read(tmp_path / "pay.csv", mapping={}, encoding=encoding)
+    choices = said.value.advice[0].lists("choices")
+    assert "cp1250" in choices
+    assert encoding not in choices
+    assert [*read(tmp_path / "pay.csv", mapping={}, encoding="cp1250").payments["name"]] == MISREAD[language]
+
+
+@for_each(
+    "names",
+    [
+        ["Zoë Größe", "Søren Ærø"],
+        ["João Gonçalves", "Simões Lda"],
+        ["Renée Brûlé", "Noël Lefœuvre"],
+        ["Tõnu Põld"],
+    ],
+)
+def test_an_encoding_that_spells_the_names_right_is_taken(names, tmp_path):
+    rows = "".join(f"{name},DE62370400440532013001\n" for name in names)
+    (tmp_path / "pay.csv").write_bytes(("Name,IBAN\n" + rows).encode("cp1252"))
+    assert [*read(tmp_path / "pay.csv", mapping={}, encoding="cp1252").payments["name"]] == names
+
+
 def test_the_language_of_the_headers_decides_between_readings_that_fit():
     rows = "Dąbek;DE62370400440532013001\n".encode("cp1250")
     assert [each.encoding for each in readings(b"Nazwa odbiorcy;Rachunek\n" + rows)][:1] == ["cp1250"]

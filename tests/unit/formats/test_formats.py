@@ -37,8 +37,24 @@ def test_another_suffix_is_refused_and_says_which_there_are(name):
 
 @pytest.mark.parametrize("name", ["a.xls", "a.XLSB", "a.ods", "a.numbers"])
 def test_workbooks_of_other_kinds_are_told_what_to_become(name):
+    start = b"\xd0\xcf\x11\xe0" if name.endswith("s") and "x" in name else b"PK\x03\x04"
     with refused(InputError, "formats.kind_workbook_cannot"):
-        entry_by_suffix(name)
+        entry_of(Path(name), lambda: start)
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (b"name,iban\n", "not a format that can be read"),
+        (b"<html><body><table>", "is a web page"),
+        (b"\r\n <table border=1><tr><td>name", "is a web page"),
+        (b"< div >\r\n\t<table>", "is a web page"),
+    ],
+)
+def test_other_files_under_the_name_of_an_old_workbook_are_named(start, said):
+    with pytest.raises(InputError) as raised:
+        entry_of(Path("a.xls"), lambda: start)
+    assert said in str(raised.value)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("a.csv", "csv"), ("a.pq", "parquet"), ("a.XLSX", "csv")])

@@ -45,8 +45,39 @@ def own(tmp_path):
 def test_a_name_that_was_damaged_before_is_asked_as_entered_with_a_warning(own):
     assert judged(CASES / "d37_mojibake_csv.csv")[:2] == (DE[:3], ["NAME_DAMAGED"] * 3)
     names = ["A &amp; B", "M?ller", "JOSÃ‰", "D&uuml;rr", "Å‚ukasz", "Ð¸Ð²", "Oâ€™Brien"]
+    names += [
+        "Ma³gorzata Reed",
+        "Pawe³",
+        "Gra¿yna",
+        "£ukasz",
+        "Szûcs",
+        "Gergõ Nagy",
+        "Kovács Õrsi",
+        "Jiøí",
+        "Nìmcová",
+    ]
+    names += ["Krawczyñska", "Bãlþescu", "M+APw-ller", "M%C3%BCller", "M=FCller", "Popºa"]
     names += [r"O\'Neil", r"\"Q\" Ltd", r"M\u00fcller", "<b>Bo</b>", "Bo<br/>Ek"]
     whole = ["What? Ltd", "A & B", "JOÃO", "CAFÉ–BAR", "Oʼ’Neill", "AT&T; Ltd", r"A\B", "I <3 U", "Łukasz"]
+    whole += [
+        "Søren Åse",
+        "Mª José Núñez",
+        "Simões Conceição",
+        "Tõnu Põld",
+        "Võ Thị Ánh",
+        "Mícheál Ó Néill",
+        "Nº 7 Ltd",
+    ]
+    whole += [
+        "Þóra Jónsdóttir",
+        "Brûlé Frères",
+        "Chloë Forlì",
+        "Cœur de Lion",
+        "Peña Muñoz",
+        "O´Brien",
+        "Müller+Co",
+        "¿Qué?",
+    ]
     for text, warned in ((names, ["NAME_DAMAGED"] * len(names)), (whole, [])):
         rows = "".join(f"{name},{DE[0]}\n" for name in text)
         found = judged(own(f"name,iban\n{rows}"))

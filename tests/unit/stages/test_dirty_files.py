@@ -303,6 +303,20 @@ WHOLE = {
     ),
     "MySQL, LOAD DATA: NULL": f"Name,IBAN,BIC\nAda Quillon,{IBAN},\\N\n",
     "Excel, sep=": f"sep=;\nName;IBAN\nAda Quillon;{IBAN}\n",
+    "CPython issue 154744, blanks before quotes": f'Name, IBAN, Amount\n"Ada Quillon", "{IBAN}", "10.00"\n',
+    "exports with apostrophes for quotes": f"'Name','IBAN','Amount'\n'Ada Quillon','{IBAN}','10.00'\n",
+    "pretix pull request 4782, a delimiter too many in the header": f"Name,IBAN,\nAda Quillon,{IBAN}\n",
+    "buckets issue 300, lines above and below": (
+        f'"Account Name:","Personal ****"\n\nName,IBAN,Amount\nAda Quillon,{IBAN},10.00\nTRAILER,1,10.00\n'
+    ),
+    "firefly-iii issue 1286, lines above the headers": f"Export\n\nName;IBAN\nAda Quillon;{IBAN}\n",
+    "moneymanagerex issue 7030, a cell of several lines": f'Name,IBAN,Note\nAda Quillon,{IBAN},"1\n\n2"\n',
+    "bank2ynab issue 483, quotes only where needed": f'Name;IBAN;Note\nAda Quillon;{IBAN};"a; b"\n',
+    "sure issue 2537, narrow blanks": f"Name;IBAN;Amount\nAda Quillon;{IBAN};1\u202f234,56 €\n",
+    "gumroad pull request 5546, blanks of any kind in an account": (
+        "Name,IBAN\nAda Quillon,DE62\u00a03704\u202f0044\u20090532 0130 01\n"
+    ),
+    "tallybook issue 184, two marks before the headers": f"\ufeff\ufeffName,IBAN\nAda Quillon,{IBAN}\n",
     "headers in two languages": f"Empfänger;IBAN;Betrag\nAda Quillon;{IBAN};1,00\n",
 }
 pytestmark = pytest.mark.nightly
