@@ -16,10 +16,10 @@ _IS_SOMETHING = r"[1-9#]"
 """Found in most cells, which then need no other test."""
 _NO_NAME_CHARS_MAX = 16
 _NO_NAME = (
-    r"^[\p{P}--[@\-]][\p{P}\s]*$|^\P{L}*(?:\\N|[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"
+    r"^[\p{P}--[@\-]][\p{P}\s]*$|^[^\p{L}#]*(?:\\N|[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"
     r"|(?i:none|null|unknown|tb[acd]|not (?:provided|known|applicable)|notprovided))[\p{P}\p{S}\s]*$"
 )
-"""Placeholders for a missing name. Na, Nan and Nil are names, and bare signs break another rule."""
+"""Placeholders for a missing name. Na, Nan and Nil are names; bare signs and `#N/A` break other rules."""
 _LIKE_BICS = """\
     NOTPROVIDED PROVIDED NOTKNOWN NOTAVAIL UNAVAILABLE UNSPECIFIED BANKNAME BANKCODE DOMESTIC OVERSEAS
     BUSINESS SUPPLIER CUSTOMER CREDITOR DEPOSITS DIVIDEND BARCLAYS CITIBANK COMMERZBANK COOPBANK DEUTSCHE

@@ -46,7 +46,7 @@ BROKEN = [
         for field, error in {
             "sort_code": "#N/A",
             "account_number": "#REF!",
-            "name": "#NAME?",
+            "name": "#N/A",
             "account_type": "#n/a",
             "secondary_reference": "#DIV/0!",
             "amount": "#VALUE!",
