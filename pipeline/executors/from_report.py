@@ -21,6 +21,7 @@ from pipeline.files.plain import open_plain
 from pipeline.formats import pain002
 from pipeline.formats.message import Message
 from pipeline.formats.pain002 import OF_VERIFICATION, PENDING, Status, StatusReports
+from pipeline.formats.text_lines import start_of
 from pipeline.frames import (
     ANSWERS,
     API,
@@ -59,10 +60,12 @@ CODES = {
 _UNFINISHED = {PENDING: OwnCode.PDNG, Status.NOT_COMPLETED: OwnCode.RVNC}
 _IDS = ("end_to_end_id", "instruction_id", "uetr")
 _MONEY = pl.Decimal(38, 5)
+_IS_MATCH = (pl.col("status") == Status.MATCH).fill_null(value=False)
 _COUNT_MAX = 10**9
 _CLOCKS, _ZONES, _MINUTE = timedelta(days=1), timedelta(minutes=15), timedelta(minutes=1)
 _IDS_NAMED_MAX = 3
-_QUOTES = ('"', "'")
+_QUOTES = ('"', "'", "\u201c", "\u201e")
+_NO_NAME = rf"^({'|'.join(OF_VERIFICATION)})\b"  # text for people, as in the notes on a message
 _DIGITS_OF_UK_ACCOUNT = r"^[0-9]{6}([0-9]{8})$"
 
 
@@ -100,6 +103,8 @@ def report_of(data: bytes, messages: Sequence[Message], *, where: str) -> Receiv
     if compression is not None:
         limit = min(UNPACKED_BYTES_MAX, len(data) * 200)
         documents = unpacked_documents(data, compression, where=where, unpacked_bytes_max=limit)
+    if not all(start_of(document[:64]).lstrip()[:1] in ("", "<") for document in documents):
+        raise InputError(Sentence("executors.report_not_xml", where=where))
     parts = parse_confined(
         pain002.__name__,
         b"".join(documents),
@@ -196,20 +201,19 @@ class ReportedRows(NamedTuple):
 def reported_rows(message: Message, reports: Sequence[ReceivedReport]) -> ReportedRows:
     """Match the entries of reports with the payments of a file."""
     payments, reports = _payments(message), [report.about(message) for report in reports]
-    transactions = pl.concat(
-        [_transactions(report, number) for number, report in enumerate(reports)]
-    ).with_row_index("transaction")
+    listed = [_transactions(report, number) for number, report in enumerate(reports)]
+    transactions = pl.concat(listed).with_row_index("transaction")
     levels = pl.concat([_levels(report, number) for number, report in enumerate(reports)])
     joined = _joined(transactions, payments)
-    of_levels, contested = _of_levels(levels, transactions, payments, joined.found)
-    verdicts = _verdicts(pl.concat([joined.found, of_levels]), pl.concat([joined.doubts, contested]))
-    heads = levels.filter(pl.col("batch") == 0).select("report", "message", "report_id", "created")
-    verdicts = verdicts.join(
-        heads, on=["report", "message"], how="left", maintain_order="left", nulls_equal=True
-    ).drop("report", "message")
+    sized = _sized(levels, joined.odd, payments)
+    found, doubts = _of_levels(sized, payments, joined)
+    verdicts = _verdicts(pl.concat([joined.found, found]), pl.concat([joined.doubts, doubts]))
+    place = ["report", "message"]
+    heads = levels.filter(pl.col("batch") == 0).select(*place, "report_id", "created")
+    verdicts = verdicts.join(heads, on=place, how="left", maintain_order="left", nulls_equal=True).drop(place)
     unnamed = payments.filter(~pl.col("row").is_in(verdicts["row"].implode()))["batch_id"]
     batches = tuple(batch or "" for batch in unnamed.unique(maintain_order=True))
-    notes = [*_notes_on_totals(levels, transactions, payments)]
+    notes = [*_notes_on_totals(sized, transactions)]
     if joined.unplaced_count:
         notes.append(Sentence("executors.statuses_unplaced", count=joined.unplaced_count))
     return ReportedRows(verdicts, tuple(notes), batches)
@@ -261,10 +265,8 @@ def outcomes_again(
     message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
 ) -> Outcomes:
     """Return the outcomes of a payment file that reports answered."""
-    checks, assignments = planned
-    answers = reported_answers(
-        checks, rows_of_checks(checks, assignments), reported_rows(message, reports).verdicts
-    )
+    (checks, assignments), found = planned, reported_rows(message, reports)
+    answers = reported_answers(checks, rows_of_checks(checks, assignments), found.verdicts)
     return _resolved(findings, Questions(bases(checks), assignments), answers)
 
 
@@ -280,10 +282,8 @@ def _resolved(findings: Findings, questions: Questions, answers: Answers) -> Out
 def kept_reports(run: EndedRun, messages: Sequence[Message]) -> list[ReceivedReport]:
     """Read the reports in a run's folder again, from their copies (InputError: changed or deleted)."""
     try:
-        return [
-            report_of(run.content(used.name), messages, where=used.given_as)
-            for used in run.manifest.bank_reports
-        ]
+        kept = run.manifest.bank_reports
+        return [report_of(run.content(used.name), messages, where=used.given_as) for used in kept]
     except OSError as error:
         raise InputError(Sentence("jobs.report_gone", folder=run.folder, why=error)) from error
 
@@ -294,11 +294,10 @@ def _answers(mine: pl.DataFrame) -> Answers:
     is_odd = is_final & (pl.col("code") == CODES[Status.CLOSE_MATCH]) & ~pl.col("by_name")
     is_final &= ~is_odd
     answered = pl.when(is_final)
+    states = [pl.lit(state.value) for state in (AnswerState.ANSWERED, AnswerState.UNANSWERED)]
     frame = mine.select(
         "check",
-        state=answered.then(pl.lit(AnswerState.ANSWERED.value)).otherwise(
-            pl.lit(AnswerState.UNANSWERED.value)
-        ),
+        state=answered.then(states[0]).otherwise(states[1]),
         code=pl.when(is_odd).then(pl.lit(OwnCode.REPORT_STATUS.value)).otherwise(code),
         matched_name=answered.then("name"),
         request_id=answered.then("report_id"),
@@ -347,12 +346,12 @@ def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
 
 
 def _name() -> pl.Expr:
-    """Return the name at the bank; one bank writes a quotation mark before it but none after it."""
+    """Return the name at the bank, unless it is a text; some banks write a quotation mark before it only."""
     name = pl.col("name").str.strip_chars()
     for quote in _QUOTES:
         is_open = name.str.starts_with(quote) & (name.str.count_matches(quote, literal=True) == 1)
         name = pl.when(is_open).then(name.str.slice(1).str.strip_chars()).otherwise(name)
-    return pl.when(name.str.contains(r"[^\pZ\pC]")).then(name)
+    return pl.when(name.str.contains(r"[^\pZ\pC]"), ~name.str.contains(_NO_NAME)).then(name)
 
 
 def _levels(report: ReceivedReport, number: int) -> pl.DataFrame:
@@ -385,6 +384,9 @@ _DOUBTS = {"row": pl.UInt32(), "doubt": pl.String(), "is_certain": pl.Boolean()}
 
 class _Joined(NamedTuple):
     found: pl.DataFrame  # `_FOUND`: transactions, each with the only payment that it fits
+    odd: (
+        pl.DataFrame
+    )  # transactions that do not match, or whose payment is not known; with its row and amount
     doubts: pl.DataFrame  # `_DOUBTS`
     unplaced_count: int  # transactions whose ids fit no payment
 
@@ -392,6 +394,7 @@ class _Joined(NamedTuple):
 def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
     """Match transactions to payments by ids, account and amount; ambiguous ones are counted, not matched."""
     found, doubts, unplaced_count = [pl.DataFrame(schema=_FOUND)], [pl.DataFrame(schema=_DOUBTS)], 0
+    several = [pl.Series(dtype=pl.UInt32)]
     keys = ("batch_id", *_IDS, "account", "amount", "currency")
     is_given = transactions.select("transaction", *(pl.col(key).is_not_null() for key in keys)).with_columns(
         transactions["is_amount"].alias("amount"),
@@ -408,6 +411,7 @@ def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
         some = some.select(*(column for column in _FOUND if column != "row"), *given)
         fits = _counted(some, payments, given)
         found.append(fits.filter(pl.col("count") == 1).select(list(_FOUND)))
+        several.append(fits.filter(pl.col("count") > 1)["transaction"])
         doubts.append(_of_several(fits, payments, given, OwnCode.REPORT_AMBIGUOUS))
         others = _counted(fits.filter(pl.col("count") == 0).drop("row", "count"), payments, ids)
         unplaced_count += others.filter(pl.col("count") == 0).height
@@ -415,10 +419,14 @@ def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
         exactly = others.filter(pl.col("count") == 1)["row"]
         doubts.append(_doubts(exactly, OwnCode.REPORT_DIFFERS, certain=True))
     placed = pl.concat(found)
-    doubts.append(
-        _doubts(_of_other_names(placed, transactions, payments), OwnCode.REPORT_DIFFERS, certain=True)
-    )
-    return _Joined(placed, pl.concat(doubts), unplaced_count)
+    renamed = _of_other_names(placed, transactions, payments)
+    doubts.append(_doubts(renamed, OwnCode.REPORT_DIFFERS, certain=True))
+    known = pl.concat([placed.filter(~pl.col("row").is_in(renamed.implode()))["transaction"], *several])
+    marks = {"is_other": ~_IS_MATCH, "is_known": pl.col("transaction").is_in(known.implode())}
+    odd = transactions.drop("amount").with_columns(**marks).filter(pl.col("is_other") | ~pl.col("is_known"))
+    odd = odd.join(placed.select("transaction", "row"), on="transaction", how="left")
+    odd = odd.join(payments.select("row", "amount"), on="row", how="left")
+    return _Joined(placed, odd, pl.concat(doubts), unplaced_count)
 
 
 def _of_other_names(found: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame) -> pl.Series:
@@ -464,72 +472,90 @@ def _doubts(rows: pl.Series, code: OwnCode, *, certain: bool) -> pl.DataFrame:
 
 
 def _of_levels(
-    levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame, found: pl.DataFrame
+    levels: pl.DataFrame, payments: pl.DataFrame, joined: _Joined
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `_FOUND` for payments in matching batches and messages whose figures agree with the file.
+    """Return `_FOUND` for the payments that a batch or a message reports as matches without listing them.
 
+    It may list those that do not match, and only count the others; its figures must agree with the file.
     A contradiction by another report that is not pending gives a doubt; one by its own report gives nothing.
     """
-    batches = payments.group_by("batch", "batch_id").agg(
-        row_count=pl.len(), row_sum=pl.when(pl.col("amount").null_count() == 0).then(pl.col("amount").sum())
-    )
-    unique = batches.filter(pl.col("batch_id").is_unique()).with_columns(
-        outside_count=payments.height - pl.col("row_count").cast(pl.Int64)
-    )
-    whole = pl.DataFrame(
-        {"row_count": payments.height, "row_sum": payments["amount"].sum()},
-        schema=batches.select("row_count", "row_sum").schema,
-    )
-    if payments["amount"].null_count():
-        whole = whole.with_columns(row_sum=pl.lit(None, _MONEY))
-    is_match, is_pending = pl.col("status") == Status.MATCH, pl.col("status").is_in([*_UNFINISHED])
-    is_other = (pl.col("status").is_not_null() & ~is_match) | (_others() > 0)
-    other = transactions.filter(~is_match.fill_null(value=False))
-    odd, of_file, batch = levels.filter(is_other), ["report", "message"], pl.col("batch") > 0
-    sizes = levels.filter(batch).join(unique.select(id="batch_id", size="row_count"), on="id", how="left")
-    size = pl.col("count").cast(pl.Int64, strict=False)
-    is_unlike = pl.col("count").is_not_null() & size.ne_missing(pl.col("size").cast(pl.Int64))
-    others = odd.filter(~batch).group_by(of_file).agg(others=_others().clip(1).max())
-    here = levels.filter(is_match, _others() == 0)
+    of_file, is_batch = ["report", "message"], pl.col("is_batch")
+    is_final = ~pl.col("status").is_in([*_UNFINISHED]).fill_null(value=False)
+    others, bad = joined.odd.filter("is_other"), levels.filter("is_odd", ~pl.col("is_listed"))
+    elsewhere = levels.filter(~is_batch, "is_odd").group_by(of_file).agg(others=_others().clip(1).max())
+    answering = levels.filter("is_listed", _as_stated())
     of_batch = (
-        here.filter(batch)
-        .join(other, on=[*of_file, "batch"], how="anti")
-        .join(odd.filter(batch), on=[*of_file, "id"], how="anti")
-        .join(others, on=of_file, how="left")
-        .join(unique.rename({"batch": "number"}), left_on="id", right_on="batch_id", how="inner")
-        .filter(_as_stated(), pl.col("others").fill_null(0) <= pl.col("outside_count"))
-        .select(*of_file, batch="number")
+        answering.join(bad.filter(is_batch), on=[*of_file, "id"], how="anti")
+        .join(elsewhere, on=of_file, how="left")
+        .filter(pl.col("others").fill_null(0) - pl.col("listed") <= payments.height - pl.col("row_count"))
     )
-    of_message = (
-        here.filter(~batch)
-        .join(pl.concat([other.select(of_file), odd.select(of_file)]), on=of_file, how="anti")
-        .join(sizes.filter(is_unlike), on=of_file, how="anti")
-        .join(whole, how="cross")
-        .filter(_as_stated())
-        .select(of_file)
+    not_of_message = pl.concat([bad, levels.filter("is_unlike")]).filter(is_batch)
+    of_message = answering.filter(~is_batch).join(not_of_message, on=of_file, how="anti")
+    rows, place = payments.select("row", "batch_id", number="batch"), ["level", "is_batch", *of_file, "batch"]
+    by_batch = rows.join(of_batch.select("number", *place), on="number")
+    answered = pl.concat([by_batch, rows.join(of_message.select(place), how="cross")])
+    listed = _also_of_message(others.select("row", *of_file, "batch"))
+    answered = answered.join(listed, on=["row", *of_file, "batch"], how="anti")
+    of_rows = joined.found.filter(~_IS_MATCH, is_final)["row"]
+    unplaced = others.filter(is_final, pl.col("row").is_null())["batch_id"]
+    against = pl.concat([unplaced, bad.filter(is_final, is_batch)["id"]]).drop_nulls()
+    is_denied = (
+        pl.col("level").is_in(answered.filter(pl.col("row").is_in(of_rows.implode()))["level"].implode())
+        | pl.col("batch_id").is_in(against.implode()).fill_null(value=False)
+        | (~is_batch & (unplaced.len() + bad.filter(is_final).height > 0))
     )
-    rows, of_rows = payments.select("row", "batch", "batch_id"), found.filter(~is_match, ~is_pending)
-    answered = pl.concat([rows.join(of_batch, on="batch", how="inner"), rows.join(of_message, how="cross")])
-    is_denied = pl.lit(value=False)
-    if other.height + odd.height:
-        against = pl.concat([other.select("status", "batch_id"), odd.select("status", batch_id="id")])
-        ids = against.filter(~is_pending.fill_null(value=False))["batch_id"]
-        ids = ids.append(rows.join(of_rows, on="row", how="semi")["batch_id"])
-        is_message = pl.struct(of_file).is_in(of_message.select(pl.struct(of_file)).to_series().implode())
-        is_denied = pl.col("batch_id").is_in(ids.implode(), nulls_equal=True) | (is_message & (ids.len() > 0))
     doubted = answered.filter(is_denied)["row"].unique()
-    is_row = doubted.is_in(of_rows["row"].implode())
-    doubts = [_doubts(doubted.filter(~is_row), OwnCode.REPORT_DIFFERS, certain=False),
-              _doubts(doubted.filter(is_row), OwnCode.REPORT_DIFFERS, certain=True)]  # fmt: skip
-    matches = answered.filter(~is_denied).select(
-        "row",
-        status=pl.lit(Status.MATCH.value),
-        name=pl.lit(None, pl.String),
-        report="report",
-        message="message",
-        transaction=pl.lit(None, pl.UInt32),
+    doubts = _doubts(doubted, OwnCode.REPORT_DIFFERS, certain=False)
+    doubts = doubts.with_columns(is_certain=pl.col("row").is_in(of_rows.implode()))
+    matches = answered.filter(~is_denied).with_columns(
+        pl.lit(Status.MATCH.value).alias("status"),
+        **{key: pl.lit(None, _FOUND[key]) for key in ("name", "transaction")},
     )
-    return matches, pl.concat(doubts)
+    return matches.select(list(_FOUND)), doubts
+
+
+def _sized(levels: pl.DataFrame, odd: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
+    """Return levels with the size of their part of the file, and what they list.
+
+    `listed`: how many payments they list that do not match; `is_odd`: some do not; `is_listed`: all of those
+    are listed, each with a payment of its own, and nothing that is listed is unknown.
+    """
+    amount, status, listed = pl.col("amount"), pl.col("status"), pl.col("listed")
+    size = {"row_count": pl.len().cast(pl.Int64), "row_sum": pl.when(~amount.has_nulls()).then(amount.sum())}
+    first, is_one = pl.col("batch").first(), pl.col("batch").n_unique() == 1
+    batches = payments.group_by(id="batch_id").agg(number=pl.when(is_one).then(first), **size)
+    whole = payments.select(id=pl.lit(None, pl.String), number=pl.lit(None, pl.UInt32), **size)
+    sizes = pl.concat([batches.drop_nulls(["id", "number"]), whole])
+    is_other, place, listing = pl.col("is_other"), ["report", "message", "batch"], _also_of_message(odd)
+    tally = listing.group_by(place).agg(
+        listed=is_other.sum().cast(pl.Int64),
+        placed=pl.col("row").filter(is_other).drop_nulls().n_unique(),
+        listed_sum=amount.filter(is_other).sum(),
+        is_known=pl.col("is_known").all(),
+    )
+    is_match, is_batch = status == Status.MATCH, pl.col("batch") > 0
+    fits = pl.when(is_match).then(listed == 0).otherwise(status.is_null() | (listed > 0))
+    is_counted = (pl.col("counted").list.len().fill_null(0) == 0) | (_others() == listed)
+    is_all = (pl.col("placed") == listed) & pl.col("is_known").fill_null(value=True) & is_counted & fits
+    stated = pl.col("count").cast(pl.Int64, strict=False)
+    return (
+        levels.with_row_index("level")
+        .with_columns(is_batch=is_batch, batch_id=pl.when(is_batch).then(pl.col("id").fill_null("\0")))
+        .join(sizes, left_on="batch_id", right_on="id", how="left", maintain_order="left", nulls_equal=True)
+        .drop("batch_id")
+        .join(tally, on=place, how="left", maintain_order="left")
+        .with_columns(pl.col("listed", "placed", "listed_sum").fill_null(0))
+        .with_columns(
+            is_odd=(status.is_not_null() & ~is_match) | (_others() > 0),
+            is_listed=is_all,
+            is_unlike=pl.col("count").is_not_null() & stated.ne_missing(pl.col("row_count")),
+        )
+    )
+
+
+def _also_of_message(listed: pl.DataFrame) -> pl.DataFrame:
+    """Return transactions as listed by their batch, and again by their message, whose batch is 0."""
+    return pl.concat([listed, listed.with_columns(batch=pl.lit(0, pl.UInt32))])
 
 
 def _of_match(field: str) -> pl.Expr:
@@ -547,38 +573,30 @@ def _others() -> pl.Expr:
 
 
 def _as_stated() -> pl.Expr:
-    """True if a level states at least one figure, and all its numbers and sums agree with the file."""
-
-    def agrees(stated: pl.Expr, kind: pl.DataType, own: str) -> pl.Expr:
-        read = stated.str.strip_chars().cast(kind, strict=False)
-        return stated.is_null() | (read == pl.col(own)).fill_null(value=False)
-
-    numbers = [pl.col("count"), _of_match("count")]
-    sums = [pl.col("sum"), _of_match("sum")]
-    is_count = [agrees(each, pl.Int64(), "row_count") for each in numbers]
-    is_sum = [agrees(each, _MONEY, "row_sum") for each in sums]
-    return pl.any_horizontal(each.is_not_null() for each in numbers) & pl.all_horizontal(*is_count, *is_sum)
+    """True if a level states how many payments match, and its numbers and sums agree with the file."""
+    figures = [
+        (pl.col("count"), pl.Int64(), pl.col("row_count")),
+        (_of_match("count"), pl.Int64(), pl.col("row_count") - pl.col("listed")),
+        (pl.col("sum"), _MONEY, pl.col("row_sum")),
+        (_of_match("sum"), _MONEY, pl.col("row_sum") - pl.col("listed_sum")),
+    ]
+    agrees = [each.is_null() | (each.cast(kind, strict=False) == own) for each, kind, own in figures]
+    is_whole = (pl.col("status") == Status.MATCH) & pl.col("count").is_not_null()
+    return (_of_match("count").is_not_null() | is_whole) & pl.all_horizontal(agrees)
 
 
 def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each payment in a report: its `code`, whether that is final, and any `doubt`."""
     codes = {str(status): str(code) for status, code in (CODES | _UNFINISHED).items()}
-    coded = found.sort("report", "transaction", nulls_last=False).select(
-        "row",
-        "name",
-        "report",
-        "message",
-        code=pl.col("status").replace_strict(
-            codes, default=OwnCode.REPORT_STATUS.value, return_dtype=pl.String
-        ),
-    )
+    code, other = pl.col("status"), OwnCode.REPORT_STATUS.value
+    code = code.replace_strict(codes, default=other, return_dtype=pl.String).alias("code")
+    coded = found.sort("report", "transaction", nulls_last=False).with_columns(code)
     is_final = pl.col("code").is_in(list(CODES.values()))
-    last = pl.col("code", "name", "report", "message").last()
-    final = (
-        coded.filter(is_final)
-        .group_by("row")
-        .agg(last, is_final=pl.lit(value=True), is_one=pl.struct("code", "name").n_unique() == 1)
+    last, is_one = (
+        pl.col("code", "name", "report", "message").last(),
+        pl.struct("code", "name").n_unique() == 1,
     )
+    final = coded.filter(is_final).group_by("row").agg(last, is_final=pl.lit(value=True), is_one=is_one)
     open_rows = coded.filter(~is_final).join(final, on="row", how="anti")
     unfinished = open_rows.group_by("row").agg(last, is_final=pl.lit(value=False), is_one=pl.lit(value=True))
     # The most serious doubt about a row comes first.
@@ -590,36 +608,24 @@ def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
     return both.select("row", "code", "name", "report", "message", "is_final", doubt=doubt)
 
 
-def _notes_on_totals(
-    levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame
-) -> Iterator[Sentence]:
+def _notes_on_totals(levels: pl.DataFrame, transactions: pl.DataFrame) -> Iterator[Sentence]:
     """Yield the first wrong figure of each kind in a report, about the report or the payment file."""
-    key = ("report", "message", "batch")
-    by_batch = transactions.group_by(*key, "status").len("found")
-    by_message = by_batch.group_by("report", "message", "status").agg(pl.col("found").sum())
-    found = pl.concat(
-        [by_batch, by_message.with_columns(batch=pl.lit(0, pl.UInt32)).select(by_batch.columns)]
-    )
-    counted = levels.select(*key, "id", "counted").explode("counted").drop_nulls("counted").unnest("counted")
-    counted = counted.with_columns(pl.col("status", "count").str.strip_chars())
+    key = ["report", "message", "batch"]
+    found = _also_of_message(transactions.select(*key, "status")).group_by(*key, "status").len("found")
+    counted = levels.explode("counted").drop_nulls("counted")
+    counted = counted.select(*key, "id", "counted", most=pl.col("row_count") - pl.col("listed"))
+    counted = counted.unnest("counted").with_columns(stated=pl.col("count").cast(pl.Int64, strict=False))
     both = counted.join(found, on=[*key, "status"], how="left", maintain_order="left")
-    both = both.with_columns(
-        pl.col("found").fill_null(0), stated=pl.col("count").cast(pl.Int64, strict=False)
+    listed, stated = pl.col("found").fill_null(0).cast(pl.Int64), pl.col("stated")
+    is_left_out = (pl.col("status") == Status.MATCH) & stated.is_between(
+        listed, pl.col("most").fill_null(stated)
     )
-    is_left_out = (pl.col("status") == Status.MATCH) & (pl.col("found") == 0)
-    differs = both.filter((pl.col("stated").ne_missing(pl.col("found"))) & ~is_left_out)
-    for level, status, stated, there in differs.select("id", "status", "count", "found").head(1).iter_rows():
+    differs = both.filter(stated.ne_missing(listed), ~is_left_out.fill_null(value=False))
+    for level, status, said, there in differs.select("id", "status", "count", listed).head(1).iter_rows():
         yield Sentence(
             "executors.report_counts_differ",
-            count=differs.height, id=level or "", status=status or "", stated=stated or "", found=str(there),
+            count=differs.height, id=level or "", status=status or "", stated=said or "", found=str(there),
         )  # fmt: skip
-    sizes = pl.concat(
-        [
-            levels.filter(pl.col("batch") == 0).head(1).select("id", size=pl.lit(payments.height, pl.Int64)),
-            payments.group_by(id="batch_id").agg(size=pl.len().cast(pl.Int64)),
-        ]
-    ).unique("id", keep="first")
-    sized = levels.drop_nulls("count").join(sizes, on="id", how="inner", maintain_order="left")
-    wrong = sized.filter(pl.col("count").cast(pl.Int64, strict=False).ne_missing(pl.col("size")))
-    for level, stated, size in wrong.select("id", "count", "size").head(1).iter_rows():
+    wrong = levels.drop_nulls("row_count").filter("is_unlike").select("id", "count", "row_count")
+    for level, stated, size in wrong.head(1).iter_rows():
         yield Sentence("executors.report_of_part", id=level, stated=stated, found=str(size))

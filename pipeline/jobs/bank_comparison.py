@@ -60,17 +60,14 @@ def _compared(
         rows = rows_of(part)
         found.append(from_report.compared_with(message, rows.payments, rows.outcomes, reports))
         matched.append(rows.outcomes.filter(check_outcome=Outcome.MATCH)["row"])
-        notes += [_in_part(note, part) if len(parts) > 1 else note for note in found[-1].notes]
+        for note in found[-1].notes:
+            notes.append(Sentence("footer.in_part", part=part.name, sentence=note) if parts[1:] else note)
     comparison = added_comparisons(one.comparison for one in found)
     assert comparison is not None
     changes = Changes(pl.concat([one.changes for one in found]))
     return from_report.ComparedReports(
         changes, comparison, (*notes, *from_report.notes_on_others(reports))
     ), pl.concat(matched)
-
-
-def _in_part(note: Sentence, part: RunPart) -> Sentence:
-    return Sentence("footer.in_part", part=part.name, sentence=note)
 
 
 class Comparing(NamedTuple):

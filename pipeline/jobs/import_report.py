@@ -205,17 +205,14 @@ def _known(folder: Path, surface: Surface) -> RunResult:
     return RunResult(read_summary(folder), already_finished=True)
 
 
-def _messages(payments: WholeFile | CheckedSet, run: EndedRun) -> list[Message]:
-    """Return the messages of a file, or of those parts of a data set that a run checked."""
-    if isinstance(payments, WholeFile):
-        return [message for _, message in payments.messages()]
-    return [run.original(part, payments.job.file).as_message() for part in run.parts()]
-
-
 def _compared(
     job: ImportJob, run: EndedRun, payments: WholeFile | CheckedSet, by: str, surface: Surface
 ) -> RunResult:
-    messages, now = _messages(payments, run), surface.clock()
+    now = surface.clock()
+    if isinstance(payments, WholeFile):
+        messages = [message for _, message in payments.messages()]
+    else:  # the parts that the run checked
+        messages = [run.original(part, payments.job.file).as_message() for part in run.parts()]
     _refuse_alike(messages)
     kept, reports, new = _received(job, run, messages)
     if not new:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from paymentfiles.pain001 import Batch, Payment, document
-from paymentfiles.pain002 import Said, SaidOfBatch, report
+from paymentfiles.pain002 import Said, SaidOfBatch, report, zipped
 from tables import for_each
 
 from pipeline.errors import InputError
@@ -202,6 +202,130 @@ def test_a_level_that_matches_answers_its_payments_only_if_nothing_contradicts_i
     assert codes(BATCHES, *documents) == expected
 
 
+BO_DIFFERS = Said("E-1", "RVNM", name="Bo Kestrel", account=IBANS[1])
+THREE = read(Batch((ADA, BO, CY)))
+LEFT_OUT = ["MTCH", "NMTC", "MTCH"]
+ONLY_BO = ["NOT_IN_REPORT", "NMTC", "NOT_IN_REPORT"]
+
+
+def counted(*listed, matches=2, others=1, **of_message):
+    """A report that lists what differs, and only counts the matches, as the German banks specify it."""
+    counts = (("RCVC", str(matches)), ("RVNM", str(others)), ("RVMC", "0"))
+    return report((SaidOfBatch(listed),), counted=counts, **of_message)
+
+
+@for_each(
+    ("message", "documents", "expected"),
+    [
+        (THREE, [counted(BO_DIFFERS)], LEFT_OUT),
+        (THREE, [counted(BO_DIFFERS, count="3", sum="6.00", status=None)], LEFT_OUT),
+        (THREE, [counted(replace(BO_DIFFERS, status="PDNG"), status="PDNG")], ["MTCH", "PDNG", "MTCH"]),
+        (THREE, [counted(BO_DIFFERS, Said("E-0", account=IBANS[0]))], LEFT_OUT),
+        # By its batches, of which one is left out, or only counted.
+        (
+            BATCHES,
+            [
+                report(
+                    (SaidOfBatch((BO_DIFFERS,), count="2", counted=(("RCVC", "1"), ("RVNM", "1"))),),
+                    count="3",
+                    counted=(("RCVC", "2"), ("RVNM", "1")),
+                )
+            ],
+            LEFT_OUT,
+        ),
+        (
+            BATCHES,
+            [report((SaidOfBatch((BO_DIFFERS,), counted=(("RCVC", "1"), ("RVNM", "1"))),))],
+            ["MTCH", "NMTC", "NOT_IN_REPORT"],
+        ),
+        (
+            BATCHES,
+            [report((SaidOfBatch((BO_DIFFERS,)), SaidOfBatch(id="B-2", counted=(("RCVC", "1"),))))],
+            ["NOT_IN_REPORT", "NMTC", "MTCH"],
+        ),
+        # The counts do not fit the file, the list, or each other.
+        (THREE, [report((SaidOfBatch((BO_DIFFERS,)),), count="3")], ONLY_BO),
+        (THREE, [counted(BO_DIFFERS, matches=3)], ONLY_BO),
+        (THREE, [counted(BO_DIFFERS, matches=1)], ONLY_BO),
+        (THREE, [counted(BO_DIFFERS, matches=1, others=2)], ONLY_BO),
+        (THREE, [counted(BO_DIFFERS, BO_DIFFERS, matches=1, others=2)], ONLY_BO),
+        (THREE, [counted(BO_DIFFERS, count="4")], ONLY_BO),
+        (THREE, [counted(BO_DIFFERS, sum="7.00")], ONLY_BO),
+        (THREE, [counted(BO_DIFFERS, status="RCVC")], ONLY_BO),
+        (THREE, [counted(others=0, matches=3)], ["NOT_IN_REPORT"] * 3),
+        (
+            BATCHES,
+            [
+                report(
+                    (SaidOfBatch((BO_DIFFERS,), counted=(("RCVC", "0"), ("RVNM", "2"))),),
+                    counted=(("RCVC", "2"), ("RVNM", "1")),
+                )
+            ],
+            ONLY_BO,
+        ),
+        (
+            BATCHES,
+            [
+                report(
+                    (SaidOfBatch((BO_DIFFERS,), counted=(("RCVC", "1"), ("RVNM", "1"))),),
+                    counted=(("RVNM", "3"),),
+                )
+            ],
+            ONLY_BO,
+        ),
+        # Which payment differs is not known for sure, so neither is which ones match.
+        (THREE, [counted(replace(BO_DIFFERS, end_to_end_id="E-9"))], ["NOT_IN_REPORT"] * 3),
+        (
+            THREE,
+            [counted(replace(BO_DIFFERS, name="Mallory Other"))],
+            ["NOT_IN_REPORT", "REPORT_DIFFERS", "NOT_IN_REPORT"],
+        ),
+        (
+            read(Batch((ADA, replace(ADA, name="Ada Q."), CY))),
+            [counted(Said("E-0", "RVNM"))],
+            ["REPORT_AMBIGUOUS", "REPORT_AMBIGUOUS", "NOT_IN_REPORT"],
+        ),
+        # A match of the list is a payment that the file does not have: of another file, or changed since.
+        (THREE, [counted(BO_DIFFERS, Said("E-9"))], ONLY_BO),
+        (THREE, [report((SaidOfBatch((Said("E-9"),)),), status="RCVC", count="3")], ["NOT_IN_REPORT"] * 3),
+        (
+            THREE,
+            [counted(BO_DIFFERS, Said("E-0", account=IBANS[2]))],
+            ["REPORT_DIFFERS", "NMTC", "NOT_IN_REPORT"],
+        ),
+        # Several reports: the same once more, an earlier one that is pending, and contradictions.
+        (THREE, [counted(BO_DIFFERS), counted(BO_DIFFERS, report_id="VOP-2")], LEFT_OUT),
+        (THREE, [counted(replace(BO_DIFFERS, status="PDNG"), status="PDNG"), counted(BO_DIFFERS)], LEFT_OUT),
+        (
+            THREE,
+            [counted(BO_DIFFERS), said(Said("E-2", "RVNM"))],
+            ["REPORT_DIFFERS", "NMTC", "REPORT_DIFFERS"],
+        ),
+        (
+            THREE,
+            [counted(BO_DIFFERS), said(Said("E-9", "RVNM"))],
+            ["REPORT_DIFFERS", "NMTC", "REPORT_DIFFERS"],
+        ),
+        (
+            THREE,
+            [counted(BO_DIFFERS), report((SaidOfBatch((Said("E-1"),)),), status="RCVC")],
+            ["MTCH", "REPORT_DIFFERS", "MTCH"],
+        ),
+    ],
+)
+def test_matches_that_are_counted_and_not_listed_are_told_by_the_figures_alone(message, documents, expected):
+    assert codes(message, *documents) == expected
+
+
+def test_a_batch_with_the_id_of_its_message_is_not_taken_for_it():
+    message = read(Batch((ADA, BO), id="MESSAGE-1"), Batch((CY,), id="B-2"))
+    matching = SaidOfBatch(id="MESSAGE-1", status="RCVC", count="2")
+
+    answers, notes = joined(message, report((matching, SaidOfBatch((Said("E-2", "RVNM"),), id="B-2"))))
+
+    assert (answers["code"].to_list(), notes) == (["MTCH", "MTCH", "NMTC"], ())
+
+
 def test_batches_that_share_an_id_are_not_answered_as_one():
     message = read(Batch((ADA, BO)), Batch((CY,)))
 
@@ -216,6 +340,9 @@ def test_batches_that_share_an_id_are_not_answered_as_one():
         (("Bo ", "Kestrel "), "Bo Kestrel"),
         (('"Bo Kestrel',), "Bo Kestrel"),
         (('"Bo" Kestrel',), '"Bo" Kestrel'),
+        (("\u201cBo Kestrel",), "Bo Kestrel"),
+        (("RVMC The name nearly matches. ", "Bo Kestrel"), None),
+        (("RVMCor Ltd",), "RVMCor Ltd"),
         (("",), None),
         (("\u200b\u00a0",), None),
         ((), None),
@@ -265,14 +392,28 @@ def test_what_a_report_says_of_itself_and_is_not_so_is_noted(document, key):
     assert [note.key for note in notes] == [key]
 
 
-def test_a_report_that_adds_up_has_no_note():
-    whole = report(
-        (SaidOfBatch((OF_ADA,), status="RCVC", count="1", counted=(("RCVC", "1"), ("RVNM", "0"))),),
-        count="1",
-        counted=(("RCVC", "1"),),
-    )
-
-    assert joined(ONE, whole)[1] == ()
+@for_each(
+    ("message", "whole"),
+    [
+        (
+            ONE,
+            report(
+                (SaidOfBatch((OF_ADA,), status="RCVC", count="1", counted=(("RCVC", "1"), ("RVNM", "0"))),),
+                count="1",
+                counted=(("RCVC", "1"),),
+            ),
+        ),
+        (
+            BATCHES,
+            report(
+                (SaidOfBatch((), status="RCVC", count="2"), SaidOfBatch((Said("E-2"),), id="B-2")),
+                counted=(("RCVC", "3"),),
+            ),
+        ),
+    ],
+)
+def test_a_report_that_adds_up_has_no_note(message, whole):
+    assert joined(message, whole)[1] == ()
 
 
 @for_each(
@@ -281,6 +422,16 @@ def test_a_report_that_adds_up_has_no_note():
         (report((SaidOfBatch((OF_ADA,)),), message_id="OTHER"), "executors.report_on_other"),
         (report((SaidOfBatch((OF_ADA,)),), message_id=None), "executors.report_on_other"),
         (said(replace(OF_ADA, status="RJCT")).replace(b"RVCM", b"ACTC"), "executors.payment_status_report"),
+        *(
+            (form, "executors.report_not_xml")
+            for form in (
+                b"%PDF-1.7 1 0 obj",
+                b"E2E ID;Request IBAN;Name Match\nE-0;DE89;MTCH\n",
+                b'\xef\xbb\xbf{"results": []}',
+                "E2E ID;Name Match\n".encode("utf-16"),
+                zipped(said(OF_ADA), b"%PDF-1.7"),
+            )
+        ),
         # The file is of 2026-11-22T02:40:00, and an earlier file had the same MsgId.
         (report((SaidOfBatch((OF_ADA,)),), created="2026-11-21T02:39:59"), "executors.report_before_file"),
         (
