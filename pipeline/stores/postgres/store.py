@@ -29,7 +29,7 @@ from pipeline.wording import Sentence
 _LEFT = "UPDATE precheck.holder SET left_at = clock_timestamp() WHERE holder = %s"
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
 _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
-_WHAT = ("input file", "profile", "environment")
+_DIFFERS = ("stores.run_of_other_file", "stores.run_of_other_profile", "stores.run_of_other_environment")
 _ADD = "INSERT INTO precheck.account(scope, api, division) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 _READ = STATEMENTS["store.read"]
 _RUN = STATEMENTS["store.run"] + "\n"
@@ -179,9 +179,9 @@ class PostgresStore(protocols.Closing):
         *theirs, their_plan, seal = row[5:]
         if seal != self.keys.seal(their_plan, "\n".join(("run", str(run.id), *theirs, run.tool_version))):
             raise damaged(place, run.number)
-        for what, ours, other in zip(_WHAT, same, theirs, strict=True):
+        for key, ours, other in zip(_DIFFERS, same, theirs, strict=True):
             if ours != other:
-                raise UsageError(Sentence("stores.run_another_choose", id=str(run.id), what=what))
+                raise UsageError(Sentence(key, id=str(run.id)))
         if their_plan != plan.hash:
             raise ConfigurationError(
                 Sentence("stores.this_run_begun", tool_version=run.tool_version, tool_version_2=tool_version)

@@ -452,7 +452,7 @@ def test_the_run_of_a_folder_is_in_this_ledger_and_of_this_file(ledger_desk):
     run = joined(store)
     with refused(UsageError, "stores.this_ledger_no_run"):
         joined(store, run_id=uuid4())
-    with refused(UsageError, "stores.run_another_choose", id=str(run.id), what="input file"):
+    with refused(UsageError, "stores.run_of_other_file", id=str(run.id)):
         joined(store, run_id=run.id, identity=IDENTITY._replace(input_sha256="3d"))
     assert store.find(uuid4()) is None
     assert store.find(run.id) == run
