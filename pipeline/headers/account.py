@@ -135,7 +135,8 @@ def _sort_code_of_bank(
         kinds = kinds_of_codes(header, cells)
         if kinds is not None or (may_be and is_code_of_bank(header)):
             rows = ~is_iban & (True if kinds is None else (kinds == "GB").fill_null(value=False))
-            if cells.where(rows).are(header, _SIX_DIGITS, without=PUNCTUATION) and _are_eight(number, rows):
+            eights = number.filter(rows).head(SAMPLE_ROWS).str.contains(_EIGHT_DIGITS)
+            if cells.where(rows).are(header, _SIX_DIGITS, without=PUNCTUATION) and eights.all():
                 codes.append(header)
                 continue
         if kinds is None and may_hold_sort_codes(header):
@@ -147,10 +148,6 @@ def _sort_code_of_bank(
     found = tuple((header,) for header in codes)
     refuse_differing("sort_code", found[0], found[1:], cells, what=_WORDS["sort_code"])
     return [ColumnChoice("sort_code", found, CODE_OF_BANK)]
-
-
-def _are_eight(numbers: pl.Series, rows: pl.Series) -> bool:
-    return bool(numbers.filter(rows).head(SAMPLE_ROWS).str.contains(_EIGHT_DIGITS).all())
 
 
 def _are_british(ibans: pl.Series) -> bool:
@@ -259,7 +256,9 @@ def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -
 def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: ColumnCells) -> ColumnChoice:
     """Choose the column of a field; several only if their values agree in every row."""
     _refuse_ledger_accounts(field, headers, others, cells)
-    looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
+    look = _SORT_CODE if field == "sort_code" else f"{_DIGITS}|{IBAN}"
+    bare = {header: cells.sample(header).str.replace_all(PUNCTUATION, "") for header in headers}
+    looking = [header for header in headers if bare[header].str.contains(look).any()] or list(headers)
     # A supplier's account may be its number in our books, unless it is an IBAN.
     said = [header for header in looking if not _is_vague(meaning(header), field)]
     sources = tuple((header,) for header in _without_own(said or looking, cells))
@@ -292,9 +291,3 @@ def _refuse_ledger_accounts(
     for header in headers if field == "account_number" else ():
         if any(word in fold(header) for word in _CREDIT):
             refuse_differing(field, (header,), unsaid, cells, what=THE_PAYEES_ACCOUNT)
-
-
-def _looks_like(field: str, sample: pl.Series) -> bool:
-    """True if any cell could be a value of the field."""
-    look = _SORT_CODE if field == "sort_code" else f"{_DIGITS}|{IBAN}"
-    return bool(sample.str.replace_all(PUNCTUATION, "").str.contains(look).any())

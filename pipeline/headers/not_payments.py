@@ -24,6 +24,8 @@ from pipeline.headers.words import (
     MEMBERS,
     NO_DEBIT_TITLES,
     NOT_BEFORE_DEBITS,
+    OWN_ACCOUNTS,
+    OWN_ENDS,
     PAYOUTS,
     REFUNDS,
     SETTINGS,
@@ -45,9 +47,10 @@ _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
 _DEBIT_HEADERS, _MEMBERS = (tuple(map(fold, words)) for words in (DEBIT_HEADERS, MEMBERS))
 _DEBIT_CELLS, _DEBIT_REFERENCES = (frozenset(map(fold, words)) for words in (DEBIT_CELLS, DEBIT_REFERENCES))
 _DUES, _PAYOUTS, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, PAYOUTS + REFUNDS, SETTINGS))
+_OWN, _OWN_ENDS = frozenset(map(fold, OWN_ACCOUNTS)), tuple(map(fold, OWN_ENDS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
 _PARTNERS = {
-    **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor"), Cue.CUSTOMER),
+    **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor", "buyer", "kaufer", "koper"), Cue.CUSTOMER),
     **dict.fromkeys(("kreditor", "creditor", "crediteur", "acreedor"), Cue.SUPPLIER),
 }
 """Words that in headers mean a side of a payment."""
@@ -55,11 +58,7 @@ _IDS, _PAID = {Cue.NAME, Cue.ID, Cue.NUMBER, Cue.CODE}, {Cue.PERSON, Cue.SUPPLIE
 _ACCOUNTS_MIN = 3
 _DEBIT = (What.MANDATE, What.COLLECTION, What.SEQUENCE, What.CREDITOR_ID)
 _CUES = (*_DEBIT, What.BALANCE, What.BOOKED, What.DIRECTION)
-_CODES = frozenset(
-    f"{before}{after}"
-    for before in ("transaction", "trans", "tran", "txn", "t", "bacs", "bacstransaction")
-    for after in ("code", "type")
-)
+_CODES = re.compile(r"(?:transaction|trans|tran|txn|t|bacs|bacstransaction)(?:code|type)")
 _DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
 """Bacs codes of direct debits and their instructions; `1` is `01` without its zero."""
 _VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
@@ -108,10 +107,9 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     ]
     # `Valuta` above other cells than dates means a currency.
     valued = [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
-    days = [*booked, *valued] if booked else []
     if balances and not (set(filled.values()) <= {What.BALANCE} and _owes_suppliers(cells)):
         return Sentence("headers.statement", column=quoted(balances[0]))
-    if len(days) > 1:
+    if booked and len(days := [*booked, *valued]) > 1:
         return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
     # A credit note or two, without any other sign, do not make a statement.
     signed = _of_both_signs(cells, above=0 if both_ways else 0.5)
@@ -161,10 +159,9 @@ def _debit_titles(short: str) -> re.Pattern[str]:
 
 def _is_of_debits(header: str, cells: ColumnCells) -> bool:
     """True if a filled column shows that all payments are direct debits."""
-    if not cells.is_filled(header):
-        return False
-    if names_debits(header):
-        return True
+    is_filled = cells.is_filled(header)
+    if not is_filled or names_debits(header):
+        return is_filled
     is_way = meaning(header).what is None  # a payee or a reference may have such words
     return all(
         fold(word) in _DEBIT_CELLS or (is_way and _announces_debits(word))
@@ -193,14 +190,15 @@ def _has_phrase(header: str, phrases: Sequence[str]) -> bool:
 
 
 def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
-    """Return why a file of purchases on credit, or one without amounts, lists accounts that are not paid."""
+    """Return why a file of purchases on credit or without amounts, or from one account, pays no others."""
     filled = [header for header in cells.headers if cells.is_filled(header)]
     # A borrower who is paid gives no deposit.
     credit = [next((header for header in filled if _has_phrase(header, words)), None) for words in CREDIT]
     if all(credit):
         return Sentence("headers.credit", columns=[quoted(header) for header in credit if header])
-    if _named(cells, "amount"):
-        return None
+    own = _only_account(cells)
+    if own or _named(cells, "amount"):
+        return Sentence("headers.only_account", column=quoted(own[0])) if own else None
     dues, payouts, settings = (
         [header for header in filled if any(words in fold(header) for words in some)]
         for some in (_DUES, _PAYOUTS, _SETTINGS)
@@ -212,8 +210,8 @@ def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
         return Sentence("headers.own_settings", columns=list(map(quoted, settings[:2])))
     if partners := _columns_of_partners(filled, cells):
         return Sentence("headers.customers_and_suppliers", columns=list(map(quoted, partners)))
-    owner = next((header for header in cells.headers if _is_one_owner(header, cells)), None)
-    return None if owner is None else Sentence("headers.own_accounts", column=quoted(owner))
+    owners = [header for header in filled if _is_one_owner(header, cells) or _labels_accounts(header, cells)]
+    return Sentence("headers.own_accounts", column=quoted(owners[0])) if owners else None
 
 
 def _columns_of_partners(filled: Sequence[str], cells: ColumnCells) -> list[str]:
@@ -223,7 +221,7 @@ def _columns_of_partners(filled: Sequence[str], cells: ColumnCells) -> list[str]
     """
     by_cue: dict[Cue | None, list[str]] = {Cue.CUSTOMER: [], Cue.SUPPLIER: []}
     for header in filled:
-        values = () if meaning(header).what else cells.sample(header).unique()
+        values = () if meaning(header).what not in (None, "account_type") else cells.sample(header).unique()
         if fold(header) == _DATEV_KIND or {_partner(value) for value in values} == set(by_cue):
             return [header]
         by_cue.get(_partner(header), []).append(header)
@@ -242,12 +240,20 @@ def _partner(text: str) -> Cue | None:
 def _is_one_owner(header: str, cells: ColumnCells) -> bool:
     """True if one holder has all accounts, at least three, in a list without other names."""
     meant = meaning(header)
-    is_holder = meant.what == "name" and meant.rank is Rank.HOLDER and cells.row_count >= _ACCOUNTS_MIN
-    if not is_holder or not cells.is_constant([header]):
-        return False
+    is_holder = meant.what == "name" and meant.rank is Rank.HOLDER and cells.is_constant([header])
     accounts = [*_named(cells, "iban"), *_named(cells, "account_number")]
     others = [other for other in _named(cells, "name") if cells.varies([other])]
-    return not others and any(cells.text(account).n_unique() == cells.row_count for account in accounts)
+    differ = any(cells.text(account).n_unique() == cells.row_count for account in accounts)
+    return is_holder and not others and differ and cells.row_count >= _ACCOUNTS_MIN
+
+
+def _labels_accounts(header: str, cells: ColumnCells) -> bool:
+    """True if most of the only names are labels of accounts, such as `Main account` and `Girokonto`."""
+    others = any(cells.varies([other]) for other in _named(cells, "name") if other != header)
+    is_only = meaning(header).what in ("name", "account_number") and not others
+    names = set(cells.sample(header)) if is_only else set()
+    labels = [name for name in names if _OWN.intersection(tokens_of(name)) or fold(name).endswith(_OWN_ENDS)]
+    return len(labels) > max(1, len(names) / 2)
 
 
 def _cue_of(header: str) -> str | None:
@@ -258,7 +264,7 @@ def _cue_of(header: str) -> str | None:
 
 def transaction_code(headers: Sequence[str]) -> str | None:
     """Return the column of Bacs transaction codes, if there is one."""
-    return next((header for header in headers if fold(header) in _CODES), None)
+    return next((header for header in headers if _CODES.fullmatch(fold(header))), None)
 
 
 def are_direct_debits(header: str, codes: pl.Series) -> pl.Series:
@@ -314,6 +320,15 @@ def _has_one_account(cells: ColumnCells) -> bool:
     return any(cells.is_constant([header]) for header in unmarked)
 
 
+def _only_account(cells: ColumnCells) -> list[str]:
+    """Return the only account if it is the same in three or more rows, each of another payee: the payer's."""
+    accounts = [*_named(cells, "iban"), *_named(cells, "account_number")]
+    if len(accounts) != 1 or not _has_one_account(cells) or meaning(accounts[0]).rule == CANONICAL:
+        return []
+    names = [cells.text(header).n_unique() for header in _named(cells, "name")]
+    return accounts if cells.row_count >= _ACCOUNTS_MIN and cells.row_count in names else []
+
+
 def _pays_both_ways(cells: ColumnCells) -> bool:
     """True if a party pays in one row and is paid in another."""
     names = _named(cells, "name")
@@ -328,11 +343,9 @@ def _columns_of_two_ways(cells: ColumnCells) -> tuple[str, str] | None:
         [header for header in cells.headers if _is_amount_of(side, header, cells)]
         for side in (Cue.OURS, Cue.MARK)
     )
-    for debit in out:
-        for credit in into:
-            is_one = cells.text(debit).is_null() ^ cells.text(credit).is_null()
-            if is_one.all():
-                return debit, credit
+    for debit, credit in product(out, into):
+        if (cells.text(debit).is_null() ^ cells.text(credit).is_null()).all():
+            return debit, credit
     return None
 
 

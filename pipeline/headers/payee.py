@@ -61,7 +61,8 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     Raises ColumnsRefused: two columns could be the payee and differ in a row.
     """
     seen = found(cells)
-    party = _party_of(accounts)
+    parties = {one for header in accounts if (one := party_of(header)) is not None}
+    party = min(parties) if len(parties) == 1 else None  # the party that the headers of the account name
     names = [_of_bank_account(name, seen, cells) for name in seen.whole]
     names = unread_names.with_payment_names(names, accounts, cells, seen)
     why_not = dict.fromkeys(seen.codes, rule_of("no name in its cells"))
@@ -154,12 +155,6 @@ def _of_bank_account(name: Candidate, seen: NameColumns, cells: ColumnCells) -> 
         other is not name and cells.share_words(name.headers, other.headers, share=0.5) for other in others
     )
     return name._replace(meant=name.meant._replace(plain=False)) if is_of_bank else name
-
-
-def _party_of(accounts: Sequence[str]) -> str | None:
-    """Return the party that the headers of an account name, if any."""
-    parties = {party for header in accounts if (party := party_of(header)) is not None}
-    return min(parties) if len(parties) == 1 else None
 
 
 def _is_of(name: Candidate, party: str | None) -> bool:
@@ -277,7 +272,9 @@ def _is_confirmed(holder: Candidate, names: Sequence[Candidate], cells: ColumnCe
 
 def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
     """True if the holder and another name may be two parties, and either could be the one to pay."""
-    if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
+    # A company that is the same in every row while a name varies is the payer.
+    is_same = other.rank is Rank.COMPANY and cells.is_constant(other.headers)
+    if other.rank is Rank.HOLDER or (is_same and cells.varies(holder.headers)):
         return False
     if (
         holder.meant.plain
@@ -363,11 +360,6 @@ def _may_be_people(header: str, cells: ColumnCells) -> bool:
     is_bank = not words_with(Cue.BANK).isdisjoint(tokens_of(header)) or _are_banks((header,), cells)
     is_named = meaning(header).what == What.NEVER or are_parties(header, cells)
     return is_named and not is_bank and meaning(header).side is not Side.OURS
-
-
-def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
-    """True if a company is the same in every row while a name varies: it is the payer."""
-    return cells.is_constant(company.headers) and cells.varies(name.headers)
 
 
 def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: ColumnCells) -> None:

@@ -80,21 +80,22 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, words)))
 
 
+def _lists(table: str, names: str) -> list[tuple[str, ...]]:
+    return [listed(_FILE[table][name]) for name in names.split()]
+
+
 _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
 PLACES = listed(_FILE["places"]["words"])  # institutions, paid if no other column names people or firms
 THINGS = listed(_FILE["things"]["words"])  # things that have names but are neither people nor companies
-DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS = (
-    listed(_FILE["direct_debits"][name]) for name in ("headers", "cells", "titles", "no_titles", "not_before")
+DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS = _lists(
+    "direct_debits", "headers cells titles no_titles not_before"
 )
-DUES, PAYOUTS, REFUNDS, SETTINGS = (
-    listed(_FILE["direct_debits"][name]) for name in ("dues", "payouts", "refunds", "settings")
-)
+DUES, PAYOUTS, REFUNDS, SETTINGS = _lists("direct_debits", "dues payouts refunds settings")
 TAXES, VAT = (frozenset(listed(_FILE["taxes"][name])) for name in ("words", "vat"))
-DEBIT_REFERENCES, MEMBERS = (listed(_FILE["direct_debits"][name]) for name in ("references", "members"))
-WAYS_IN, WAYS_OUT, WAYS, WAYS_RECEIVED, STATUS = (
-    listed(_FILE["ways"][name]) for name in ("in", "out", "either", "received", "status")
-)
+DEBIT_REFERENCES, MEMBERS = _lists("direct_debits", "references members")
+WAYS_IN, WAYS_OUT, WAYS, WAYS_RECEIVED, STATUS = _lists("ways", "in out either received status")
+OWN_ACCOUNTS, OWN_ENDS = _lists("own_accounts", "words ends")
 CREDIT = tuple(listed(_FILE["credit"][name]) for name in ("deposits", "costs"))
 KEY_OWNERS, KEY_WORDS, KEYS = (listed(_FILE["keys"][name]) for name in ("owners", "words", "whole"))
 BANK_CODES: Sequence[tuple[str, str, str]] = _FILE["bank_codes"]["codes"]
@@ -111,9 +112,7 @@ GRAMMAR = [
 ]
 """What, rule, groups of cues, other cues and options of each line."""
 PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]  # headers of single products and their meanings
-TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = (
-    listed(_FILE["footers"][name]) for name in ("totals", "subtotals", "notes", "alone")
-)
+TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = _lists("footers", "totals subtotals notes alone")
 COUNTED = {
     language: (listed(words["before"]), listed(words["what"]))
     for language, words in _FILE["footers"]["counted"].items()

@@ -194,6 +194,68 @@ def test_a_list_of_customers_and_suppliers_is_paid_only_by_its_amounts():
     with refused(InputError, "headers.customers_and_suppliers", columns=['"cliente"', '"fornitore_id"']):
         columns_of({"cliente": ["Hotel Lago", None], "fornitore_id": [None, "7"]})
     assert columns_of({"Customer no": ["4", "5"], "Supplier no": ["7", None]}), "a number at the supplier's"
+    with refused(InputError, "customers as well as suppliers .*Client Type"):
+        columns_of({"Client Type": ["Buyer", "Supplier"]})
+
+
+def list_of(columns):
+    return read_columns(pl.DataFrame(columns), {}, where="x.csv").sources["name"]
+
+
+IBANS = ["DE89370400440532013000", "DE02120300000000202051", "DE02500105170137075030"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["PCC Current", "PCC Restoration", "PCC Deposit"],
+        ["Main account", "Our account", "Petty cash"],
+        ["Girokonto", "Geschäftskonto", "Tagesgeld"],
+        ["Betaalrekening", "Spaarrekening", "Gezamenlijke rekening"],
+        ["Compte courant", "Livret A", "Compte épargne"],
+        ["Käyttötili", "Säästötili", "Yritystili"],
+    ],
+)
+def test_labels_of_accounts_without_amounts_are_a_list_of_ones_own_accounts(labels):
+    with refused(InputError, r"your own accounts \(.Name., no amounts\)"):
+        list_of({"Name": labels, "IBAN": IBANS})
+    assert list_of({"Name": labels, "IBAN": IBANS, "Amount": ["5", "6", "7"]}) == (("Name",),)
+    people = ["Ute Grabowski", "Jonas Brückner", "Silke Jürgens"]
+    assert list_of({"Account holder": people, "Name": labels, "IBAN": IBANS}), "the labels are the payees'"
+    assert list_of({"Name": [*people[:2], labels[0]], "IBAN": IBANS}) == (("Name",),), "most are people"
+
+
+def test_one_account_beside_different_payees_is_the_payers_unless_it_is_marked_as_theirs():
+    names, own = ["Ute Grabowski", "Jonas Brückner", "Silke Jürgens"], [IBANS[0]] * 3
+    for beside in ({}, {"Betrag": ["5,00", "6,00", "7,00"]}):
+        with refused(
+            InputError, "names your own account instead of the payees' .*Kontonummer.*same in every"
+        ):
+            list_of({"Lieferant": names, "Kontonummer": own, **beside})
+    assert list_of({"Lieferant": names, "Kontonummer": IBANS}) == (("Lieferant",),)
+    assert list_of({"Lieferant": names, "Empfängerkonto": own}) == (("Lieferant",),), "they share an account"
+    assert list_of({"Lieferant": [*names[:2], names[0]], "Kontonummer": own}) == (("Lieferant",),)
+    assert list_of({"Lieferant": names[:2], "Kontonummer": own[:2]}) == (("Lieferant",),), "two may share it"
+
+
+@pytest.mark.parametrize(
+    ("name", "account"),
+    [
+        ("Your name", "What is your IBAN?"),
+        ("Ihr Name", "Bitte IBAN angeben"),
+        ("Votre nom", "Veuillez indiquer votre IBAN"),
+        ("Uw naam", "Uw rekeningnummer"),
+        ("Partner", "Bančni račun partnerja"),
+        ("Namn", "Personal Bank Konto Nummer"),
+    ],
+)
+def test_headers_that_address_who_fills_in_a_form_name_the_payee(name, account):
+    people = ["Ute Grabowski", "Jonas Brückner", "Silke Jürgens"]
+    columns = {name: people, account: IBANS, "Amount": ["5", "6", "7"]}
+    assert read_columns(pl.DataFrame(columns), {}, where="x.csv").sources["iban"] == ((account,),)
+    assert list_of(columns) == ((name,),)
+    marked = {"Payee": people[::-1], "Payee IBAN": IBANS[::-1]}
+    assert list_of({**columns, **marked}) == (("Payee",),), "columns marked for the payee go first"
 
 
 @pytest.mark.parametrize(
