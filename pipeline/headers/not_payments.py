@@ -253,7 +253,7 @@ def _labels_accounts(header: str, cells: ColumnCells) -> bool:
     is_only = meaning(header).what in ("name", "account_number") and not others
     names = set(cells.sample(header)) if is_only else set()
     labels = [name for name in names if _OWN.intersection(tokens_of(name)) or fold(name).endswith(_OWN_ENDS)]
-    return len(labels) > max(1, len(names) / 2)
+    return len(labels) > max(1, len(names) / 2) and cells.row_count >= _ACCOUNTS_MIN
 
 
 def _cue_of(header: str) -> str | None:
