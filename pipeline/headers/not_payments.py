@@ -326,7 +326,7 @@ def _only_account(cells: ColumnCells) -> list[str]:
     if len(accounts) != 1 or not _has_one_account(cells) or meaning(accounts[0]).rule == CANONICAL:
         return []
     names = [cells.text(header).n_unique() for header in _named(cells, "name")]
-    return accounts if cells.row_count >= _ACCOUNTS_MIN and cells.row_count in names else []
+    return accounts if cells.row_count >= _ACCOUNTS_MIN and {*names} == {cells.row_count} else []
 
 
 def _pays_both_ways(cells: ColumnCells) -> bool:

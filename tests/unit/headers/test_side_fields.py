@@ -233,6 +233,8 @@ def test_one_account_beside_different_payees_is_the_payers_unless_it_is_marked_a
     assert list_of({"Lieferant": names, "Kontonummer": IBANS}) == (("Lieferant",),)
     assert list_of({"Lieferant": names, "Empfängerkonto": own}) == (("Lieferant",),), "they share an account"
     assert list_of({"Lieferant": [*names[:2], names[0]], "Kontonummer": own}) == (("Lieferant",),)
+    lender = {"Lender": ["Ada Quillon"] * 3, "Lender IBAN": own}
+    assert list_of({"Borrower": names, **lender}) == (("Lender",),), "it is the lender's"
     assert list_of({"Lieferant": names[:2], "Kontonummer": own[:2]}) == (("Lieferant",),), "two may share it"
 
 
