@@ -9,10 +9,8 @@ import sys
 from functools import partial
 
 from pipeline import connections
-from pipeline.executors import shared
-from pipeline.stores import leased_shares, sharing
+from pipeline.stores import leased_shares, protocols, sharing
 from pipeline.stores.postgres.store import PostgresStore
-from pipeline.stores.protocols import StoreClocks
 
 
 def shorten() -> None:
@@ -22,7 +20,8 @@ def shorten() -> None:
     sharing.LEASE_S = leased_shares.LEASE_S = lease_s
     connections._deadline_s = lambda _: 2 * lease_s  # noqa: SLF001 (no profile can have it so short)
     if "PRECHECK_TEST_WAIT_S" in os.environ:
-        shared.StoreClocks = partial(StoreClocks, wait_max_s=float(os.environ["PRECHECK_TEST_WAIT_S"]))
+        wait_max_s = float(os.environ["PRECHECK_TEST_WAIT_S"])
+        protocols.StoreClocks = partial(protocols.StoreClocks, wait_max_s=wait_max_s)
 
 
 if __name__ == "__main__":

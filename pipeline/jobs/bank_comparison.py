@@ -128,11 +128,11 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
     return summary, listed
 
 
-def drop_copies(run: EndedRun, *, now: datetime) -> None:
-    """Drop the copies that a comparison left when it was killed after its manifest; same errors as it."""
+def settle(run: EndedRun, *, now: datetime) -> None:
+    """Undo a comparison that was killed before its manifest, or end one killed after it; same errors."""
     if any(map(Path.exists, _copies(run.folder))):
         with opened_to_read(run.folder, now=timestamp(now), alone=True):
-            _drop_copies(run.folder)
+            _restore(run)
 
 
 def _copies(folder: Path) -> list[Path]:

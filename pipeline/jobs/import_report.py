@@ -28,7 +28,7 @@ from pipeline.files.compressed import Compression, sniff
 from pipeline.formats import pain001
 from pipeline.formats.message import Message
 from pipeline.frames import AnswerState, Assignments, Checks
-from pipeline.jobs.bank_comparison import Comparing, compare_reports, compares, drop_copies
+from pipeline.jobs.bank_comparison import Comparing, compare_reports, compares, settle
 from pipeline.jobs.check import RunResult, begin, result_of
 from pipeline.jobs.data_set import CheckedSet
 from pipeline.jobs.data_set_plan import in_part
@@ -209,6 +209,7 @@ def _compared(
     job: ImportJob, run: EndedRun, payments: WholeFile | CheckedSet, by: str, surface: Surface
 ) -> RunResult:
     now = surface.clock()
+    settle(run, now=now)
     if isinstance(payments, WholeFile):
         messages = [message for _, message in payments.messages()]
     else:  # the parts that the run checked
@@ -216,7 +217,6 @@ def _compared(
     _refuse_alike(messages)
     kept, reports, new = _received(job, run, messages)
     if not new:
-        drop_copies(run, now=now)
         return _known(run.folder, surface)
     surface.watch.enter(Phase.WRITING)
     used = [*kept, *_copied(new, run.folder, first=len(kept) + 1, by=by, now=timestamp(now))]

@@ -97,7 +97,7 @@ class Cases:
             STRANGER: (
                 self.issued("stranger", authorisation_number="PSDFR-ACPR-00001"), "PSDFR-ACPR-00001",
             ),
-            "wrong passphrase": ({"client_key_password_file": str(wrong_word)}, "passphrase"),
+            "wrong passphrase": ({"client_key_password_file": str(wrong_word)}, "password"),
             "key mismatch": (
                 {"client_key": other["client_key"], "client_key_password_file": None},
                 "does not belong to the certificate",
