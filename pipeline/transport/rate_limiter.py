@@ -6,7 +6,6 @@ agreed, which is exact even if timers are late. aiolimiter's leaky bucket spread
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from math import floor, inf
 
@@ -39,7 +38,8 @@ class Pace:
         The clock returns monotonic seconds. It is not the event loop's, which stops while a task runs.
         """
         self.clock = clock
-        self._left_at: deque[float] = deque(maxlen=RATE_MAX_PER_S)  # times of the last requests
+        self._left_at = [-inf] * RATE_MAX_PER_S  # times of the last requests, in turn from the first again
+        self._count = 0
         self._queue = asyncio.Lock()
         self._resized = asyncio.Event()
         self._keep(rate_per_s)
@@ -66,8 +66,19 @@ class Pace:
         return await self._slot(waits_for_a_rate=True)
 
     async def slot_unless_ended(self) -> bool:
-        """Wait until one more request may be sent; False, without a slot, if the rate expires first."""
-        return await self._slot(waits_for_a_rate=False)
+        """Wait until one more request may be sent; False, without a slot, if the rate expires first.
+
+        The caller sends at once. The request counts from when it really leaves: a task of the HTTP client
+        writes it in the loop's next turn, at the end of which it leaves. In a busy process, that is late.
+        """
+        if not await self._slot(waits_for_a_rate=False):
+            return False
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._leave, self._count - 1)
+        return True
+
+    def _leave(self, number: int) -> None:
+        self._left_at[number % RATE_MAX_PER_S] = self.clock()
 
     async def _slot(self, *, waits_for_a_rate: bool) -> bool:
         async with self._queue:
@@ -82,7 +93,8 @@ class Pace:
                     return False
             if self._is_over:
                 return False
-            self._left_at.append(self.clock())
+            self._leave(self._count)
+            self._count += 1
         return True
 
     def _keep(self, rate_per_s: float) -> None:
@@ -103,12 +115,10 @@ class Pace:
 
     def _wait_s(self) -> float:
         """Return the seconds until the window has room, at most 0 if it has; inf if nothing may be sent."""
-        now, left_at = self.clock(), self._left_at
+        now = self.clock()
         if self.rate_per_s == 0 or now >= self._until:
             return inf
-        if len(left_at) < self._count_max:
-            return 0.0
-        return left_at[-self._count_max] + self._window_s - now
+        return self._left_at[(self._count - self._count_max) % RATE_MAX_PER_S] + self._window_s - now
 
 
 def window_of(rate_per_s: float) -> float:

@@ -231,6 +231,21 @@ def test_a_rate_has_ended_at_the_very_moment_of_its_end():
     assert asyncio.run(main(1.0)) is False
 
 
+def test_a_request_counts_from_when_a_busy_loop_sent_it():
+    async def main():
+        loop = asyncio.get_running_loop()
+        pace = Pace(2, clock=loop.time)
+        for _ in range(2):
+            await pace.slot_unless_ended()
+            loop.call_soon(loop.jump, 0.4)
+            await asyncio.sleep(0.1)
+        await pace.slot_unless_ended()
+        return loop.time()
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(lambda: 0.0)) as runner:
+        assert 1.4 < runner.run(main()) < 1.5
+
+
 def test_the_same_rate_set_again_lets_no_second_burst_leave():
     async def main():
         clock = asyncio.get_running_loop().time
