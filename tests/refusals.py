@@ -25,7 +25,7 @@ def refused(
 
 
 def says(what: Exception | Sentence, /, *said: "str | Sentence | set[str]", **values: object) -> None:
-    """Assert that an error or a sentence has these keys and values, at the top or in what it is made of.
+    """Assert that an error or a sentence, or a sentence within it, has these keys and values.
 
     A sentence among the keys is there with at least its values; of a set of keys, one is there.
     """

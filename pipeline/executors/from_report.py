@@ -346,7 +346,7 @@ def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
 
 
 def _name() -> pl.Expr:
-    """Return the name at the bank, unless it is a text; some banks write a quotation mark before it only."""
+    """Return the bank's name of the payee, without a quotation mark left open; None if it is a remark."""
     name = pl.col("name").str.strip_chars()
     for quote in _QUOTES:
         is_open = name.str.starts_with(quote) & (name.str.count_matches(quote, literal=True) == 1)

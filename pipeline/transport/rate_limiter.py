@@ -69,7 +69,7 @@ class Pace:
         """Wait until one more request may be sent; False, without a slot, if the rate expires first.
 
         The caller sends at once. The request counts from when it really leaves: a task of the HTTP client
-        writes it in the loop's next turn, at the end of which it leaves. In a busy process, that is late.
+        writes it in the loop's next turn, and it leaves at the end of that turn, late if the loop is busy.
         """
         if not await self._slot(waits_for_a_rate=False):
             return False

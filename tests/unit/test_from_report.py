@@ -221,7 +221,7 @@ def counted(*listed, matches=2, others=1, **of_message):
         (THREE, [counted(BO_DIFFERS, count="3", sum="6.00", status=None)], LEFT_OUT),
         (THREE, [counted(replace(BO_DIFFERS, status="PDNG"), status="PDNG")], ["MTCH", "PDNG", "MTCH"]),
         (THREE, [counted(BO_DIFFERS, Said("E-0", account=IBANS[0]))], LEFT_OUT),
-        # By its batches, of which one is left out, or only counted.
+        # The report lists its batches, but omits one or only counts it.
         (
             BATCHES,
             [

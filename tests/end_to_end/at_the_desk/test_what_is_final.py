@@ -98,7 +98,7 @@ def test_people_are_notified_of_a_file_that_waits_or_was_sent_back(tmp_path, ser
 
 
 def late(people, meanwhile, fields):
-    """The body of a form that arrives only after others have acted; its length is told beforehand."""
+    """Send a form's headers, with the length of its body, and the body only after others have acted."""
     body = urlencode(fields).encode()
 
     def pieces():
