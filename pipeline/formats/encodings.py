@@ -264,17 +264,13 @@ def _alphabets() -> Mapping[str, _Alphabet]:
 
 def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
     """Return how odd a reading is, by languages, headers and signs; None if it is impossible."""
-    if not _is_possible(text) or not (taken := _languages(text)):
+    is_odd = _has_odd_words(text) or any(_is_misplaced(text, sign) for sign in _MARK.finditer(text))
+    is_odd = is_odd or any(unicodedata.category(each) == "Cc" for each in text if each != "\n")
+    if is_odd or not (taken := _languages(text)):
         return None
     unheard = not any(names & {*spoken} for names in taken)
     strange = sum(map(_is_strange, _WORD.findall(text)))
     return len(taken[0]), int(unheard), strange, len(_MARK.findall(text))
-
-
-def _is_possible(text: str) -> bool:
-    """True if names may have these words and signs, in whatever language."""
-    is_odd = _has_odd_words(text) or any(_is_misplaced(text, sign) for sign in _MARK.finditer(text))
-    return not is_odd and not any(unicodedata.category(each) == "Cc" for each in text if each != "\n")
 
 
 def _has_odd_words(text: str) -> bool:

@@ -69,6 +69,7 @@ class Table(NamedTuple):
     """Column -> the rows, from 0, with a number that could be read as thousands."""
     ragged: Ragged = Ragged()
     zeros: tuple[str, ...] = ()  # the columns with leading zeros that only a number format shows
+    hidden: Sequence[int] = ()  # the rows, from 0, that a workbook hides
 
 
 def no_defects(row_count: int) -> pl.Series:

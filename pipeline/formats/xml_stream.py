@@ -202,6 +202,8 @@ def too_deep(line: int) -> InputError:
 
 
 _SAID = {
+    expat.errors.XML_ERROR_MISPLACED_XML_PI: "pain001.outside_document",
+    expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT: "pain001.outside_document",
     expat.errors.XML_ERROR_NO_ELEMENTS: "pain001.ends_before_end",
     expat.errors.XML_ERROR_UNCLOSED_TOKEN: "pain001.ends_before_end",
     expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION: "pain001.ends_before_end",
@@ -214,7 +216,14 @@ def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
     what = expat.ErrorString(error.code)
     if what in (expat.errors.XML_ERROR_INCORRECT_ENCODING, expat.errors.XML_ERROR_UNKNOWN_ENCODING):
         return OTHER_ENCODING
-    is_text = data[offset : offset + 1].isascii()
-    otherwise = "pain001.not_well_formed_xml" if is_text else "pain001.bytes_not_encoding"
-    place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
+    column = error.offset + 1
+    if not data[offset : offset + 1].isascii():
+        otherwise = "pain001.bytes_not_encoding"
+    elif data[:offset].rstrip().endswith(b"Document>") and not data[offset:].strip(b"\0\x1a\r\n\t "):
+        otherwise = "pain001.outside_document"
+    elif bare := re.search(rb"&[\w.-]*$", data[max(0, offset - 80) : offset]):
+        otherwise, column = "pain001.bare_ampersand", column - len(bare[0])
+    else:
+        otherwise = "pain001.not_well_formed_xml"
+    place = Sentence("pain001.at_place", line=error.lineno, column=column)
     return Sentence(_SAID.get(what, otherwise), place=place)

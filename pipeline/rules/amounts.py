@@ -16,10 +16,12 @@ DEBIT_OR_CREDIT = rf"^\s*{_SIDE}[:+-]*[^0-9\s]{{0,3}}\s*[.,]?[0-9]|[0-9)]\s*(?:[
 
 _PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"  # the form of most amounts, which is never ambiguous
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
-_GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
+_GROUPED_ENGLISH = (
+    r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
+)
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
-_GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
-_GAP = "[\\s'\u2019]"
+_GAP = "[\\s'\u2019\u00b4]"
+_GROUPED_BY_GAPS = f"^-?[1-9][0-9]{{0,2}}({_GAP}[0-9]{{3}})+([.,][0-9]{{1,3}})?$"
 ZERO = r"^-?0+(\.0+)?$"
 OF_SEVERAL = "¤"  # replaces a word that several currencies share, such as kr
 _MARK = f"[£€${OF_SEVERAL}]|[A-Za-z]{{3}}"  # a sign or code for the currency next to an amount
@@ -63,7 +65,11 @@ def read_amounts(written: pl.Series) -> Amounts:
     is_odd = ~written.str.contains(_PLAIN)
     written = replaced(written, where=is_odd, by=_with_codes)
     text = replaced(written, where=is_odd, by=_decimal_text)
-    money = replaced(text, where=is_odd, by=_one_amount).cast(MONEY)
+    money = replaced(
+        text,
+        where=is_odd,
+        by=lambda some: some.set(~some.str.contains(AMOUNT) | some.str.contains(AMBIGUOUS), None),
+    ).cast(MONEY)
     return Amounts(text, money, noted(written, where=is_odd, by=_marks))
 
 
@@ -138,7 +144,3 @@ def _with_minus_first(amounts: pl.Series) -> pl.Series:
     for pattern in (_IN_BRACKETS, _MINUS_LAST, _MINUS_FIRST):
         amounts = amounts.str.replace(pattern, "-$1")
     return amounts
-
-
-def _one_amount(decimals: pl.Series) -> pl.Series:
-    return decimals.set(~decimals.str.contains(AMOUNT) | decimals.str.contains(AMBIGUOUS), None)

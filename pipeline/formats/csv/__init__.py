@@ -167,7 +167,9 @@ def read(
     positions: RowPositions | None = RowPositions(unit="line", stretches=[(1, line_first, 1)])
     if b'"' in text:
         if line_ends(text, body.start, body.stop) + 1 > rows.cells.height:
-            positions = lines_of(_heights(rows.cells), first=line_first)
+            ends = pl.all().str.count_matches(r"\r\n|\r|\n").fill_null(0)
+            heights = rows.cells.select(1 + pl.sum_horizontal(ends)).to_series()
+            positions = lines_of(heights, first=line_first)
         _refuse_long_rows(rows.cells, positions, where)
     return Table(
         rows.cells,
@@ -273,12 +275,6 @@ def _frame(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> pl.DataFram
 
 def _agree(cells: pl.DataFrame, expected: CsvTally) -> bool:
     return (cells.height, text_bytes(cells)) == (expected.row_count, expected.text_byte_count)
-
-
-def _heights(cells: pl.DataFrame) -> pl.Series:
-    """Return the number of lines in each row."""
-    ends = pl.all().str.count_matches(r"\r\n|\r|\n").fill_null(0)
-    return cells.select(1 + pl.sum_horizontal(ends)).to_series()
 
 
 def _refuse_long_rows(cells: pl.DataFrame, positions: RowPositions | None, where: str) -> None:

@@ -4,7 +4,7 @@ Each cell becomes the text that a person sees, if the file still holds it; nothi
 child process unpacks and parses it (`grid`): a library reads the values, `cells` counts everything else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import IO
 
 import polars as pl
@@ -12,8 +12,8 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
 from pipeline.files.expansion import table_bytes_max
+from pipeline.formats.excel import grid as sheet
 from pipeline.formats.excel.archive import refuse_bombs
-from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET_NAME, SHEET_ROW, ZEROS
 from pipeline.formats.table import Dialect, ReadingOptions, Table, as_text
 from pipeline.formats.table import load as load
 from pipeline.headers.heading import LINES_LOOKED_AT, column_names, heading_of
@@ -68,29 +68,35 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
 
 def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) -> Table:
     """Return the rows below the header row (InputError: none); by default it is the first row."""
-    cells, numbers = grid.drop(BESIDE), grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list()
+    cells, numbers = grid.drop(sheet.BESIDE), grid[sheet.SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list()
     first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_LOOKED_AT).iter_rows()]
     heading = heading_of(first_rows, mapping)
-    title = grid[SHEET_NAME][0]
+    title = grid[sheet.SHEET_NAME][0]
     headers = column_names(heading, first_rows, numbers, mapping, where=where, unit="sheet row", title=title)
     body = cells.slice(heading.end)
     if body.height == 0:
         raise InputError(Sentence("excel.no_payment_rows", where=where))
     body.columns = list(headers)
     has_line, header_cells = heading.stated(headers)
+    decimals = grid[sheet.DECIMALS].slice(heading.end)
     return Table(
         body,
-        grid[DEFECT].slice(heading.end),
+        grid[sheet.DEFECT].slice(heading.end),
         Dialect(
             header_line=has_line,
             header_cells=header_cells,
             sheet_name=title,
-            numbers=tuple(headers[position - 1] for position in grid[NUMBERS][0]),
+            numbers=tuple(headers[position - 1] for position in grid[sheet.NUMBERS][0]),
         ),
         positions=RowPositions(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
         repeated_headers=tuple(numbers[index] for index in heading.repeated),
-        decimals=_decimals(grid[DECIMALS].slice(heading.end), headers),
-        zeros=tuple(headers[position - 1] for position in grid[ZEROS][0]),
+        decimals={
+            header: rows
+            for position, header in enumerate(headers, start=1)
+            if (rows := decimals.list.contains(position).arg_true().to_list())
+        },
+        zeros=tuple(headers[position - 1] for position in grid[sheet.ZEROS][0]),
+        hidden=grid[sheet.HIDDEN].slice(heading.end).arg_true().to_list(),
     )
 
 
@@ -117,12 +123,3 @@ def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: st
     file.seek(0)
     data = file.read()
     return data if dialect.header_line else workbook(table, dialect._replace(header_line=True), where=where)
-
-
-def _decimals(positions: pl.Series, headers: Sequence[str]) -> dict[str, list[int]]:
-    """Return header -> rows, from 0, with a decimal that could be read as thousands."""
-    rows: dict[str, list[int]] = {}
-    for row in positions.is_not_null().arg_true():
-        for position in positions[row]:
-            rows.setdefault(headers[position - 1], []).append(row)
-    return rows

@@ -50,6 +50,7 @@ class Cells:
     texts: Counter[int] = field(default_factory=Counter)  # column -> its number of text cells
     merged_rows: list[tuple[int, int]] = field(default_factory=list)
     """First and last row of each merged range."""
+    hidden_rows: list[int] = field(default_factory=list)  # by hand or by a filter
     uncalculated_row: int | None = None
     """The first row with a formula that was never calculated: its value is unknown."""
     row_first: int = ROWS_MAX + 1
@@ -216,6 +217,8 @@ class _Reader:
                 # The position of rows and cells is optional; by default each follows the one before.
                 self._row = int(attributes.get("r", self._row + 1))
                 self._column = 0
+                if attributes.get("hidden") in ("1", "true"):
+                    self.cells.hidden_rows.append(self._row)
             case "f":
                 self._has_formula = True
             case "is":

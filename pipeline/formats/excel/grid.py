@@ -26,11 +26,11 @@ from pipeline.rules.unasked import ROW_MERGED
 from pipeline.wording import Sentence
 
 DEFECT, SHEET_ROW, DECIMALS = "defect", "sheet_row", "decimals"
-SHEET_NAME, NUMBERS, ZEROS = "sheet_name", "numbers", "zeros"
-BESIDE = (DEFECT, SHEET_ROW, DECIMALS, SHEET_NAME, NUMBERS, ZEROS)
-"""Extra columns: the defects of whole rows, their numbers in the sheet, and the positions of decimals that
-could be read as thousands; in the first row only, the name of the sheet, the columns with numbers, and
-those with leading zeros by a number format. All other columns are named by their position, from 1.
+SHEET_NAME, NUMBERS, ZEROS, HIDDEN = "sheet_name", "numbers", "zeros", "hidden"
+BESIDE = (DEFECT, SHEET_ROW, DECIMALS, SHEET_NAME, NUMBERS, ZEROS, HIDDEN)
+"""Extra columns: the defects of whole rows, their numbers in the sheet, the positions of decimals that
+could be read as thousands, and true if hidden; in the first row only, the name of the sheet, the columns
+with numbers, and those with leading zeros by a number format. Others are named by their position, from 1.
 """
 
 _EMPTY_CELLS_MAX = 1_000_000
@@ -70,7 +70,11 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     ).with_columns(pl.when(pl.all() != "").then(pl.all()))
     numbers = sorted({cell.column - cells.column_first + 1 for cell in cells.numbers})
     zeros = {
-        cell.column - cells.column_first + 1 for cell in cells.numbers if cell.shape and _lacks_zeros(cell)
+        cell.column - cells.column_first + 1
+        for cell in cells.numbers  # only the number format shows the leading zeros
+        if cell.shape
+        and 0 < float(cell.written) < 10.0 ** (cell.shape.count("0") - 1)
+        and float(cell.written).is_integer()
     }
     once = pl.int_range(pl.len()) == 0
     values = values.with_columns(
@@ -81,7 +85,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
         pl.when(once).then(pl.lit(numbers, pl.List(pl.UInt32))).alias(NUMBERS),
         pl.when(once).then(pl.lit(sorted(zeros), pl.List(pl.UInt32))).alias(ZEROS),
     )
-    yield _without_blank_end(values)
+    yield _without_blank_end(values.with_columns(pl.col(SHEET_ROW).is_in(cells.hidden_rows).alias(HIDDEN)))
 
 
 def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
@@ -171,12 +175,6 @@ def _shown(cell: Cell, read: str | None) -> str:
         raise ValueError("two ways to read a number do not agree")
     text = number_text(number)
     return _with_zeros(text, cell.shape) if cell.shape and text.isdigit() else text
-
-
-def _lacks_zeros(cell: Cell) -> bool:
-    """True if only the number format of a cell shows its leading zeros."""
-    number, count = float(cell.written), cell.shape.count("0")
-    return count > 1 and number.is_integer() and 0 < number < 10.0 ** (count - 1)
 
 
 def _with_zeros(text: str, shape: str) -> str:

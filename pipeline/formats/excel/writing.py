@@ -48,7 +48,8 @@ def workbook(table: pl.DataFrame, dialect: Dialect, *, where: str) -> bytes:
                 sheet.write(0, index, header, as_text_cell)
         for row, cells in enumerate(texts.iter_rows(), start=int(dialect.header_line)):
             for index, cell in enumerate(cells):
-                if cell is not None and index in amounts and _is_number(cell):
+                is_amount = cell is not None and index in amounts and _NUMBER.fullmatch(cell)
+                if is_amount and number_text(float(cell)) == cell:
                     sheet.write_number(row, index, float(cell))
                 elif cell is not None:
                     sheet.write_string(row, index, cell, as_text_cell)
@@ -64,7 +65,3 @@ def _header_row(texts: pl.DataFrame, stated: Sequence[str]) -> list[str]:
                 break
             header_row[index] = texts.columns[index]
     return header_row
-
-
-def _is_number(cell: str) -> bool:
-    return _NUMBER.fullmatch(cell) is not None and number_text(float(cell)) == cell

@@ -107,17 +107,18 @@ def _of_amounts(written: pl.Series) -> list[pl.Series]:
     """Return XML Schema decimals as unambiguous text, and the defect of other texts."""
     is_odd = ~written.str.contains(_USUAL)
     not_decimal = noted(written, where=is_odd, by=_not_decimal)
-    amounts = replaced(written, where=is_odd & not_decimal.is_null(), by=_in_one_way)
+    amounts = replaced(
+        written,
+        where=is_odd & not_decimal.is_null(),
+        by=lambda some: exact_text(
+            some.str.strip_prefix("+").str.strip_suffix(".").str.replace(r"^(-?)\.", "${1}0.")
+        ),
+    )
     return [amounts, not_decimal.alias("not_decimal")]
 
 
 def _not_decimal(texts: pl.Series) -> pl.Series:
     return pl.select(pl.when(~texts.str.contains(_DECIMAL)).then(pl.lit(AMOUNT_MALFORMED))).to_series()
-
-
-def _in_one_way(decimals: pl.Series) -> pl.Series:
-    digits = decimals.str.strip_prefix("+").str.strip_suffix(".").str.replace(r"^(-?)\.", "${1}0.")
-    return exact_text(digits)
 
 
 def _uk_iban_sort_codes(accounts: pl.DataFrame) -> pl.Series:

@@ -47,7 +47,8 @@ def sniff(head: bytes) -> bool:
     >>> sniff(b'<?xml version="1.0"?><Document>'), sniff(b"name,iban")
     (True, False)
     """
-    return _OPENING.match(_as_text(head[:_HEAD_BYTES_MAX])) is not None
+    head = head[:_HEAD_BYTES_MAX].removeprefix(codecs.BOM_UTF8)
+    return _OPENING.match(head.decode(wide_encoding_of(head) or "latin-1", errors="replace")) is not None
 
 
 def version_of(namespace: str | None, element: str) -> str:
@@ -79,8 +80,3 @@ def name_chars_max(version: str) -> int:
     (70, 140)
     """
     return _SHORT_NAME_CHARS if _SHORT_NAMES.match(version) else _NAME_CHARS
-
-
-def _as_text(head: bytes) -> str:
-    codec = wide_encoding_of(head)
-    return head.removeprefix(codecs.BOM_UTF8).decode(codec or "latin-1", errors="replace")

@@ -136,7 +136,9 @@ def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) 
     entry = entry_of(path, lambda: head, arguments.format_choice, is_table=arguments.is_of_a_table)
     _refuse_unfit_options(entry, arguments, where=path.name)
     with _file(path) as file:
-        refuse_too_large(_size(file), per_byte=entry.format.MEMORY_PER_BYTE, where=path.name)
+        refuse_too_large(
+            os.fstat(file.fileno()).st_size, per_byte=entry.format.MEMORY_PER_BYTE, where=path.name
+        )
         if isinstance(entry.format, FileReader) and not with_bytes:
             return OpenedFile(entry.format.read_file(file, where=path.name), entry, None)
         with _as_input_errors(path):
@@ -147,7 +149,7 @@ def _unpacked(path: Path, compression: Compression, arguments: ReadingArguments)
     """Return the contents of a compressed file, under the limits of plain files."""
     where, memory_bytes = path.name, memory_max_bytes()
     with _file(path) as file, _as_input_errors(path):
-        refuse_too_large(_size(file), per_byte=1, where=where)
+        refuse_too_large(os.fstat(file.fileno()).st_size, per_byte=1, where=where)
         packed = file.read()
     limit = min(UNPACKED_BYTES_MAX, FILE_BYTES_MAX, memory_bytes // _UNPACKED_TWICE)
     found = unpacked(packed, compression, where=where, unpacked_bytes_max=limit)
@@ -200,7 +202,7 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
     with _as_input_errors(path):
         opened_file = path.open("rb")
     with opened_file as file:
-        if _size(file) > FILE_BYTES_MAX:
+        if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
             raise InputError(
                 Sentence("stages.larger_than_gib", path=path.name, file_bytes_max=FILE_BYTES_MAX // 1024**3)
             )
@@ -214,7 +216,3 @@ def _as_input_errors(path: Path) -> Iterator[None]:
     except (OSError, ValueError) as error:
         reason = error if isinstance(error, OSError) else Sentence("stages.not_file_name")
         raise InputError(Sentence("stages.cannot_read_check", path=path.name, reason=reason)) from error
-
-
-def _size(file: IO[bytes]) -> int:
-    return os.fstat(file.fileno()).st_size

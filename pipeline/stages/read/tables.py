@@ -11,10 +11,10 @@ from pipeline.formats.table import Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_patterns import by_cell
 from pipeline.headers.account_signs import account_signs, may_hold_sort_codes
-from pipeline.headers.choice import rule_of
+from pipeline.headers.choice import quoted, rule_of
 from pipeline.headers.columns import Columns, ColumnsError, is_sufficient, read_columns, recognised
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
-from pipeline.headers.meaning import meaning
+from pipeline.headers.meaning import IN_HUNDREDTHS, meaning
 from pipeline.headers.not_payments import are_direct_debits, transaction_code
 from pipeline.headers.parties import is_list_of_payees
 from pipeline.headers.readings import none_in_cells
@@ -32,7 +32,7 @@ from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.payments import FIELDS
 from schemas.summary import NotPayment
 
-_HEADERS_MAX = 20
+_HEADERS_MAX, _LINES_MAX = 20, 1_000
 _WITHOUT_ZEROS = ("payment_id", "reference", "currency", "account_type")  # whole numbers or dates will do
 _IDENTIFIERS = ("sort_code", "account_number", "iban")
 _GUARD = r"""^(?:=?"([^"]*)"|'([^']*)'?)$"""
@@ -55,9 +55,15 @@ def read_table(
     # Totals among the payments could distort the choice of the payee's column.
     likely = original.height if arguments.is_ours else likely_payment_count(original)
     bare, whole = _without_placeholders(original.select(own).head(likely))
-    columns = read_columns(bare, arguments.mapping, where=where, decided=arguments.decided)
+    try:
+        columns = read_columns(bare, arguments.mapping, where=where, decided=arguments.decided)
+    except ColumnsError:
+        _refuse_other_headers(original, pl.int_range(min(_LINES_MAX, original.height), eager=True), where)
+        raise
     if not arguments.is_ours:
         columns = _without_words_for_bics(columns, original, where)
+    amounts = {header for parts in columns.sources.get("amount", ()) for header in parts}
+    unread = [quoted(one) for one in own if one not in amounts and meaning(one).rule == IN_HUNDREDTHS]
     try:
         known = whole if likely == original.height else frozenset()
         payments, is_open, empty = _payments(original, table, columns, arguments, where, known)
@@ -82,6 +88,8 @@ def read_table(
         original = original.drop(name for name in original.columns[len(own) :] if not original[name].count())
     found = Payments(payments), Original(original)
     more = [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list_of_payees(*found) else []
+    if unread:
+        more.append(Sentence("stages.hundredths_unread", columns=unread))
     if blank_count:
         more.append(Sentence("stages.rows_blank", count=blank_count))
     return PaymentSource(
@@ -92,7 +100,7 @@ def read_table(
         format=file_format.NAME,
         layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
-        dialect=table.dialect._replace(numbers=_amounts_in(table, columns)),
+        dialect=table.dialect._replace(numbers=tuple(one for one in table.dialect.numbers if one in amounts)),
         sha256=identity.sha256,
         byte_count=identity.byte_count,
         extra_column_count=original.width - len(own),
@@ -114,7 +122,7 @@ def _headers_again(table: Table) -> list[NotPayment]:
 
 def _refuse_other_headers(original: pl.DataFrame, rows: pl.Series, where: str) -> None:
     """Refuse a row of headers with other meanings than the first (InputError): names would be misread."""
-    for index in rows.head(_HEADERS_MAX):
+    for index in rows:
         cells = [cell if isinstance(cell, str) else "" for cell in original.row(index)]
         differ = [meaning(cell).what for cell in cells] != [meaning(one).what for one in original.columns]
         if differ and is_sufficient(recognised(cells, {})):
@@ -150,6 +158,7 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
         cells, rows = original[header], table.decimals.get(header) if field == "amount" else None
         return cells.scatter(rows, exact_text(cells.gather(rows))) if rows else cells
 
+    lost = 0  # amounts in hundredths of currencies that have none
     fields = {
         field: _first_filled(
             [_joined([_text(column(header, field), field, where) for header in parts]) for parts in sources]
@@ -160,7 +169,8 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
         fields["currency"] = _filled_up(fields.get("currency"), columns.currency, fields["amount"])
     if "amount" in fields:
         if columns.is_in_hundredths:
-            fields["amount"] = of_hundredths(fields["amount"], fields.get("currency"))
+            whole = of_hundredths(fields["amount"], fields.get("currency"))
+            lost, fields["amount"] = whole.null_count() - fields["amount"].null_count(), whole
         fields["amount"] = with_three_decimals(fields["amount"], fields.get("currency"))
     for field in (*_IDENTIFIERS, "bic", "amount", "currency"):
         if field in fields:
@@ -185,14 +195,15 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     payments, elsewhere, is_open = located(payments, signs)
     words = payments.select(pl.coalesce("iban", "account_number", "sort_code")).to_series()
     rest = (~words.str.contains("[0-9]")).fill_null(value=True).arg_true()
-    _refuse_other_headers(original, rest.filter(words.gather(rest).is_not_null()), where)
+    _refuse_other_headers(original, rest.filter(words.gather(rest).is_not_null()).head(_HEADERS_MAX), where)
     stated = table.dialect.header_cells or original.columns
     defects = table.defects.scatter(rest.filter(_hold_nothing(original[rest], stated)), ROW_BLANK)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     debits = [] if arguments.mapping else _direct_debits(original)
     defects = pl.select(pl.coalesce(defects, *debits, elsewhere)).to_series()
     payments = payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS)
-    return payments, is_open, _empty_cells(empty)
+    notes = [Sentence("stages.hundredths_of_others", count=lost)] if lost else []
+    return payments, is_open, (*_empty_cells(empty), *notes)
 
 
 def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str]]:
@@ -225,16 +236,10 @@ def _direct_debits(original: pl.DataFrame) -> list[pl.Expr]:
     return [pl.when(are_direct_debits(header, original[header])).then(pl.lit(DIRECT_DEBIT))]
 
 
-def _amounts_in(table: Table, columns: Columns) -> tuple[str, ...]:
-    """Return the amount columns that are numbers in a workbook, to write them as numbers again."""
-    amounts = {header for parts in columns.sources.get("amount", ()) for header in parts}
-    return tuple(header for header in table.dialect.numbers if header in amounts)
-
-
 def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
-    """Yield notes on payments with missing or extra cells at the end."""
-    found = {"stages.cells_missing": table.ragged.short, "stages.cells_too_many": table.ragged.long}
-    for key, rows in found.items():
+    """Yield notes on hidden payments, and on payments with missing or extra cells at the end."""
+    keys = ("stages.rows_hidden", "stages.cells_missing", "stages.cells_too_many")
+    for key, rows in zip(keys, (table.hidden, *table.ragged), strict=True):
         if count := sum(row < row_count for row in rows):
             yield Sentence(key, count=count)
 

@@ -53,6 +53,42 @@ def test_cells_of_rows_that_are_too_long_are_no_headers_of_the_file(tmp_path):
     assert "extra_1" not in str(refused.value)
 
 
+def test_hidden_rows_are_read_like_the_others_with_a_note(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["Payee", "IBAN"], ["Ada", GERMAN], ["Ben", GERMAN], ["Cy", GERMAN], [], ["Prepared by"]):
+        book.active.append(row)
+    for row in (1, 3, 6):  # neither headers nor footers are payments
+        book.active.row_dimensions[row].hidden = True
+    book.save(tmp_path / "filtered.xlsx")
+    source = read(tmp_path / "filtered.xlsx", mapping={})
+    assert source.payments["name"].to_list() == ["Ada", "Ben", "Cy"]
+    assert [note.key for note in source.notes] == ["stages.rows_hidden"]
+    assert str(source.notes[0]).startswith("1 row is hidden")
+
+
+def test_hundredths_that_are_not_read_are_noted(tmp_path):
+    beside = source_of(tmp_path, f"Payee,IBAN,Amount (pence),Amount\nAda,{GERMAN},1050,10.50\n")
+    assert values(beside, "amount") == [("10.50",)]
+    assert [str(note) for note in beside.notes] == [
+        '"Amount (pence)": hundredths of the currency that are not read'
+    ]
+    rows = "".join(
+        f"{name},{GERMAN},{rest}\n"
+        for name, rest in (("Ada", "1050,JPY"), ("Ben", "2000,EUR"), ("Cy", ",JPY"))
+    )
+    source = source_of(tmp_path, f"Payee,IBAN,Amount (cents),Currency\n{rows}")
+    assert values(source, "amount") == [(None,), ("20.00",), (None,)]
+    assert [note.key for note in source.notes] == ["headers.in_hundredths", "stages.hundredths_of_others"]
+    assert str(source.notes[1]).startswith("1 amount is not read")
+
+
+def test_headers_too_far_down_to_be_found_are_named_by_their_row(tmp_path):
+    text = "A line of a letter,\n" * 30 + f"Payee,IBAN\nAda,{GERMAN}\n"
+    with refused(InputError, "stages.other_headers", row=30):
+        source_of(tmp_path, text)
+    assert values(source_of(tmp_path, text.split("\n", 30)[30]), "name") == [("Ada",)]
+
+
 def test_zeros_of_number_formats_are_read_with_a_note(tmp_path):
     book = openpyxl.Workbook()
     book.active.append(["Payee", "Sort code", "Account number", "Reference"])
