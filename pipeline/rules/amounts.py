@@ -16,9 +16,7 @@ DEBIT_OR_CREDIT = rf"^\s*{_SIDE}[:+-]*[^0-9\s]{{0,3}}\s*[.,]?[0-9]|[0-9)]\s*(?:[
 
 _PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"  # the form of most amounts, which is never ambiguous
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
-_GROUPED_ENGLISH = (
-    r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
-)
+_GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
 _GAP = "[\\s'\u2019\u00b4]"
 _GROUPED_BY_GAPS = f"^-?[1-9][0-9]{{0,2}}({_GAP}[0-9]{{3}})+([.,][0-9]{{1,3}})?$"
