@@ -94,7 +94,7 @@ def _sentence(_logger: object, _method: str, event: MutableMapping[str, Any]) ->
 
 def _event_text(event: MutableMapping[str, Any]) -> str:
     spoken = {
-        key: in_words(Sentence.of_data(one.sentence)) if isinstance(one, LocalizedText) else one
+        key: in_words(Sentence.of_document(one)) if isinstance(one, LocalizedText) else one
         for key, one in event.items()
     }
     what = translated(spoken.pop("event"))

@@ -37,7 +37,7 @@ def speaking(code: str) -> Iterator[None]:
 
 def rendered(sentence: Sentence | str, surface: SurfaceKind) -> str:
     """Return a sentence, even from a document, in a surface's words and the current language, or the text."""
-    one = Sentence.of_data(sentence.sentence) if isinstance(sentence, LocalizedText) else sentence
+    one = Sentence.of_document(sentence) if isinstance(sentence, LocalizedText) else sentence
     return words(one, surface, language()) if isinstance(one, Sentence) else one
 
 

@@ -120,6 +120,16 @@ class Sentence:
             case _:
                 raise ValueError("no sentence")
 
+    @classmethod
+    def of_document(cls, text: LocalizedText) -> Self:
+        """Read a document's sentence; where another version wrote one that we lack, its English text."""
+        said = cls.of_data(text.sentence)
+        try:
+            require_words(said)
+        except ValueError:
+            return cls("advice.recorded", text=str(text))
+        return said
+
 
 SYSTEM_ERRORS = frozenset(
     {
@@ -141,7 +151,7 @@ def _of_system(error: OSError) -> "Sentence | str":
 def _of_document(value: "Value") -> "Value":
     """Return the sentence of a document's text, even within a list, so that it can be translated."""
     if isinstance(value, LocalizedText):
-        return Sentence.of_data(value.sentence)
+        return Sentence.of_document(value)
     if _is_several(value) and any(isinstance(one, LocalizedText) for one in value):
         return list(map(_of_document, value))
     return value

@@ -38,8 +38,10 @@ from pipeline.rules.unasked import SENTENCES
 from pipeline.sandbox.faults.catalogue import FAULTS
 from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
 from pipeline.wording.catalogue import _catalogue
+from pipeline.wording.language import rendered
 from pipeline.wording.rows import rows_named
 from pipeline.wording.sentences import SYSTEM_ERRORS
+from schemas.localized import LocalizedText
 from schemas.outcomes import ABOUT_THE_PAYEE, Action, Environment, Outcome, WarningCode
 from schemas.payments import FIELDS, IGNORE
 from schemas.review import Act
@@ -365,6 +367,13 @@ def test_a_text_of_a_document_within_a_sentence_is_spoken_in_its_language():
     one = Sentence("jobs.in_another_order").recorded()
     for said in (Sentence("jobs.part_unusable", problem=one), Sentence("jobs.ledger_unfit", problems=[one])):
         assert words(said, language="de") == "in anderer Reihenfolge"
+
+
+@pytest.mark.parametrize("sentence", [["csv.said_in_another_version", {}], ["csv.no_payment_rows", {}]])
+def test_a_text_of_another_version_is_shown_as_it_was_recorded(sentence):
+    recorded = LocalizedText.of("pay.csv is odd", sentence)
+    assert rendered(recorded, SurfaceKind.PAGE) == "pay.csv is odd"
+    assert str(Sentence("advice.either", one=recorded, other="no")) == "pay.csv is odd, or no"
 
 
 def test_what_the_system_says_is_in_the_language_of_the_sentence():
