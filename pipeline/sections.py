@@ -59,7 +59,7 @@ def _https(url: str) -> str:
     if parts.scheme != "https":
         raise WrongValueError(Sentence("config.https"))
     if not is_reachable or _NOT_IN_AN_ADDRESS.search(url):
-        raise WrongValueError(Sentence("config.plain_address"))
+        raise WrongValueError(Sentence("config.plain_address" if url.isascii() else "config.ascii_address"))
     # Certificates have no final dot in host names, and the cap would count it as another server.
     return parts._replace(netloc=_LAST_DOT.sub("", parts.netloc)).geturl().rstrip("/")
 

@@ -235,8 +235,8 @@ class ConfigurationFile:
     @property
     def notify(self) -> NotifySection | None:
         """The section `[notify]`, even if other sections have mistakes; same errors as `profile`."""
-        section = self._tables.get("notify") if self.is_there else None
-        return None if section is None else self._understood({"notify": section}).notify
+        is_found = self.is_there and (self.explicit or self.path).is_file() and "notify" in self._tables
+        return self._understood({"notify": self._tables["notify"]}).notify if is_found else None
 
     def _understood(self, tables: dict[str, Any]) -> Configuration:
         try:

@@ -64,3 +64,9 @@ def test_without_the_section_nobody_is_notified(tmp_path):
     config = tmp_path / "precheck.toml"
     config.write_text("[layouts]\n")
     assert anyio.run(notify, config, SAID) is None
+
+
+def test_a_configuration_that_does_not_exist_has_no_notification_that_could_fail(tmp_path):
+    assert anyio.run(notify, tmp_path / "gone.toml", SAID) is None
+    (tmp_path / "precheck.toml").write_text("[notify")
+    assert "precheck.toml" in anyio.run(notify, tmp_path / "precheck.toml", SAID)

@@ -197,6 +197,15 @@ def test_address_that_is_not_plain_https_is_refused_and_not_quoted(refusal, key,
 
 
 @pytest.mark.parametrize(
+    "url", ["https://b\u00e4nk.example", "https://c\u043ep.example/v1", "https://cop.example/\u00fc"]
+)
+def test_an_address_in_other_letters_is_told_how_it_is_written(refusal, url):
+    says(
+        refusal(cop={**COP, "base_url": f'"{url}"'}), at("profiles.main.cop.base_url", "config.ascii_address")
+    )
+
+
+@pytest.mark.parametrize(
     ("url", "kept"),
     [
         ("https://cop.example/", "https://cop.example"),
