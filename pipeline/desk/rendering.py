@@ -29,7 +29,7 @@ NEXT_STEPS = {
     401: _N("Close this page. On the computer that runs the desk, open it again with the link it prints."),
     403: _N("Go back, or ask someone with that role."),
     404: _N("Go to the list of files."),
-    409: _N("Reload the page to see the current state."),
+    409: _N("Open the page again to see the current state."),
     500: _N("Go to the list of files, and try again."),
     413: _N("Split the file, or ask your administrator to allow larger files."),
 }
