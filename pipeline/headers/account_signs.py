@@ -13,7 +13,7 @@ import polars as pl
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.meaning import CANONICAL, Side, is_code_of_bank, is_column_of, meaning
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_with
-from pipeline.headers.words import BANK_CODES, Cue, listed
+from pipeline.headers.words import BANK_CODES, COUNTRY_HEADERS, Cue, listed
 from pipeline.rules.account_country import UK, AccountSigns
 from pipeline.rules.identifiers import HYPHENS
 
@@ -33,11 +33,7 @@ _BANK_CODES = [_BankCode(country, listed(headers), look) for country, headers, l
 _OF_OTHER_LENGTHS = [code for code in _BANK_CODES if code.country in ("DE", "US")]
 _NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"  # a sort code after the name of its clearing system
 _NOT_IN_CODES = rf"[\s{HYPHENS}]"
-_COUNTRY_WORDS = "country countries land landcode pays país paese kraj maa země ország țară χώρα"
-_COUNTRY = frozenset(map(fold, _COUNTRY_WORDS.split()))
-_BANK_COUNTRIES = frozenset(
-    {"bankland", "bankcountry", "bankcountrycode", "bankcountrykey", "banks", "paysbanque"}
-)
+_COUNTRY, _BANK_COUNTRIES = (frozenset(map(fold, words)) for words in COUNTRY_HEADERS)
 _UK_WORDS = frozenset({"uk", "gb"})
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.headers.spelling import (
+    BRACKETS,
     Words,
     cues_of,
     fold,
@@ -18,7 +19,6 @@ from pipeline.headers.spelling import (
     tokens_of,
     words_in_one_piece,
     words_of,
-    words_outside_brackets,
 )
 from pipeline.headers.words import GRAMMAR, PRODUCTS, Cue, listed
 from schemas.payments import FIELDS
@@ -131,7 +131,7 @@ def meaning(header: str) -> HeaderMeaning:
         )
     if (alias := _ALIASES.get(folded)) is not None:
         return alias
-    for words in (words_of(header), words_outside_brackets(header), words_in_one_piece(folded)):
+    for words in (words_of(header), words_of(BRACKETS.sub(" ", header)), words_in_one_piece(folded)):
         if words is not None:
             found = _meaning(words)
             if found.what is not None:

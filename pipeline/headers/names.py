@@ -11,16 +11,12 @@ from pipeline.headers.choice import PART_OF_THE_NAME, either, pair, quoted, refu
 from pipeline.headers.meaning import CANONICAL, HeaderMeaning, Rank, Side, What, is_column_of, meaning
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import cues_of, fold, tokens_of
-from pipeline.headers.words import Cue
+from pipeline.headers.words import NO_NAME, Cue
 from pipeline.wording import ColumnPair, Sentence
 
 _PARTS = (What.GIVEN, What.PREFERRED, What.INITIALS, What.MIDDLE, What.FAMILY, What.SECOND_FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
 """Headers in languages that put the family name first."""
-_NO_NAME = (
-    r"@.*\.|^(?i:y|n|x|yes|no|true|false|ja|nein|oui|non|s[ií]|tak|nie|[01]"
-    r"|personal|business|individual|private|company|person)$"
-)
 _CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
 _NOBODYS = (Side.UNSAID, None)
 _PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
@@ -140,7 +136,7 @@ def _is_either(header: str) -> bool:
 def _holds_codes(header: str, cells: ColumnCells, *, says_name: bool) -> bool:
     """True if no cell could be a name: e-mail addresses, yes or no, account types, numbers, codes."""
     sample = cells.sample(header)
-    return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
+    return bool(sample.str.contains(NO_NAME if says_name else f"{NO_NAME}|{_CODE}").all())
 
 
 # Names in parts.

@@ -10,32 +10,12 @@ from itertools import product
 
 import polars as pl
 
+from pipeline.headers import words as lists
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import quoted
 from pipeline.headers.meaning import CANONICAL, Rank, Side, What, meaning
 from pipeline.headers.spelling import cue_of, cues_of, fold, tokens_of
-from pipeline.headers.words import (
-    CREDIT,
-    DEBIT_CELLS,
-    DEBIT_HEADERS,
-    DEBIT_REFERENCES,
-    DEBIT_TITLES,
-    DUES,
-    MEMBERS,
-    NO_DEBIT_TITLES,
-    NOT_BEFORE_DEBITS,
-    OWN_ACCOUNTS,
-    OWN_ENDS,
-    PAYOUTS,
-    REFUNDS,
-    SETTINGS,
-    STATUS,
-    WAYS,
-    WAYS_IN,
-    WAYS_OUT,
-    WAYS_RECEIVED,
-    Cue,
-)
+from pipeline.headers.words import Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
@@ -44,16 +24,16 @@ _DEBIT_CUES_MIN = 2
 _INSISTED_ON = ("name", "iban", "sort_code", "account_number")
 _MANDATE = re.compile(r"\b(?:RUM|UMR)\b")
 """A unique mandate reference, in capitals: `rum` is a room in Swedish."""
-_DEBIT_HEADERS, _MEMBERS = (tuple(map(fold, words)) for words in (DEBIT_HEADERS, MEMBERS))
-_DEBIT_CELLS, _DEBIT_REFERENCES = (frozenset(map(fold, words)) for words in (DEBIT_CELLS, DEBIT_REFERENCES))
-_DUES, _PAYOUTS, _SETTINGS = (tuple(map(fold, words)) for words in (DUES, PAYOUTS + REFUNDS, SETTINGS))
-_OWN, _OWN_ENDS = frozenset(map(fold, OWN_ACCOUNTS)), tuple(map(fold, OWN_ENDS))
+_DEBIT_HEADERS, _MEMBERS = (tuple(map(fold, words)) for words in (lists.DEBIT_HEADERS, lists.MEMBERS))
+_DEBIT_CELLS, _DEBIT_REFERENCES = (
+    frozenset(map(fold, words)) for words in (lists.DEBIT_CELLS, lists.DEBIT_REFERENCES)
+)
+_DUES, _PAYOUTS, _SETTINGS = (
+    tuple(map(fold, words)) for words in (lists.DUES, lists.PAYOUTS + lists.REFUNDS, lists.SETTINGS)
+)
+_OWN, _OWN_ENDS = frozenset(map(fold, lists.OWN_ACCOUNTS)), tuple(map(fold, lists.OWN_ENDS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
-_PARTNERS = {
-    **dict.fromkeys(("debitor", "debtor", "debiteur", "deudor", "buyer", "kaufer", "koper"), Cue.CUSTOMER),
-    **dict.fromkeys(("kreditor", "creditor", "crediteur", "acreedor"), Cue.SUPPLIER),
-}
-"""Words that in headers mean a side of a payment."""
+_PARTNERS = lists.PARTNERS
 _IDS, _PAID = {Cue.NAME, Cue.ID, Cue.NUMBER, Cue.CODE}, {Cue.PERSON, Cue.SUPPLIER, Cue.THEIRS, Cue.NET}
 _ACCOUNTS_MIN = 3
 _DEBIT = (What.MANDATE, What.COLLECTION, What.SEQUENCE, What.CREDITOR_ID)
@@ -64,8 +44,10 @@ _DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
 _VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 _IN_BRACKETS = re.compile(r"\((.+?)\)")
 _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
-_RECEIVED, _TEXTS_MAX = tuple(map(fold, WAYS_RECEIVED)), 20
-_INTO, _OUT, _EITHER = (frozenset(fold(one) or one for one in some) for some in (WAYS_IN, WAYS_OUT, WAYS))
+_RECEIVED, _TEXTS_MAX = tuple(map(fold, lists.WAYS_RECEIVED)), 20
+_INTO, _OUT, _EITHER = (
+    frozenset(fold(one) or one for one in some) for some in (lists.WAYS_IN, lists.WAYS_OUT, lists.WAYS)
+)
 
 
 def insist(headers: Sequence[str]) -> Sentence:
@@ -138,7 +120,7 @@ def titles_debits(title: str) -> bool:
 def _announces_debits(text: str, short: str = "(?!)") -> bool:
     """True if a text has a word for direct debits, or what `short` matches, and no word against it."""
     text = " ".join(tokens_of(text))
-    is_candidate = any(words in text for words in _phrases(DEBIT_TITLES)) or re.search(short, text)
+    is_candidate = any(words in text for words in _phrases(lists.DEBIT_TITLES)) or re.search(short, text)
     # Building the pattern takes time, and few texts need it.
     return bool(is_candidate) and _debit_titles(short).search(text) is not None
 
@@ -151,7 +133,8 @@ def _phrases(listed: tuple[str, ...]) -> list[str]:
 @cache
 def _debit_titles(short: str) -> re.Pattern[str]:
     titles, others, before = (
-        "|".join(_phrases(each)) for each in (DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS)
+        "|".join(_phrases(each))
+        for each in (lists.DEBIT_TITLES, lists.NO_DEBIT_TITLES, lists.NOT_BEFORE_DEBITS)
     )
     negated = rf"(?:{before}) (?:(?:by|on|via|per|par|por|the|les|de|sepa) )*(?:{titles})"
     return re.compile(rf"^(?!.*\b(?:{others})\b)(?!.*\b{negated}).*?(?:{titles}|{short})")
@@ -193,7 +176,9 @@ def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
     """Return why a file of purchases on credit or without amounts, or from one account, pays no others."""
     filled = [header for header in cells.headers if cells.is_filled(header)]
     # A borrower who is paid gives no deposit.
-    credit = [next((header for header in filled if _has_phrase(header, words)), None) for words in CREDIT]
+    credit = [
+        next((header for header in filled if _has_phrase(header, words)), None) for words in lists.CREDIT
+    ]
     if all(credit):
         return Sentence("headers.credit", columns=[quoted(header) for header in credit if header])
     own = _only_account(cells)
@@ -364,7 +349,7 @@ def _says_money_came_in(header: str, cells: ColumnCells) -> bool:
     said = {fold(word) for word in cells.first_values(header)}
     if said <= _INTO | _OUT and not said.isdisjoint(_INTO) and not said.isdisjoint(_OUT):
         return True
-    if meaning(header).what not in (None, "reference") or _has_phrase(header, STATUS):
+    if meaning(header).what not in (None, "reference") or _has_phrase(header, lists.STATUS):
         return False
     texts = cells.sample(header).head(_TEXTS_MAX).to_list()
     count = sum(fold(text).startswith(_RECEIVED) for text in texts)

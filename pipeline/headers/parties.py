@@ -4,12 +4,13 @@ Also find the column of payees' keys in the payer's own system, such as employee
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import polars as pl
 
 from pipeline.frames import Original, Payments
 from pipeline.headers.meaning import meaning
-from pipeline.headers.spelling import cue_of, cues_of, fold, is_known, tokens_of, words_with
+from pipeline.headers.spelling import cue_of, cues_of, fold, is_known, stem, tokens_of, words_with
 from pipeline.headers.words import KEY_OWNERS, KEY_WORDS, KEYS, THINGS, Cue
 
 _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
@@ -26,6 +27,7 @@ _RANKS = {
 }
 
 
+@lru_cache(maxsize=4_000)
 def party_of(header: str) -> str | None:
     """Return the party that a header names, if any: vendors are suppliers, tenants are no landlords.
 
@@ -38,8 +40,8 @@ def party_of(header: str) -> str | None:
     if subject is not Cue.PARTY:
         return None if subject is None else subject.value
     folded = fold(header)
-    word = max((word for word in words_with(Cue.PARTY) if word in folded), key=len, default=None)
-    return None if word is None else word[:_STEM_LENGTH]
+    stems = (stem(word)[:_STEM_LENGTH] for word in words_with(Cue.PARTY))
+    return max((one for one in stems if one in folded), key=len, default=None)
 
 
 def names_unknown_party(header: str) -> bool:

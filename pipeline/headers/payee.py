@@ -32,21 +32,11 @@ from pipeline.headers.names import (
     without_codes,
 )
 from pipeline.headers.parties import party_of, payee_id_header
-from pipeline.headers.spelling import cue_of, fold, tokens_of, words_with
+from pipeline.headers.spelling import cue_of, cues_of, fold, tokens_of, words_with
 from pipeline.headers.unread_names import are_parties
-from pipeline.headers.words import PLACES, REFUNDS, Cue
+from pipeline.headers.words import BANK_NAMES, PLACES, REFUNDS, Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 from schemas.payments import FIELDS
-
-_BANK = (
-    r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
-    r"|takarékszövetkezet|building society)(?:[\s,.)].*)?$"
-    # In a longer name, these words may be anyone's: Lloyds Motors, Raiffeisen Lagerhaus.
-    r"|^(?:ing-diba|bnp paribas|hsbc|barclays|natwest|lloyds|unicredit|bbva|raiffeisen|nordea|belfius|kbc"
-    r"|société générale|crédit (?:agricole|mutuel|lyonnais)|intesa sanpaolo|abn amro|revolut|monzo"
-    r"|handelsbanken)(?: (?:plc|ag|sa|nv|spa|se|uab|ltd))?$"
-)
-
 
 _OURS = rule_of("the same in every row where the payee differs, so taken for your own")
 _BESIDE_ACCOUNTS = ("account_type", "secondary_reference", "bic")
@@ -307,7 +297,10 @@ def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
             is_party
             and cells.varies(other.headers)
             and not _are_banks(other.headers, cells)
-            and not cells.share_words(names[0].headers, other.headers)
+            and (
+                cells.are(names[0].headers[0], "^[^ ]+$")  # may be a part of the other name
+                or not cells.share_words(names[0].headers, other.headers)
+            )
         ):
             raise either("name", [names[0].headers, other.headers], cells)
 
@@ -315,7 +308,7 @@ def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
 def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
     [first, *rest] = headers
     sample = cells.joined(headers).drop_nulls().head(SAMPLE_ROWS) if rest else cells.sample(first)
-    return 2 * int(sample.str.contains(_BANK).sum()) > len(sample)
+    return 2 * int(sample.str.contains(BANK_NAMES).sum()) > len(sample)
 
 
 def _only_person(seen: NameColumns, cells: ColumnCells) -> list[Candidate]:
@@ -413,6 +406,11 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[C
     marked = [name for name in (first, *rest) if name.meant.side is Side.PAYEE]
     if marked and len(marked) < len(rest) + 1 and not any(name.is_instead for name in marked):
         first, *rest = marked
+    # A seller's legal name counts, not its shop's.
+    legal = [name for name in (first, *rest) if Cue.FULL in cues_of(name.headers[0])]
+    of_one = len({party_of(name.headers[0]) for name in (first, *rest)}) == 1
+    if legal and of_one and first.rank is Rank.SUBJECT:
+        first, *rest = legal
     refuse_differing("name", first.headers, (other.headers for other in rest), cells)
     return [first, *rest]
 

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.headers.words import CURRENCIES, WORDS, Cue
+from pipeline.headers.words import CURRENCIES, FORMS, VOWELS, WORDS, Cue
 
 
 class Words(NamedTuple):
@@ -46,7 +46,7 @@ _NO_WORDS = re.compile(
     r"(?<=\w)(?:__[cr]$|_id(?=/)|[*:](?:innen|in|r)\b)|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)"
 )
 """Endings of Salesforce's own fields, and of words for people of every gender."""
-_BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
+BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
 _NUMBERING = re.compile(r"^\s*[A-Za-z][.)]\s")
 _PHRASE_WORDS_MAX = 5
 _PIECE_LENGTH_MIN = 3
@@ -56,9 +56,12 @@ _COMPOUND_LENGTH_MAX = 100
 _CLIPPED = re.compile("[a-z](?:name?|naam|navn|namn)")
 """Clipped words such as `nname`, not found in compounds: `Kundenname` has `Kunden` and `name`."""
 _SUFFIXES = ("no", "nr", "id")  # short words that may end a compound, as in `accountno`
-_ENDINGS = ("s", "ns", "ens", "es", "n", "a", "in")
+_ENDINGS = ("s", "ns", "ens", "es", "n", "en", "a", "in")
 _STEM_LENGTH_MIN = 5
 """Minimum length of the rest after removing a non-English ending, so that `an` does not become `a`."""
+_PEOPLE_LENGTH_MIN = 6
+_HEADS = {Cue.PERSON, Cue.PARTY, Cue.SUPPLIER, Cue.EMPLOYER, Cue.PARENT, Cue.OTHER_PERSON, Cue.OURS}
+_PEOPLE = _HEADS | {Cue.THEIRS, Cue.RELATIVE, Cue.USER, Cue.AGENCY}
 
 
 def _plain(text: str) -> str:
@@ -166,11 +169,11 @@ def words_of(header: str) -> Words | None:
     """Return the words of a header; None if one is unknown."""
     if tuple(tokens_of(header)[:2]) not in _lexicon():  # `F. Name` has no numbering
         header = _NUMBERING.sub("", header)
-    outside = _looked_up(tokens_of(_BRACKETS.sub(" ", header)))
+    outside = _looked_up(tokens_of(BRACKETS.sub(" ", header)))
     if outside is None:
         return None
     inside: list[Found] = []
-    for bracket in _BRACKETS.findall(header):
+    for bracket in BRACKETS.findall(header):
         # Text in brackets may have unknown words; only known ones count.
         inside += _looked_up(tokens_of(bracket)) or [
             found for token in tokens_of(bracket) for found in _looked_up([token]) or ()
@@ -188,11 +191,6 @@ def cues_of(header: str) -> frozenset[Cue]:
     """Return the cues of a header; none if a word is unknown."""
     words = words_of(header)
     return frozenset() if words is None else words.cues
-
-
-def words_outside_brackets(header: str) -> Words | None:
-    """Return the words of a header outside brackets; None if one is unknown."""
-    return words_of(_BRACKETS.sub(" ", header))
 
 
 def words_in_one_piece(folded: str) -> Words | None:
@@ -233,7 +231,8 @@ def _pieces(tokens: Sequence[str]) -> Iterator[tuple[Sequence[str], list[Found] 
                 break
         else:
             length = 1
-            yield [token := tokens[index]], _segmented(token) or _abbreviations().get(token)
+            token = tokens[index]
+            yield [token], _segmented(token) or _abbreviations().get(token) or _person(token)
         index += length
 
 
@@ -267,6 +266,32 @@ def _abbreviations() -> dict[str, list[Found]]:
         for length in () if others else range(_ABBREVIATION_LENGTH_MIN, len(word)):
             cues.setdefault(word[:length], set()).add(cue)
     return {text: [*its] for text, its in cues.items() if len(its) == 1 and its <= _PARTS}
+
+
+def stem(word: str) -> str:
+    """Return a word without a vowel at its end."""
+    return word[:-1] if word[-1:] in VOWELS else word
+
+
+@cache
+def _people() -> dict[str, Cue | None]:
+    """Return the stems of words for people; None for one of several meanings."""
+    stems: dict[str, Cue | None] = {}
+    for [word, *others], cue in _lexicon().items():
+        if cue in _PEOPLE and not others and len(bare := stem(word)) >= _PEOPLE_LENGTH_MIN:
+            stems[bare] = cue if stems.get(bare, cue) is cue else None
+    return stems
+
+
+def _person(token: str) -> list[Found] | None:
+    """Return the cue of a word for people in another form, or behind another word: `Tagespflegeperson`."""
+    length = len(token)
+    for begin in (0, *range(_PIECE_LENGTH_MIN, length - _PEOPLE_LENGTH_MIN + 1)):
+        for end in range(length, max(begin + _PEOPLE_LENGTH_MIN, length - 3) - 1, -1):
+            cue = _people().get(token[begin:end])
+            if cue is not None and (begin == 0 or cue in _HEADS) and re.fullmatch(FORMS, token[end:]):
+                return [cue]
+    return None
 
 
 def _segmented(text: str) -> list[Found] | None:

@@ -9,30 +9,16 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from pipeline.headers import parties
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import PART_OF_THE_NAME, ColumnChoice, either, pair, refuse_differing
 from pipeline.headers.meaning import HeaderMeaning, Rank, Side, What, meaning
 from pipeline.headers.names import Candidate, NameColumns, may_be_codes
-from pipeline.headers.parties import (
-    beside_payment,
-    is_of_unknown,
-    names_payment,
-    names_unknown_party,
-    names_unknown_payee,
-    without_name,
-)
 from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown, tokens_of
-from pipeline.headers.words import Cue
+from pipeline.headers.words import PARTY_NAMES, Cue
 
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
-_WORD = r"\(?\p{Lu}[\p{L}\p{N}'\u2019./-]*\)?,?"
-_LIKE_A_PARTY = (
-    rf"^{_WORD}(?: (?:{_WORD}|[&+]|d[aeiou]s?|del|della|der|den|di|du|la|le|of|and|und|et|og|och|van|von|vom"
-    r"|zu|zum|ten|ter|y|e|i|a\.?s\.?|s\.?r\.?o\.?|z|o\.?o\.?|s\.?p\.?a?\.?|sp\.|spol\.|j?\.?d\.?o\.?o\.?|d\.?d\.?"
-    r"|e\.?[VKU]\.?|[ks]\.?s\.?|s\.?(?:n\.?c|a\.?s|r\.?l)\.?|plc|ltd|llc|inc|gGmbH|ry|rf))+$"
-)
-"""At least two words, capitalised except for particles and legal forms, unlike a payment text."""
 _MOSTLY = 0.75
 _ONE_WORD = r"^\p{Lu}\p{Ll}+(?:-\p{Lu}\p{Ll}+)?$"
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
@@ -117,7 +103,9 @@ def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
 def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
     """Choose the only column whose header has payee next to unknown words, such as `Garnishee payee`."""
     headers = [
-        header for header in cells.headers if names_unknown_payee(header) and are_parties(header, cells)
+        header
+        for header in cells.headers
+        if parties.names_unknown_payee(header) and are_parties(header, cells)
     ]
     is_one = len(headers) == 1 and not is_ours(headers[0]) and not cells.is_constant(headers)
     return [ColumnChoice("name", (tuple(headers),), "the payee's role")] if is_one else []
@@ -135,8 +123,10 @@ def with_payment_names(
         for header in cells.headers
         if accounts and all(_payment_words(header) <= _payment_words(account) for account in accounts)
     ]
-    parts = [[one for one in bound if beside_payment(one) == {cue}] for cue in (Cue.GIVEN, Cue.FAMILY)]
-    whole = [(one,) for one in bound if names_payment(one) and are_parties(one, cells)]
+    parts = [
+        [one for one in bound if parties.beside_payment(one) == {cue}] for cue in (Cue.GIVEN, Cue.FAMILY)
+    ]
+    whole = [(one,) for one in bound if parties.names_payment(one) and are_parties(one, cells)]
     whole += zip(*parts, strict=False)
     found = [Candidate(one, Rank.PAYEE, _OF_PAYMENT) for one in whole if cells.varies(one)]
     companies = [name for name in seen.companies if not cells.is_constant(name.headers)]
@@ -156,18 +146,18 @@ def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
     known, words = known_and_unknown(header)
     owner = {word for word in known.split() if cue_of(word) is Cue.COMPANY}
     rest = " ".join(word for word in known.split() if word not in owner)
-    return rest, frozenset(_stem(without_name(word)) for word in words | owner)
+    return rest, frozenset(_stem(parties.without_name(word)) for word in words | owner)
 
 
 def _may_name(known: str, header: str, cells: ColumnCells) -> bool:
     """True if a column may hold the names of the party in its header, or parts of them."""
     is_whole = meaning(known).rank in (Rank.HOLDER, Rank.PLAIN, None) and are_parties(header, cells)
-    is_party = meaning(header).what == What.COMPANY or is_of_unknown(header)
+    is_party = meaning(header).what == What.COMPANY or parties.is_of_unknown(header)
     return (is_party and is_whole) or _is_part(known, header)
 
 
 def _is_part(known: str, header: str) -> bool:
-    return meaning(known).what in (What.GIVEN, What.FAMILY) and is_of_unknown(header)
+    return meaning(known).what in (What.GIVEN, What.FAMILY) and parties.is_of_unknown(header)
 
 
 def _whole(headers: Sequence[str]) -> tuple[str, ...] | None:
@@ -184,7 +174,7 @@ def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
     """True if another column, of the subject of the list or a party in unknown words, has the same names."""
     return cells.varies(name.headers) and any(
         header not in name.headers
-        and (names_unknown_party(header) or meaning(header).subject is not None)
+        and (parties.names_unknown_party(header) or meaning(header).subject is not None)
         and not cells.text(header).has_nulls()
         and not cells.differ(name.headers, [header])
         for header in cells.headers
@@ -240,7 +230,9 @@ def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
         return
     sources = [parts[:1]] if parts else [name.headers for name in chosen]
     lacking = cells.where(cells.first_filled(sources).is_null())
-    look, is_name = (_LIKE_A_WORD, names_unknown_party) if parts else (_LIKE_A_NAME, is_of_unknown)
+    look, is_name = (
+        (_LIKE_A_WORD, parties.names_unknown_party) if parts else (_LIKE_A_NAME, parties.is_of_unknown)
+    )
     for header in filter(is_name, cells.headers):
         if lacking.are(header, look) and not lacking.text(header).has_nulls():
             whole = ["+".join(header if part in parts[:1] else part for part in first.headers)]
@@ -254,7 +246,7 @@ def _refuse_part(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
     """Refuse people of one word beside an unknown header with such words: both may be parts of a name."""
     [first, *_] = chosen
     is_one = first.rank is Rank.PLAIN or first.meant.subject is Cue.PERSON
-    for header in filter(is_of_unknown, cells.headers if is_one and len(first.headers) == 1 else ()):
+    for header in filter(parties.is_of_unknown, cells.headers if is_one and len(first.headers) == 1 else ()):
         if all(cells.are(one, _ONE_WORD) and cells.varies([one]) for one in (header, *first.headers)):
             raise either("name", [first.headers, (header,)], cells, what=PART_OF_THE_NAME)
 
@@ -267,8 +259,10 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_
     """
     is_paid = chosen[0].says_role and not may_be_codes(chosen[0], cells)
     for header in cells.headers:
-        says_name = names_unknown_payee(header) or (not is_paid and names_unknown_party(header))
-        if not says_name and not is_of_unknown(header):
+        says_name = parties.names_unknown_payee(header) or (
+            not is_paid and parties.names_unknown_party(header)
+        )
+        if not says_name and not parties.is_of_unknown(header):
             continue
         # If no header says that a column has names, most of its cells must look like names.
         is_named = are_parties(header, cells, *((_LIKE_A_NAME, 0.5) if says_name else ()))
@@ -292,7 +286,7 @@ def _refuse_owner_of_repeated(
         header
         for header in cells.headers
         if header not in read
-        and (is_of_unknown(header) or meaning(header).what in ("name", What.COMPANY, What.PARENT))
+        and (parties.is_of_unknown(header) or meaning(header).what in ("name", What.COMPANY, What.PARENT))
         and are_parties(header, cells)
         and (is_one or not cells.is_constant([header]))
     ]
@@ -310,7 +304,7 @@ def _refuse_owner_of_repeated(
             raise either("name", [chosen[0].headers, (header,)], cells)
 
 
-def are_parties(header: str, cells: ColumnCells, look: str = _LIKE_A_PARTY, share: float = _MOSTLY) -> bool:
+def are_parties(header: str, cells: ColumnCells, look: str = PARTY_NAMES, share: float = _MOSTLY) -> bool:
     """True if most cells look like names of people and firms."""
     sample = cells.sample(header)
     return len(sample) > 0 and int(sample.str.contains(look).sum()) >= share * len(sample)

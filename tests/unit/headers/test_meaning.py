@@ -157,6 +157,10 @@ def test_a_long_text_is_no_header_and_costs_nothing():
         ("Account Number of the Beneficiary", "Beneficiary's account number"),
         ("beneficiaryaccountnumber", "Beneficiary Account Number"),
         ("Zahlungsempfänger*in", "Zahlungsempfänger"),
+        ("Tagespflegeperson", "Person"),
+        ("Kreditorenname", "Kreditor"),
+        ("Stipendist", "Stipendista"),
+        ("kierowcom", "kierowca"),
     ],
 )
 def test_accents_plurals_order_and_compounds_do_not_change_a_meaning(one, other):
@@ -254,7 +258,7 @@ def test_a_header_of_any_language_says_what_it_is_and_whose(what, side, header):
     assert (meaning(header).what, meaning(header).side) == (what, side)
 
 
-@pytest.mark.parametrize("header", ["Citizen", "Anns", "Edens", "Anes", "Openness"])
+@pytest.mark.parametrize("header", ["Citizen", "Anns", "Edens", "Anes", "Openness", "Supplies", "Training", "Rechnungsempfänger"])
 def test_an_ending_makes_no_word_of_another(header):
     assert meaning(header).what is None
 

@@ -29,6 +29,8 @@ def sources_of(columns):
         ({"Beneficiary name": [ADA, BO], "Company": [ACME, BRILL]}, [["Beneficiary name"], ["Company"]][:1]),
         ({"Contact person": [ADA, BO], "Supplier": [ACME, BRILL]}, [["Supplier"]]),
         ({"Bank name": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Seller": ["The Fox", "Nightjar"], "Seller legal name": [ADA, BO]}, [["Seller legal name"]]),
+        ({"Pupil": [ACME, BRILL], "Name on parent account": [ADA, BO]}, [["Name on parent account"]]),
         ({"Name": ["Lloyds Motors", "Raiffeisen Lagerhaus"]}, [["Name"]]),
         ({"Approver": [ACME, BRILL], "Username": ["x", "y"], "Name": [ADA, BO]}, [["Name"]]),
         # A shop that is the same in every row does not own the accounts of several people.
@@ -410,6 +412,7 @@ def test_the_header_of_the_account_says_which_party_is_paid(columns, name):
             Sentence("headers.account_of_others", account='"Landlord IBAN"', names='"Tenant"'),
         ),
         ({"Payee": [ADA, BO], "Landlord": [ACME, BRILL], "Landlord IBAN": IBANS}, "headers.either_could_be"),
+        ({"Volunteer": ["Ada", "Bo"], "Name": [ADA, BO], "IBAN": IBANS}, "headers.either_could_be"),
     ],
 )
 def test_nobody_is_asked_about_with_the_account_of_another_party(columns, sentence):
