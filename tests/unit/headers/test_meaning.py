@@ -258,7 +258,9 @@ def test_a_header_of_any_language_says_what_it_is_and_whose(what, side, header):
     assert (meaning(header).what, meaning(header).side) == (what, side)
 
 
-@pytest.mark.parametrize("header", ["Citizen", "Anns", "Edens", "Anes", "Openness", "Supplies", "Training", "Rechnungsempfänger"])
+@pytest.mark.parametrize(
+    "header", ["Citizen", "Anns", "Edens", "Anes", "Openness", "Supplies", "Training", "Rechnungsempfänger"]
+)
 def test_an_ending_makes_no_word_of_another(header):
     assert meaning(header).what is None
 
