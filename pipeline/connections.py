@@ -149,7 +149,7 @@ async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[flo
     except ClosedAtOnceError:
         if isinstance(server, MutualTls):
             raise
-        raise IncompleteError(Sentence("transport.closed_connection_during", server=address.netloc)) from None
+        raise IncompleteError(Sentence("transport.closed_during_handshake", server=address.netloc)) from None
     except IncompleteError as error:
         if proxy is None and _names_a_proxy(server.base_url):
             raise IncompleteError(Sentence("transport.proxy_unused", why=error.reason)) from None

@@ -41,7 +41,7 @@ def _folder(info: ValidationInfo) -> Path:
 def _newest_below_folder(value: str, info: ValidationInfo) -> str:
     opening, _, pattern = value.strip().partition("newest of ")
     if opening or not pattern.strip():
-        raise WrongValueError(Sentence("config.newest_of"))
+        raise WrongValueError(Sentence("config.must_be_newest_of_pattern"))
     # The name of this folder is not a pattern.
     return str(Path(glob.escape(str(_folder(info)))) / Path(pattern.strip()).expanduser())
 
@@ -55,11 +55,13 @@ def _https(url: str) -> str:
         is_reachable = bool(parts.hostname) and parts.port != 0
     except ValueError:
         # The library's message would quote the address and any password misplaced in it.
-        raise WrongValueError(Sentence("config.no_address", form="https://HOST:PORT")) from None
+        raise WrongValueError(Sentence("config.not_an_address", form="https://HOST:PORT")) from None
     if parts.scheme != "https":
-        raise WrongValueError(Sentence("config.https"))
+        raise WrongValueError(Sentence("config.must_start_with_https"))
     if not is_reachable or _NOT_IN_AN_ADDRESS.search(url):
-        raise WrongValueError(Sentence("config.plain_address" if url.isascii() else "config.ascii_address"))
+        raise WrongValueError(
+            Sentence("config.must_be_plain_address" if url.isascii() else "config.ascii_address")
+        )
     # Certificates have no final dot in host names, and the cap would count it as another server.
     return parts._replace(netloc=_LAST_DOT.sub("", parts.netloc)).geturl().rstrip("/")
 
@@ -70,10 +72,10 @@ def _proxy(url: str) -> str:
         parts = urlsplit(url)
         is_reachable = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise WrongValueError(Sentence("config.no_address", form="http://HOST:PORT")) from None
+        raise WrongValueError(Sentence("config.not_an_address", form="http://HOST:PORT")) from None
     is_plain = parts.path in {"", "/"} and not _NOT_IN_AN_ADDRESS.search(url)
     if parts.scheme not in {"http", "https"} or not (is_reachable and is_plain):
-        raise WrongValueError(Sentence("config.proxy_address"))
+        raise WrongValueError(Sentence("config.must_be_proxy_address"))
     return url.rstrip("/")
 
 
@@ -106,13 +108,13 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
         status = path.stat()
         value = path.read_text("utf-8-sig").rstrip("\r\n")
     except OSError as error:
-        raise ConfigurationError(Sentence("sections.secret_cannot_read", path=path, why=error)) from None
+        raise ConfigurationError(Sentence("sections.secret_unreadable", path=path, why=error)) from None
     except UnicodeDecodeError:
         raise ConfigurationError(Sentence("sections.secret_not_utf_8", path=path)) from None
     if not is_private(status):
-        raise ConfigurationError(Sentence("sections.others_can_read", path=path))
+        raise ConfigurationError(Sentence("sections.secret_open_to_others", path=path))
     if not value:
-        raise ConfigurationError(Sentence("sections.secret_empty_put", path=path))
+        raise ConfigurationError(Sentence("sections.secret_empty", path=path))
     return SecretStr(value)
 
 
@@ -136,7 +138,7 @@ def proxy_of_environment(url: str) -> str | None:
     except ValueError:
         pass
     # The address may hold a password, so it is not quoted.
-    raise ConfigurationError(Sentence("sections.no_http_proxy"))
+    raise ConfigurationError(Sentence("sections.proxy_address_malformed"))
 
 
 _PRICE = re.compile(r"(?P<amount>(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?) (?P<currency>[A-Z]{3})")
@@ -151,9 +153,9 @@ def price_of(value: object) -> Price:
     """
     found = _PRICE.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise WrongValueError(Sentence("config.price"))
+        raise WrongValueError(Sentence("config.must_be_price"))
     if found["currency"] not in currencies():
-        raise WrongValueError(Sentence("config.price_currency", currency=found["currency"]))
+        raise WrongValueError(Sentence("config.price_currency_unknown", currency=found["currency"]))
     return Price(amount=Decimal(found["amount"]), currency=found["currency"])
 
 
@@ -190,12 +192,12 @@ class Server(Section):
     def _names_one_source(self) -> Self:
         for one, other in (("proxy", "proxy_url"), ("proxy_credentials_env", "proxy_credentials_file")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
-                raise WrongValueError(Sentence("config.one_not_both", keys=[one, other]))
+                raise WrongValueError(Sentence("config.give_one_not_both", keys=[one, other]))
         about = [key for key in type(self).model_fields if key.startswith("proxy_") and getattr(self, key)]
         if about and self.proxy is None and self.proxy_url is None:
             raise WrongValueError(Sentence("config.proxy_missing", key=about[0]))
         if self.exactly_one and sum(getattr(self, key) is not None for key in self.exactly_one) != 1:
-            raise WrongValueError(Sentence("config.exactly_one", keys=list(self.exactly_one)))
+            raise WrongValueError(Sentence("config.give_exactly_one", keys=list(self.exactly_one)))
         return self
 
     def proxy_address(self, url: str) -> str | None:

@@ -52,7 +52,7 @@ CLOSE_NAME = Meaning(
 )
 """The meaning of a close match in every API."""
 RETRY_HERE = Sentence("todo.run_again_later")  # advice if a question has no answer
-RETRY_ELSEWHERE = Sentence("todo.ask_anew")  # advice if a question may get another answer later
+RETRY_ELSEWHERE = Sentence("todo.ask_again_elsewhere")  # advice if a question may get another answer later
 
 
 class ContractBreachError(Exception):

@@ -15,11 +15,11 @@ REFUSED = Meaning(
     Action.CORRECT_ROW,
     Sentence("answer.refused"),
     Sentence("explain.no_bank_was_asked"),
-    Sentence("explain.correct_or_ask"),
+    Sentence("explain.correct_row_or_ask_provider"),
 )
 TOO_LARGE, WRONG_FORM = "HTTP_413", "HTTP_415"
 _ASK_PROVIDER = Sentence("explain.ask_provider")
-_THREE_RUNS = Sentence("explain.three_runs")
+_THREE_RUNS = Sentence("explain.run_again_three_times")
 _NOTHING_HEARD = Sentence("explain.nothing_heard")
 
 
@@ -35,7 +35,7 @@ def _unanswered(
 
 
 def _not_let_in(reason: Sentence) -> Meaning:
-    return _unanswered(reason, Sentence("explain.not_let_in"), _THREE_RUNS)
+    return _unanswered(reason, Sentence("explain.filter_may_have_refused"), _THREE_RUNS)
 
 
 STATUSES_TURNED_AWAY = (400, 401, 403, 404, 405, 406, 407, 410, 421, 431, 451)
@@ -48,7 +48,7 @@ _TURNED_AWAY = {
 
 def _not_the_row(reason: Sentence) -> Meaning:
     return Meaning(
-        Outcome.REJECTED, Action.CORRECT_ROW, reason, Sentence("explain.not_the_row"), _ASK_PROVIDER
+        Outcome.REJECTED, Action.CORRECT_ROW, reason, Sentence("explain.row_not_to_blame"), _ASK_PROVIDER
     )
 
 
@@ -74,10 +74,16 @@ OF_REPORTS: Mapping[str, Meaning] = {
 
 _OF_STATES: Mapping[AnswerState, Mapping[str, Meaning]] = {
     AnswerState.DEFERRED: {
-        OwnCode.DAILY_CAP: _deferred(Sentence("answer.daily_cap"), Sentence("explain.next_day_of_cap")),
-        OwnCode.SERVER_PAUSE: _deferred(Sentence("answer.server_pause"), Sentence("explain.in_an_hour")),
-        OwnCode.LIMIT: _deferred(Sentence("answer.limit"), Sentence("explain.higher_limit")),
-        OwnCode.TURNED_AWAY: _deferred(Sentence("answer.turned_away"), Sentence("explain.status_was_said")),
+        OwnCode.DAILY_CAP: _deferred(
+            Sentence("answer.daily_cap"), Sentence("explain.run_again_next_cap_day")
+        ),
+        OwnCode.SERVER_PAUSE: _deferred(
+            Sentence("answer.server_pause"), Sentence("explain.run_again_in_an_hour")
+        ),
+        OwnCode.LIMIT: _deferred(Sentence("answer.limit"), Sentence("explain.run_again_with_higher_limit")),
+        OwnCode.TURNED_AWAY: _deferred(
+            Sentence("answer.turned_away"), Sentence("explain.status_reported_test_profile")
+        ),
         OwnCode.RUN_ENDED: _deferred(Sentence("answer.run_ended")),
     },
     AnswerState.UNANSWERED: {
@@ -94,7 +100,7 @@ _OF_STATES: Mapping[AnswerState, Mapping[str, Meaning]] = {
         "SERVER_ERROR": _unanswered(Sentence("answer.server_error")),
         "CLIENT_INVALID": _unanswered(
             Sentence("answer.client_invalid"),
-            Sentence("explain.with_status_401"),
+            Sentence("explain.status_401_has_own_code"),
             Sentence("explain.run_doctor"),
         ),
         **OF_REPORTS,

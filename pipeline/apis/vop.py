@@ -148,7 +148,7 @@ def _party(check: Check) -> vop.Party:
     return vop.Party(identification=vop.PartyIdentification(organisation_id=organisation))
 
 
-_UNDISCLOSED = Sentence("explain.undisclosed")
+_UNDISCLOSED = Sentence("explain.account_unknown_or_excluded")
 
 _MEANINGS: dict[tuple[Basis, str], Meaning] = {
     (Basis.NAME, apis.MATCH_CODE): Meaning(
@@ -156,7 +156,7 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
     ),
     (Basis.NAME, NameMatch.CMTC): apis.CLOSE_NAME,
     (Basis.NAME, NameMatch.NMTC): Meaning(
-        Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("answer.other_name"), Sentence("explain.harm_nor_whose")
+        Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("answer.other_name"), Sentence("explain.fraud_or_owner")
     ),
     (Basis.NAME, NameMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("answer.noap"), _UNDISCLOSED
@@ -168,7 +168,7 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
         Outcome.NO_MATCH,
         Action.ASK_PAYEE,
         Sentence("answer.id_nmtc"),
-        Sentence("explain.harm_name_not_sent"),
+        Sentence("explain.fraud_name_not_sent"),
         Sentence("explain.compare_identification"),
     ),
     (Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(

@@ -131,11 +131,11 @@ def _serve_demo(given: Given, settings: "DeskSection") -> None:
     from pipeline.desk.folders import DeskHome
 
     if given.home is not None or given.socket is not None or given.new_link is not None:
-        raise UsageError(Sentence("cli.demo_alone"))
+        raise UsageError(Sentence("cli.demo_uses_own_folder"))
     home = DeskHome(Path(tempfile.mkdtemp(prefix=demo.PREFIX)))
     home.make()
     try:
-        notify(Sentence("cli.demo_is_made"))
+        notify(Sentence("cli.preparing_demo_desk"))
         config = home.path / "precheck.toml"
         config.write_text(demo.CONFIG)
         os.environ["PRECHECK_CONFIG"] = str(config)
@@ -161,10 +161,10 @@ def _serve_team(home: "DeskHome", settings: "DeskSection", path: Path) -> None:
     from pipeline.desk.server import unix_socket
 
     if settings.host is None or settings.proxy_user is None:
-        raise UsageError(Sentence("cli.desk_configuration_lacks"))
+        raise UsageError(Sentence("cli.socket_needs_desk_settings"))
     uid = uid_of(settings.proxy_user)
     if uid is None:
-        raise ConfigurationError(Sentence("cli.desk_proxy_user_this", proxy_user=settings.proxy_user))
+        raise ConfigurationError(Sentence("cli.no_such_proxy_user", proxy_user=settings.proxy_user))
     listening = unix_socket(path)
     _serve(
         home,
@@ -232,7 +232,7 @@ def _running(home: "DeskHome") -> str:
     try:
         return (home.path / _ADDRESS).read_text()
     except OSError:
-        raise UsageError(Sentence("cli.no_desk_run", path=home.path)) from None
+        raise UsageError(Sentence("cli.new_link_without_desk", path=home.path)) from None
 
 
 def _opening_page(home: "DeskHome", link: str) -> Path:

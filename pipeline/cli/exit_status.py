@@ -126,8 +126,8 @@ def _error_of(end: BaseException) -> errors.PrecheckError:
         return _unexpected(end)
     if isinstance(end, OSError):
         if end.errno in TOO_FEW_FILES:
-            return errors.IncompleteError(Sentence("transport.too_few_files"))
-        return errors.DiskError(Sentence("cli.output_cannot_written", why=end))
+            return errors.IncompleteError(Sentence("transport.open_files_limit_reached"))
+        return errors.DiskError(Sentence("cli.output_not_writable", why=end))
     if isinstance(end, errors.PrecheckError):
         return end
     raise end
@@ -148,7 +148,9 @@ def _unexpected(end: BaseException, *, where: str | None = None) -> errors.Prech
     """Return the error for a bug of this program, or for a folder that this user may not enter."""
     if isinstance(end, PermissionError) and isinstance(end.filename, str):
         path = os.path.abspath(end.filename)  # noqa: PTH100 (a folder that may not be entered is not resolved)
-        return errors.OutputError(Sentence("cli.no_permission", path=path, user=os.geteuid(), reason=end))
+        return errors.OutputError(
+            Sentence("cli.no_access_to_folder", path=path, user=os.geteuid(), reason=end)
+        )
     return recorded_crash(end, where=where)
 
 
@@ -285,9 +287,9 @@ def recorded_crash(error: BaseException, *, where: str | None = None) -> errors.
     what = f"{type(error).__name__} in {place}"
     path = _kept(_described(error))
     message = (
-        Sentence("cli.mistake", what=what)
+        Sentence("cli.internal_error", what=what)
         if path is None
-        else Sentence("cli.mistake_kept", what=what, path=path)
+        else Sentence("cli.internal_error_report_kept", what=what, path=path)
     )
     return errors.MistakeError(message if where is None else Sentence("cli.of_file", file=where, why=message))
 

@@ -147,7 +147,9 @@ class Word(click.Choice[str]):
 
         near = get_close_matches(value, self.choices, n=1)
         if value not in self.choices and near:
-            message = Sentence("cli.nearest_value", value=repr(value), number=len(self.choices), near=near[0])
+            message = Sentence(
+                "cli.value_did_you_mean", value=repr(value), number=len(self.choices), near=near[0]
+            )
             self.fail(in_words(message), param, ctx)
         return super().convert(value, param, ctx)
 

@@ -95,7 +95,7 @@ def rekey(given: Given) -> None:
 
     interruptible()
     if (given.new_key_env is None) == (given.new_key_file is None):
-        raise UsageError(Sentence("cli.name_new_key"))
+        raise UsageError(Sentence("cli.name_one_new_key"))
     notify(change_ledger_key(_job(given), variable=given.new_key_env, path=given.new_key_file))
 
 

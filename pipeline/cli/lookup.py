@@ -112,6 +112,6 @@ def schema(*, name: str | None) -> None:
     elif name in _names():
         click.echo(json_schema(name))
     elif near := get_close_matches(name, _names(), n=1):
-        raise UsageError(Sentence("cli.no_document_near", name=repr(name), near=near[0]))
+        raise UsageError(Sentence("cli.document_did_you_mean", name=repr(name), near=near[0]))
     else:
-        raise UsageError(Sentence("cli.no_document_one", name=repr(name), names=_names()))
+        raise UsageError(Sentence("cli.document_unknown", name=repr(name), names=_names()))

@@ -240,7 +240,7 @@ def _needing(extra: str, option: str) -> Iterator[None]:
         if (missing.name or "").partition(".")[0] not in {"prometheus_client", "opentelemetry"}:
             raise
         raise ConfigurationError(
-            Sentence("cli.not_installed_install", option=option, missing=missing.name, extra=extra)
+            Sentence("cli.extra_not_installed", option=option, missing=missing.name, extra=extra)
         ) from None
 
 

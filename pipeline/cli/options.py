@@ -29,7 +29,7 @@ class NamedPath(click.Path):
     ) -> Any:  # noqa: ANN401 (click's own signature)
         """Parse the path."""
         if value == "":
-            key = "cli.empty_option" if isinstance(param, click.Option) else "cli.empty_name"
+            key = "cli.empty_name_of_option" if isinstance(param, click.Option) else "cli.empty_name"
             self.fail(in_words(Sentence(key)), param, ctx)
         return super().convert(value, param, ctx)
 
@@ -76,14 +76,14 @@ def country(code: str) -> str:
     from pipeline.rules.identifiers import countries
 
     if code.upper() not in countries():
-        raise click.BadParameter(in_words(Sentence("cli.no_country", value=repr(code))))
+        raise click.BadParameter(in_words(Sentence("cli.not_a_country_code", value=repr(code))))
     return code.upper()
 
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-def duration(text: str, units: str = "smh", refusal: str = "cli.no_time") -> timedelta:
+def duration(text: str, units: str = "smh", refusal: str = "cli.not_a_duration") -> timedelta:
     """Parse a number and one of these units; the sentence with the key `refusal` refuses everything else."""
     if not re.fullmatch(f"[0-9]{{1,5}}[{units}]", text):
         raise click.BadParameter(in_words(Sentence(refusal, value=repr(text))))
@@ -92,14 +92,14 @@ def duration(text: str, units: str = "smh", refusal: str = "cli.no_time") -> tim
 
 def days(text: str) -> timedelta:
     """Parse a number of days, such as 30d."""
-    return duration(text, "d", "cli.no_days")
+    return duration(text, "d", "cli.not_a_number_of_days")
 
 
 def listen_address(text: str) -> tuple[str, int]:
     """Parse an address and a port, written as 127.0.0.1:9464 or [::1]:9464."""
     parts = re.fullmatch(r"(\[[0-9a-f:.]+\]|[0-9.]+):([0-9]{1,5})", text, re.IGNORECASE)
     if parts is None or not 0 < int(parts[2]) < 2**16:
-        raise click.BadParameter(in_words(Sentence("cli.no_address", value=repr(text))))
+        raise click.BadParameter(in_words(Sentence("cli.not_an_address_and_port", value=repr(text))))
     return parts[1].strip("[]"), int(parts[2])
 
 
@@ -230,7 +230,7 @@ def given_reason(_context: click.Context, _option: click.Parameter, reason: str 
     """Refuse a blank reason."""
     if reason is None or reason.strip():
         return reason
-    raise UsageError(Sentence("cli.reason_empty_give"))
+    raise UsageError(Sentence("cli.many_names_reason_empty"))
 
 
 by_option = option(
@@ -304,7 +304,7 @@ def as_given(command: Callable[[Given], None]) -> Callable[..., None]:
         given = Given(**values)
         if values.get("rehearse") and "profile" in values:
             if given.profile is not None:
-                raise UsageError(Sentence("cli.rehearse_profile"))
+                raise UsageError(Sentence("cli.rehearse_excludes_profile"))
             from schemas.summary import REHEARSAL
 
             given.profile = REHEARSAL
@@ -323,12 +323,16 @@ def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         name, separator, header = pair.partition("=")
         if not separator or not name.strip() or not header.strip():
-            raise UsageError(Sentence("cli.write_field_header", pair=pair))
+            raise UsageError(Sentence("cli.map_pair_malformed", pair=pair))
         if name.strip() not in (*FIELDS, IGNORE):
             if near := get_close_matches(name.strip(), FIELDS, n=1):
-                raise UsageError(Sentence("cli.no_field_near", pair=pair, name=name.strip(), near=near[0]))
-            raise UsageError(Sentence("cli.no_field_one", pair=pair, name=name.strip(), fields=list(FIELDS)))
+                raise UsageError(
+                    Sentence("cli.map_field_did_you_mean", pair=pair, name=name.strip(), near=near[0])
+                )
+            raise UsageError(
+                Sentence("cli.map_field_unknown", pair=pair, name=name.strip(), fields=list(FIELDS))
+            )
         if name.strip() in mapping:
-            raise UsageError(Sentence("cli.mapped_twice_name", pair=pair, name=name.strip()))
+            raise UsageError(Sentence("cli.map_field_twice", pair=pair, name=name.strip()))
         mapping[name.strip()] = header.strip()
     return mapping

@@ -66,8 +66,8 @@ class ProgressBar(RunObserver):
         if not so_far.check_count:
             return
         done_count, check_count = so_far.done_count, so_far.check_count
-        self._display.below = in_words(Sentence("progress.became", became=_became(so_far)))
-        stand = in_words(Sentence("progress.stand", done_count=done_count, check_count=check_count))
+        self._display.below = in_words(Sentence("progress.several_facts", became=_became(so_far)))
+        stand = in_words(Sentence("progress.done_of_all", done_count=done_count, check_count=check_count))
         self._display.update(self._task, completed=done_count, total=check_count, stand=stand)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
@@ -126,7 +126,7 @@ class ProgressLines(RunObserver):
             rate_per_s=rate_per_s,
             left_s=(so_far.check_count - so_far.done_count) / (rate_per_s or 1),
         )
-        self._say(Sentence("progress.became", became=[first, *_became(so_far)]))
+        self._say(Sentence("progress.several_facts", became=[first, *_became(so_far)]))
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Print that the run is ending, and what it still waits for."""

@@ -273,16 +273,18 @@ def _how_to_check(
     from pipeline.jobs.check import check
 
     if given.scheduler is not None and given.engine != "dask":
-        raise UsageError(Sentence("cli.dask"), advice=Sentence("cli.leave_out"))
+        raise UsageError(Sentence("cli.scheduler_needs_dask"), advice=Sentence("cli.leave_out"))
     used = {"--engine": given.engine, "--scheduler": given.scheduler, "--no-ask": given.no_ask}
     first_used = next((option for option, value in used.items() if value), None)
     if first_used is not None and given.work is None:
         advice = Sentence("cli.name_work_folder")
-        raise UsageError(Sentence("cli.option_of_a_data_set", option=first_used), advice=advice)
+        raise UsageError(Sentence("cli.option_only_for_data_set", option=first_used), advice=advice)
     if given.work is None or (first_used is None and not any(file.is_dir() for file in given.files)):
         return check, stack.enter_context(KeptOpen()) if len(given.files) > 1 else None
     if len(given.files) > 1:
-        raise UsageError(Sentence("cli.one_data_set"), advice=Sentence("cli.check_files_run"))
+        raise UsageError(
+            Sentence("cli.work_takes_one_data_set"), advice=Sentence("cli.check_files_in_own_run")
+        )
 
     def check_as_data_set(job: "CheckJob", surface: "Surface") -> "RunResult":
         from pipeline.jobs.data_set import check_data_set
@@ -300,7 +302,7 @@ def _output_folders(given: Given) -> dict[Path, Path]:
     from pipeline.runs.starting import folders
 
     if STANDARD_INPUT in given.files and given.out is None:
-        raise UsageError(Sentence("cli.standard_input_folder"))
+        raise UsageError(Sentence("cli.standard_input_without_out"))
     return folders([payment_file(named) for named in given.files], given.out)
 
 

@@ -95,7 +95,7 @@ def report(given: shared.Given) -> None:
 
     folder = given.folder
     if given.input_file is not None and not given.pain002:
-        raise UsageError(Sentence("cli.say_both_leave"))
+        raise UsageError(Sentence("cli.input_without_pain002"))
     for_bank = BankReport(given.input_file) if given.pain002 else None
     with reporting_a_lost_signature(folder):
         summary, kept = write_reports(
@@ -202,7 +202,7 @@ def _kinds(text: str | tuple[str, ...]) -> tuple[str, ...]:
     """Parse kinds of corrections, written as close_match,account_type."""
     words = text if isinstance(text, tuple) else tuple(word.strip() for word in text.split(","))
     if wrong := [word for word in words if word not in _KINDS]:
-        message = Sentence("cli.no_kind", value=repr(wrong[0]), kinds=list(_KINDS))
+        message = Sentence("cli.not_one_of_kinds", value=repr(wrong[0]), kinds=list(_KINDS))
         raise click.BadParameter(in_words(message))
     return tuple(dict.fromkeys(words))
 
@@ -233,11 +233,11 @@ def fix(given: shared.Given) -> None:
 
     reason = given.reason
     if given.accept and given.decisions is not None:
-        raise UsageError(Sentence("cli.use_one_them"))
+        raise UsageError(Sentence("cli.accept_excludes_decisions"))
     if given.accept and not (reason or "").strip():
-        raise UsageError(Sentence("cli.no_give_one"))
+        raise UsageError(Sentence("cli.accept_without_reason"))
     if reason is not None and not given.accept:
-        raise UsageError(Sentence("cli.goes_workbook_reason"))
+        raise UsageError(Sentence("cli.reason_without_accept"))
     job = given.make(FixJob, accept=tuple(map(Acceptance, given.accept)), reason=reason and reason.strip())
     with reporting_a_lost_signature(given.folder):
         done = fix_folder(job, now=shared.now())

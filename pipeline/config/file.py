@@ -81,7 +81,7 @@ class NotifySection(Section):
     def _is_one(self) -> "NotifySection":
         given = [bool(self.command), self.webhook_env is not None, self.webhook_file is not None]
         if sum(given) != 1:
-            raise WrongValueError(Sentence("config.notify_one"))
+            raise WrongValueError(Sentence("config.notify_needs_one_target"))
         return self
 
 
@@ -132,7 +132,7 @@ class Configuration(Section):
             if name not in BUILT_IN:
                 raise WrongValueError(Sentence("config.no_section", sections=sections), name)
             if others := sorted(profile.model_fields_set - {"policy", "compare_with", "bank_rules"}):
-                message = Sentence("config.built_in_sandbox", sections=sections)
+                message = Sentence("config.key_not_of_sandbox_profile", sections=sections)
                 raise WrongValueError(message, name, others[0])
         return profiles
 
@@ -190,7 +190,7 @@ class ConfigurationFile:
             return path.read_text("utf-8-sig")
         except UnicodeDecodeError:
             raise ConfigurationError(
-                Sentence("config.not_utf_8_text", path=path), advice=Sentence("config.save_utf_8")
+                Sentence("config.not_utf_8_text", path=path), advice=Sentence("config.save_as_utf_8")
             ) from None
         except OSError as error:
             raise ConfigurationError(
@@ -207,8 +207,8 @@ class ConfigurationFile:
             raise ConfigurationError(
                 Sentence("config.not_valid_toml_at", path=self.path, line=position[1], column=position[2])
                 if position is not None
-                else Sentence("config.not_valid_toml", path=self.path),
-                advice=Sentence("config.correct"),
+                else Sentence("config.toml_ends_early", path=self.path),
+                advice=Sentence("config.correct_it"),
             ) from None
 
     @cached_property
@@ -229,7 +229,7 @@ class ConfigurationFile:
                     return self, None
             without = ConfigurationFile()
             without.is_there = False
-            return without, Sentence("config.unused", why=error.reason)
+            return without, Sentence("config.sandbox_runs_without_file", why=error.reason)
         return self, None
 
     @property
@@ -252,7 +252,7 @@ class ConfigurationFile:
         profiles = self.whole.profiles
         if name not in profiles:
             raise ConfigurationError(
-                Sentence("config.no_profile", path=self.path, name=repr(name)),
+                Sentence("config.no_such_profile", path=self.path, name=repr(name)),
                 advice=Sentence("advice.choose_profile", choices=sorted(profiles) or BUILT_IN[:2]),
             )
         return profiles[name]

@@ -33,7 +33,7 @@ def _encoding(name: str) -> str:
 
 def _country(code: str) -> str:
     if code not in countries():
-        raise WrongValueError(Sentence("config.no_such_country"))
+        raise WrongValueError(Sentence("config.not_a_country_code"))
     return code
 
 
@@ -95,7 +95,7 @@ def section_for(name: str, sections: Mapping[str, InputSection]) -> str | None:
     """Return the name of the section for files of this name (ConfigurationError: two sections match)."""
     found = [key for key, each in sections.items() if fnmatchcase(name, each.match)]
     if len(found) > 1:
-        raise ConfigurationError(Sentence("config.two_inputs", name=name, sections=found))
+        raise ConfigurationError(Sentence("config.two_inputs_match_file", name=name, sections=found))
     return found[0] if found else None
 
 

@@ -20,31 +20,33 @@ _OF_SERVERS: tuple[type[BaseModel], ...] = tuple(declared.section for declared i
 """The sections that describe a server."""
 _KEYS: Mapping[str, str] = {
     "missing": "config.missing",
-    "greater_than_equal": "config.at_least",
-    "greater_than": "config.more_than",
-    "less_than_equal": "config.at_most",
-    "string_type": "config.text",
-    "path_type": "config.text",
+    "greater_than_equal": "config.must_be_at_least",
+    "greater_than": "config.must_be_more_than",
+    "less_than_equal": "config.must_be_at_most",
+    "string_type": "config.must_be_text",
+    "path_type": "config.must_be_text",
     "too_short": "config.empty",
     "string_too_short": "config.empty",
-    "too_long": "config.too_many",
-    "float_type": "config.number",
-    "finite_number": "config.finite_number",
-    **dict.fromkeys(("bool_type", "bool_parsing"), "config.true_or_false"),
-    **dict.fromkeys(("date_from_datetime_parsing", "date_from_datetime_inexact", "date_type"), "config.day"),
-    **dict.fromkeys(("tuple_type", "list_type"), "config.list"),
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "config.whole_number"),
-    **dict.fromkeys(("dict_type", "model_type"), "config.section"),
+    "too_long": "config.too_many_entries",
+    "float_type": "config.must_be_number",
+    "finite_number": "config.must_be_finite_number",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "config.must_be_true_or_false"),
+    **dict.fromkeys(
+        ("date_from_datetime_parsing", "date_from_datetime_inexact", "date_type"), "config.must_be_date"
+    ),
+    **dict.fromkeys(("tuple_type", "list_type"), "config.must_be_list"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "config.must_be_whole_number"),
+    **dict.fromkeys(("dict_type", "model_type"), "config.must_be_section"),
 }
 """pydantic's type of a mistake -> the sentence about what is wrong and what to do."""
 _PATTERNS: Mapping[str, str] = {
     **dict.fromkeys(
-        ("client_secret_env", "client_key_password_env", "ledger_key_env"), "config.variable_name"
+        ("client_secret_env", "client_key_password_env", "ledger_key_env"), "config.must_be_variable_name"
     ),
-    "sign_with_password_env": "config.variable_name",
-    "currency": "config.currency",
-    "requesting_bic": "config.requesting_bic",
-    "identity_header": "config.header_name",
+    "sign_with_password_env": "config.must_be_variable_name",
+    "currency": "config.must_be_currency_code",
+    "requesting_bic": "config.must_be_bic",
+    "identity_header": "config.must_be_http_header_name",
 }
 """The pattern of a value -> the sentence that describes it."""
 QUOTED = (
@@ -148,23 +150,23 @@ def _what_to_write(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
             return _unknown(mistake, whole)
         case "union_tag_invalid" | "union_tag_not_found":
             forms = SECTIONS[str(mistake["loc"][2])]
-            return Sentence("config.api_form", forms=[f'"{form}"' for form in forms])
+            return Sentence("config.api_must_be_one_of", forms=[f'"{form}"' for form in forms])
         case "literal_error" | "enum":
             choices = re.findall(r"'([^']*)'", mistake["ctx"]["expected"])
-            return Sentence("config.one_of", choices=[f'"{choice}"' for choice in choices])
+            return Sentence("config.must_be_one_of", choices=[f'"{choice}"' for choice in choices])
         case "string_pattern_mismatch":
             return Sentence(_pattern(mistake))
         case kind:
             limits = {name: f"{value:g}" for name, value in mistake.get("ctx", {}).items() if name in _LIMITS}
-            return Sentence(_KEYS.get(kind, "config.another_form"), **limits)
+            return Sentence(_KEYS.get(kind, "config.wrong_form"), **limits)
 
 
 def _pattern(mistake: Mistake) -> str:
     if "bic_table" in mistake["loc"]:
-        return "config.bank" if mistake["loc"][-1] == "[key]" else "config.bank_bic"
+        return "config.must_be_start_of_iban" if mistake["loc"][-1] == "[key]" else "config.must_be_bank_bic"
     if mistake["loc"][0] in ("layouts", "inputs") and mistake["loc"][-1] == "[key]":
-        return "config.layout_name"
-    return _PATTERNS.get(str(mistake["loc"][-1]), "config.another_form")
+        return "config.must_be_lower_case_name"
+    return _PATTERNS.get(str(mistake["loc"][-1]), "config.wrong_form")
 
 
 def _value(mistake: Mistake) -> str | None:
@@ -193,7 +195,7 @@ def _unknown(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
     if section in _OF_SERVERS and key in Profile.model_fields:
         return Sentence("config.move_to_profile")
     if section in _OF_SERVERS and _is_of_a_server(key):
-        return Sentence("config.not_of_api")
+        return Sentence("config.key_not_of_api")
     return Sentence("config.unknown_key")
 
 

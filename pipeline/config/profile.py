@@ -43,22 +43,22 @@ def _policy_key(key: str) -> str:
     near = difflib.get_close_matches(key, _POLICY_KEYS, n=1)
     if near:
         raise WrongValueError(Sentence("config.policy_did_you_mean", near=near[0]))
-    raise WrongValueError(Sentence("config.policy_key"))
+    raise WrongValueError(Sentence("config.policy_unknown_key"))
 
 
 def _countries(value: object) -> Literal["any"] | list[str]:
     if value == "any":
         return "any"
     if not (isinstance(value, list) and all(isinstance(country, str) for country in value)):
-        raise WrongValueError(Sentence("config.countries"))
+        raise WrongValueError(Sentence("config.must_be_any_or_countries"))
     if any(country not in iban_structures() for country in value):
-        raise WrongValueError(Sentence("config.countries_of_ibans"))
+        raise WrongValueError(Sentence("config.country_without_ibans"))
     return value
 
 
 def _country(code: str) -> str:
     if code not in countries():
-        raise WrongValueError(Sentence("config.country"))
+        raise WrongValueError(Sentence("config.must_be_country_code"))
     return code
 
 
@@ -92,7 +92,7 @@ class Choices(Section):
     @classmethod
     def _releases_only_what_was_answered(cls, policy: dict[str, Verdict]) -> dict[str, Verdict]:
         if wrong := [key for key in _NEVER_ANSWERED if policy.get(key, Verdict.HOLD) is not Verdict.HOLD]:
-            raise WrongValueError(Sentence("config.only_held", outcome=wrong[0]))
+            raise WrongValueError(Sentence("config.outcome_can_only_be_held", outcome=wrong[0]))
         if odd := [key for key in WarningCode if policy.get(key) is Verdict.RELEASE]:
             raise WrongValueError(Sentence("config.warning_releases_nothing", warning=odd[0]))
         return policy
@@ -100,7 +100,9 @@ class Choices(Section):
     @model_validator(mode="after")
     def _names_one_ledger_key(self) -> Self:
         if self.ledger_key_env is not None and self.ledger_key_file is not None:
-            raise WrongValueError(Sentence("config.one_not_both", keys=["ledger_key_env", "ledger_key_file"]))
+            raise WrongValueError(
+                Sentence("config.give_one_not_both", keys=["ledger_key_env", "ledger_key_file"])
+            )
         if self.ledger is not None and self.ledger_key_env is None and self.ledger_key_file is None:
             raise WrongValueError(Sentence("config.ledger_without_key"))
         return self
@@ -109,16 +111,16 @@ class Choices(Section):
     def _names_one_signing_key(self) -> Self:
         passwords = (self.sign_with_password_env, self.sign_with_password_file)
         if all(passwords):
-            raise WrongValueError(Sentence("config.one_not_both", keys=_SIGNING[1:]))
+            raise WrongValueError(Sentence("config.give_one_not_both", keys=_SIGNING[1:]))
         if any(passwords) and self.sign_with is None:
-            raise WrongValueError(Sentence("config.password_without_key"))
+            raise WrongValueError(Sentence("config.signing_password_without_key"))
         return self
 
     @model_validator(mode="after")
     def _names_both_modulus_tables(self) -> Self:
         given = (self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
         if any(given) and not all(given):
-            raise WrongValueError(Sentence("config.modulus_tables", keys=_MODULUS))
+            raise WrongValueError(Sentence("config.modulus_tables_incomplete", keys=_MODULUS))
         return self
 
     def modulus_tables(self) -> ModulusTables | None:

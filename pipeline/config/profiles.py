@@ -68,7 +68,7 @@ def choose_again(name: str, config: ConfigurationFile | Path | None) -> Chosen:
     except ConfigurationError as error:
         if file.is_there and name in file.whole.profiles:
             raise
-        advice = Sentence("advice.name_profile_again", profile=repr(name))
+        advice = Sentence("advice.name_configuration_with_profile", profile=repr(name))
         raise ConfigurationError(error.reason, advice=advice) from None
 
 
@@ -177,7 +177,8 @@ def to_plan_with(chosen: Chosen) -> Profile:
 def _refuse_imported(chosen: Chosen) -> None:
     if chosen.environment is Environment.BANK:
         raise UsageError(
-            Sentence("config.asks_nobody", profile=chosen.name), advice=Sentence("advice.import_report")
+            Sentence("config.profile_sends_no_requests", profile=chosen.name),
+            advice=Sentence("advice.import_report"),
         )
 
 
@@ -223,7 +224,7 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
         assert child.stdout is not None
         try:
             if not child.stdout.readline().startswith("https://"):
-                raise ConfigurationError(Sentence("config.embedded_sandbox_did"))
+                raise ConfigurationError(Sentence("config.embedded_sandbox_not_started"))
             yield Path(folder) / "precheck.toml"
         finally:
             child.stdin.close()

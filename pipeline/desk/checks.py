@@ -88,7 +88,7 @@ def progress_of(folder: FileFolder) -> CheckProgress | None:
 
 
 def _lost(progress: CheckProgress) -> CheckProgress:
-    sentences = [Sentence("desk.ended_unseen").as_data()]
+    sentences = [Sentence("desk.check_ended_unexpectedly").as_data()]
     return progress.model_copy(update={"exit_code": MistakeError.exit_code, "sentences": sentences})
 
 
@@ -168,7 +168,7 @@ def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Calla
         return 143
     except BaseException:
         with suppress(OSError):
-            seen.end(MistakeError.exit_code, Sentence("desk.mistake"))
+            seen.end(MistakeError.exit_code, Sentence("desk.internal_error"))
         raise
     status = result.exit_code()
     seen.end(status, *([] if result.next_step is None else [result.next_step]))

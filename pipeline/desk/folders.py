@@ -118,7 +118,7 @@ class FileFolder:
             return parsed(DeskFile, self.record)
         except (OSError, ValueError):
             raise InputError(
-                Sentence("desk.cannot_read", path=DESK_FILE), advice=Sentence("desk.bring_back_from")
+                Sentence("desk.cannot_read", path=DESK_FILE), advice=Sentence("stores.restore_from_copy")
             ) from None
 
     def write(self, file: DeskFile) -> None:

@@ -45,7 +45,7 @@ class ChainedJournal(Generic[AnyEntry]):
                 os.pwrite(descriptor, entry.model_dump_json().encode() + b"\n", end)
                 os.fsync(descriptor)
         except OSError as error:
-            raise DiskError(Sentence("desk.cannot_written_make", path=self.path.name, why=error)) from error
+            raise DiskError(Sentence("desk.journal_not_writable", path=self.path.name, why=error)) from error
         return entry
 
     def entries(self) -> list[AnyEntry]:
@@ -85,8 +85,8 @@ class ChainedJournal(Generic[AnyEntry]):
 
     def _changed(self) -> InputError:
         return InputError(
-            Sentence("desk.changed_another_program", path=self.path.name),
-            advice=Sentence("desk.bring_back_from"),
+            Sentence("desk.changed_by_another_program", path=self.path.name),
+            advice=Sentence("stores.restore_from_copy"),
         )
 
 

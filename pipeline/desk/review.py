@@ -177,7 +177,7 @@ def opened(folder: FileFolder) -> Review:
     run = ended_run(folder.run)
     policy = choose_again(run.manifest.profile.name, None).settings.policy
     if (deleted := run.forgotten(run.outcome_file.name)) is not None:
-        raise InputError(Sentence("runs.forgotten", file=run.outcome_file.name, deleted=deleted))
+        raise InputError(Sentence("runs.file_deleted", file=run.outcome_file.name, deleted=deleted))
     near = released_near(folder)
     return _opened(folder, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())), near)
 

@@ -68,8 +68,8 @@ def loopback(port: int) -> socket.socket:
     except OSError as error:
         opened.close()
         raise OutputError(
-            Sentence("desk.port_cannot_listened", port=port, why=error),
-            advice=Sentence("desk.end_desk_choose"),
+            Sentence("desk.cannot_listen_on_port", port=port, why=error),
+            advice=Sentence("desk.close_desk_or_change_port"),
         ) from error
     return opened
 
@@ -87,7 +87,7 @@ def unix_socket(path: Path) -> socket.socket:
             os.umask(before)
     except OSError as error:
         opened.close()
-        raise ConfigurationError(Sentence("desk.cannot_listened_on", path=path, why=error)) from error
+        raise ConfigurationError(Sentence("desk.cannot_listen_on_socket", path=path, why=error)) from error
     return opened
 
 

@@ -193,7 +193,7 @@ def may_compare(current: FileStatus, person: Person) -> bool:
 
 def _why_not(current: FileStatus, deed: Deed) -> Sentence:
     if current.state is State.GIVEN and (given := current.file.given) is not None:
-        return Sentence("desk.given_is_locked", name=given.by, time=Moment(given.time))
+        return Sentence("desk.file_given_is_final", name=given.by, time=Moment(given.time))
     return Sentence("desk.names_deleted") if current.state is State.PURGED else _OTHERWISE[deed]
 
 

@@ -56,7 +56,7 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
         await asyncio.to_thread(folder.write, file)
         is_whole = True
     except OSError as error:
-        raise DiskError(Sentence("desk.cannot_kept_make", name=name, why=error)) from error
+        raise DiskError(Sentence("desk.upload_not_saved", name=name, why=error)) from error
     finally:
         arriving[owner] -= bytes_max
         if not is_whole:  # for example because the browser closed the connection
@@ -103,7 +103,7 @@ async def take_reports(context: Context, request: web.Request, folder: FileFolde
         shutil.rmtree(folder.reports, ignore_errors=True)
         arriving.rename(folder.reports)
     except OSError as error:
-        raise DiskError(Sentence("desk.cannot_kept_make", name=folder.id, why=error)) from error
+        raise DiskError(Sentence("desk.upload_not_saved", name=folder.id, why=error)) from error
     finally:
         shutil.rmtree(arriving, ignore_errors=True)
 

@@ -121,7 +121,7 @@ def _left(count: int, capped: Mapping[ApiName, int], asked: AskingResult) -> Sen
     if closed:
         return Sentence("executors.left_as_closed", count=count, why=list(closed.values()))
     if not capped:
-        return Sentence("executors.left", count=count)
+        return Sentence("executors.questions_left", count=count)
     # If two APIs have a cap, the one that needs more days decides.
     days, cap, resets_at = max((ceil(count / caps[api][0]), *caps[api]) for api, count in capped.items())
     time = Moment(timestamp(resets_at))

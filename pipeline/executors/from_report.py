@@ -92,7 +92,7 @@ def read_report(path: Path, messages: Sequence[Message]) -> ReceivedReport:
             data = file.read()
     except (OSError, ValueError) as error:
         reason = error if isinstance(error, OSError) else Sentence("stages.not_file_name")
-        raise InputError(Sentence("stages.cannot_read_check", path=where, reason=reason)) from error
+        raise InputError(Sentence("stages.file_unreadable", path=where, reason=reason)) from error
     return report_of(data, messages, where=where)
 
 
@@ -121,7 +121,9 @@ def report_of(data: bytes, messages: Sequence[Message], *, where: str) -> Receiv
         raise InputError(Sentence("executors.payment_status_report", where=where, statuses=found))
     own = pl.concat([_own(content, message) for message in messages]).unique()
     if own.is_empty():
-        raise InputError(_of_another(content, messages, where), advice=Sentence("advice.name_its_file"))
+        raise InputError(
+            _of_another(content, messages, where), advice=Sentence("advice.give_payment_file_of_report")
+        )
     other_count = _heads(content).height - own.len()
     return ReceivedReport(where, data, sha256(data).hexdigest(), _about(content, own), other_count)
 
@@ -285,7 +287,7 @@ def kept_reports(run: EndedRun, messages: Sequence[Message]) -> list[ReceivedRep
         kept = run.manifest.bank_reports
         return [report_of(run.content(used.name), messages, where=used.given_as) for used in kept]
     except OSError as error:
-        raise InputError(Sentence("jobs.report_gone", folder=run.folder, why=error)) from error
+        raise InputError(Sentence("jobs.bank_report_unreadable", folder=run.folder, why=error)) from error
 
 
 def _answers(mine: pl.DataFrame) -> Answers:

@@ -138,7 +138,7 @@ class _Helper:
         if (run, state.number) not in self._taken_up:
             self._taken_up.add((run, state.number))
             facts: dict[str, str | int] = {"run": str(run), "round": state.number, "chunks": state.free_count}
-            self.surface.notify(Notice(Sentence("executors.notice_taking_up"), facts))
+            self.surface.notify(Notice(Sentence("executors.working_on_questions"), facts))
 
     async def _ask(self, shared: SharedRun, record: WorkRecord) -> bool:
         """Ask until no chunk can be claimed; return True if there was one."""

@@ -144,7 +144,9 @@ def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterato
     for variable in _PROTOCOL_VARIABLES:
         if (wanted := os.environ.get(variable, PROTOCOL)) != PROTOCOL:
             protocols = {"wanted": repr(wanted), "protocol": PROTOCOL}
-            raise ConfigurationError(Sentence("executors.not_protocol_ours", variable=variable, **protocols))
+            raise ConfigurationError(
+                Sentence("executors.trace_protocol_unsupported", variable=variable, **protocols)
+            )
     with _failures_go_to(failed):
         resource = Resource.create(
             {"service.name": SERVICE, "service.version": version(SERVICE), "host.name": host}

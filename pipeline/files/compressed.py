@@ -62,7 +62,7 @@ def unpacked(
 
     Raises InputError: it is damaged or too large, has a password, or holds several files or a compressed one.
     """
-    several = Sentence("files.holds_several", where=where)
+    several = Sentence("files.archive_of_several_files", where=where)
     [found] = _contents(data, compression, where, unpacked_bytes_max, count_max=1, otherwise=several)
     return found
 
@@ -71,7 +71,7 @@ def unpacked_documents(
     data: bytes, compression: Compression, *, where: str, unpacked_bytes_max: int = UNPACKED_BYTES_MAX
 ) -> list[bytes]:
     """Unpack one to `DOCUMENTS_MAX` documents, under the limits of a single file (InputError)."""
-    many = Sentence("files.documents_of_zip", where=where, count_max=DOCUMENTS_MAX)
+    many = Sentence("files.zip_file_count_wrong", where=where, count_max=DOCUMENTS_MAX)
     found = _contents(data, compression, where, unpacked_bytes_max, count_max=DOCUMENTS_MAX, otherwise=many)
     return [document.data for document in found]
 
@@ -93,7 +93,7 @@ def _contents(  # noqa: PLR0913
                 for each in members
             ]
     if any(sniff(each.data) is not None for each in found):
-        raise InputError(Sentence("files.holds_several", where=where))
+        raise InputError(Sentence("files.archive_of_several_files", where=where))
     return found
 
 
@@ -111,7 +111,7 @@ class _Meter:
             if self._byte_count > self._limit:
                 where, packed, limit = self._where, self._packed_bytes, self._limit
                 raise InputError(
-                    Sentence("files.unpacks_from_more", where=where, packed_bytes=packed, limit=limit)
+                    Sentence("files.unpacks_too_large", where=where, packed_bytes=packed, limit=limit)
                 )
             found.append(piece)
         return b"".join(found)
@@ -123,7 +123,7 @@ def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
     while position < len(data):
         if not data.startswith(_GZIP_MAGIC, position):
             if data[position:].strip(_GZIP_ZEROS):
-                raise InputError(Sentence("files.holds_several", where=where))
+                raise InputError(Sentence("files.archive_of_several_files", where=where))
             return
         stream = zlib.decompressobj(_GZIP_WITH_HEADER)
         while not stream.eof:
@@ -166,9 +166,9 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 def _fit(member: zipfile.ZipInfo, where: str) -> zipfile.ZipInfo:
     """Return a member if it can be unpacked here (InputError: it cannot)."""
     if member.compress_type not in _METHODS:
-        raise InputError(Sentence("files.holds_several", where=where))
+        raise InputError(Sentence("files.archive_of_several_files", where=where))
     if member.flag_bits & _ENCRYPTED:
-        raise InputError(Sentence("files.protected_password_save", where=where))
+        raise InputError(Sentence("files.protected_by_password", where=where))
     return member
 
 

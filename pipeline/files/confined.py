@@ -103,12 +103,12 @@ def parse_confined(
     if child.returncode == 0 and isinstance(received, pl.DataFrame):
         return received
     if child.returncode == _REFUSED and isinstance(received, RefusedFile):
-        message = Sentence("files.refused", where=where, why=received.reason)
+        message = Sentence("files.refused_because", where=where, why=received.reason)
         raise InputError(message, advice=received.advice)
     if child.returncode == InputError.exit_code:
-        raise InputError(Sentence("files.damaged_copy_export", where=where, what=what))
+        raise InputError(Sentence("files.is_damaged", where=where, what=what))
     raise InputError(
-        Sentence("files.damaged_needs_more", where=where, what=what, limit_bytes=limit_bytes / GIB)
+        Sentence("files.damaged_or_needs_memory", where=where, what=what, limit_bytes=limit_bytes / GIB)
     )
 
 

@@ -51,7 +51,7 @@ def is_expected_end(end: BaseException) -> bool:
 
 def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     """Return the error for a write that failed."""
-    return DiskError(Sentence("files.cannot_written_make", path=path, reason=_reason(error)))
+    return DiskError(Sentence("files.not_writable_make_room", path=path, reason=_reason(error)))
 
 
 OTHER_FOLDER = Sentence("advice.other_folder")
@@ -63,10 +63,10 @@ def not_writable(
 ) -> DiskError | OutputError | IncompleteError:
     """Return the error for a file that cannot be written; `otherwise` is advice besides making room."""
     if error.errno in TOO_FEW_FILES:
-        return IncompleteError(Sentence("transport.too_few_files"))
+        return IncompleteError(Sentence("transport.open_files_limit_reached"))
     if is_full_or_failed(error):
         return write_failed(path, error)
-    return OutputError(Sentence("files.cannot_written", path=path, reason=_reason(error)), advice=otherwise)
+    return OutputError(Sentence("files.not_writable", path=path, reason=_reason(error)), advice=otherwise)
 
 
 @contextmanager
@@ -119,13 +119,14 @@ def refuse_non_file(path: Path) -> None:
     if stat.S_ISLNK(found.st_mode):
         what = Sentence("files.symbolic_link")
     elif not stat.S_ISREG(found.st_mode):
-        what = Sentence("files.something_not_file")
+        what = Sentence("files.not_a_plain_file")
     elif found.st_nlink > 1:  # the second name may be another user's
-        what = Sentence("files.file_another_name")
+        what = Sentence("files.hard_link")
     else:
         return
     raise OutputError(
-        Sentence("files.this_name", path=path, what=what), advice=(Sentence("files.remove"), OTHER_FOLDER)
+        Sentence("files.name_taken_by", path=path, what=what),
+        advice=(Sentence("files.remove_it"), OTHER_FOLDER),
     )
 
 

@@ -37,10 +37,10 @@ def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
             check=False,
         )
     if ended.returncode == DiskError.exit_code:
-        raise DiskError(Sentence("files.parts_cannot_written", folder=folder, path=path.name))
+        raise DiskError(Sentence("files.parts_not_writable", folder=folder, path=path.name))
     if ended.returncode:
         raise InputError(
-            Sentence("files.parquet_file_damaged", path=path.name, limit_bytes=limit_bytes / GIB)
+            Sentence("files.parquet_damaged_or_too_large", path=path.name, limit_bytes=limit_bytes / GIB)
         )
 
 

@@ -36,13 +36,13 @@ class SizeBudget:
         """Count some cells (InputError: more than a file of this size may hold)."""
         self._bytes += text_bytes + CELL_BYTES * cell_count
         if self._bytes > self._bytes_max:
-            raise InputError(Sentence("files.cells_expand_more", bytes_max=self._bytes_max / _MIB))
+            raise InputError(Sentence("files.cells_expand_too_large", bytes_max=self._bytes_max / _MIB))
 
 
 def refuse_long_row(byte_count: int, where: str) -> None:
     """Refuse a row longer than `RECORD_BYTES_MAX`, in one cell or in total (InputError)."""
     if byte_count > RECORD_BYTES_MAX:
-        raise InputError(Sentence("files.longer_than_bytes", where=where, record_bytes_max=RECORD_BYTES_MAX))
+        raise InputError(Sentence("files.row_too_long", where=where, record_bytes_max=RECORD_BYTES_MAX))
 
 
 @contextmanager
@@ -61,6 +61,6 @@ def little_memory(file_bytes: int) -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise InputError(Sentence("files.value_all_cells")) from None
+        raise InputError(Sentence("files.values_too_large")) from None
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)

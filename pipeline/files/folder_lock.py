@@ -64,11 +64,11 @@ def refuse_open(folder: Path, *, within: bool = False, advice: Sequence[Sentence
     with suppress(OSError):  # an unreadable folder cannot be written to either
         mode = folder.stat().st_mode
         if mode & S_IWOTH and not (within and mode & S_ISVTX):
-            raise OutputError(Sentence("files.others_can_write", folder=folder), advice=advice)
+            raise OutputError(Sentence("files.folder_writable_by_others", folder=folder), advice=advice)
     for path in _leading_to(folder.absolute()):
         with suppress(OSError):
             if path.lstat().st_uid not in {0, os.geteuid()} and path.parent.stat().st_mode & S_IWOTH:
-                raise OutputError(Sentence("files.made_by_another", folder=path), advice=advice)
+                raise OutputError(Sentence("files.folder_made_by_another_user", folder=path), advice=advice)
 
 
 def _leading_to(folder: Path, links: frozenset[Path] = frozenset()) -> Iterator[Path]:
@@ -93,8 +93,8 @@ def require_ours(folder: Path) -> None:
         raise not_writable(path, error) from error
     if content and _owner_in(content) is None:
         raise OutputError(
-            Sentence("files.not_lock_this", path=path),
-            advice=(Sentence("files.remove"), Sentence("advice.other_folder")),
+            Sentence("files.not_a_lock_file", path=path),
+            advice=(Sentence("files.remove_it"), Sentence("advice.other_folder")),
         )
 
 
@@ -105,7 +105,7 @@ def require_folder(folder: Path) -> None:
     except FileNotFoundError:
         raise UsageError(Sentence("files.no_such_folder", folder=folder)) from None
     except OSError as error:
-        raise InputError(Sentence("files.cannot_read_check", folder=folder, why=error)) from error
+        raise InputError(Sentence("files.folder_unreadable", folder=folder, why=error)) from error
     if not S_ISDIR(mode):
         raise UsageError(Sentence("files.file_not_folder", folder=folder))
 
@@ -116,8 +116,8 @@ def _take(lock: int, kind: int, folder: Path, otherwise: Sequence[Sentence] = ()
     except BlockingIOError as error:
         owner = _owner_in(os.pread(lock, _CONTENT_BYTES_MAX, 0)) or Sentence("files.process_just_started")
         raise LockedError(
-            Sentence("files.working_this_folder", folder=folder, owner=owner),
-            advice=(Sentence("files.wait_end"), *otherwise),
+            Sentence("files.folder_in_use", folder=folder, owner=owner),
+            advice=(Sentence("files.wait_for_it_to_end"), *otherwise),
         ) from error
 
 

@@ -35,7 +35,7 @@ def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
     size, needed, there = byte_count / GIB, byte_count * per_byte / GIB, memory_max_bytes() / GIB
     if needed > there:
         raise InputError(
-            Sentence("files.gib_which_needs", where=where, byte_count=size, needed=needed, there=there)
+            Sentence("files.needs_more_memory", where=where, byte_count=size, needed=needed, there=there)
         )
 
 

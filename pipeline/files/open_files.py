@@ -21,4 +21,4 @@ def open_files_allowed(wanted: int) -> int:
 def require_open_files() -> None:
     """Refuse to start if the system allows too few open files (ConfigurationError)."""
     if (allowed := open_files_allowed(_NEEDED)) < _NEEDED:
-        raise ConfigurationError(Sentence("files.too_few_allowed", allowed=allowed, needed=_NEEDED))
+        raise ConfigurationError(Sentence("files.too_few_open_files", allowed=allowed, needed=_NEEDED))

@@ -61,7 +61,7 @@ def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], 
         file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True, pre_buffer=False)
         columns = [file.schema.column(position).path for position in range(len(file.schema))]
         if sum(len(column.encode()) for column in columns) > RECORD_BYTES_MAX:
-            raise InputError(Sentence("files.names_columns_longer", record_bytes_max=RECORD_BYTES_MAX))
+            raise InputError(Sentence("files.column_names_too_long", record_bytes_max=RECORD_BYTES_MAX))
         names = file.schema_arrow.names
         for field in file.schema_arrow:
             if pa.types.is_decimal256(field.type):

@@ -14,7 +14,7 @@ def open_plain(path: Path) -> BufferedReader:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, str(Sentence("files.something_not_file")), str(path))
+        raise OSError(errno.EINVAL, str(Sentence("files.not_a_plain_file")), str(path))
     return open(descriptor, "rb")  # noqa: PTH123 (a path would be opened again)
 
 

@@ -17,7 +17,7 @@ def user_folder(of: Callable[[str], Path]) -> Path:
     try:
         return of("payee-precheck")
     except RuntimeError:
-        raise ConfigurationError(Sentence("files.no_home")) from None
+        raise ConfigurationError(Sentence("files.no_home_folder")) from None
 
 
 def make_folder(folder: Path) -> None:

@@ -40,7 +40,7 @@ class PublicKey:
         except (ValueError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PublicKey):
-            raise ConfigurationError(Sentence("files.no_ed25519_public", path=path))
+            raise ConfigurationError(Sentence("files.not_an_ed25519_public_key", path=path))
         return cls(key)
 
     @property
@@ -77,11 +77,11 @@ class Signer:
 
         content = _bytes(path, "files.private_key_unreadable")
         if not is_private(path.stat()):
-            raise ConfigurationError(Sentence("files.others_can_read", path=path))
+            raise ConfigurationError(Sentence("files.key_readable_by_others", path=path))
         is_encrypted = b"ENCRYPTED" in content
         if is_encrypted and password is None:
             raise ConfigurationError(
-                Sentence("files.key_encrypted_give", path=path, password_from=password_from)
+                Sentence("files.private_key_encrypted", path=path, password_from=password_from)
             )
         opened_by = password.get_secret_value().encode() if password is not None and is_encrypted else None
         try:
@@ -89,11 +89,11 @@ class Signer:
         except (ValueError, TypeError, UnsupportedAlgorithm):
             if is_encrypted:
                 raise ConfigurationError(
-                    Sentence("files.password_does_not", path=path, password_from=password_from)
+                    Sentence("files.key_password_wrong", path=path, password_from=password_from)
                 ) from None
             key = None
         if not isinstance(key, Ed25519PrivateKey):
-            raise ConfigurationError(Sentence("files.no_ed25519_private", path=path))
+            raise ConfigurationError(Sentence("files.not_an_ed25519_private_key", path=path))
         return cls(path, key)
 
     @property
@@ -127,7 +127,9 @@ def _read(path: Path) -> bytes:
     try:
         return plain_bytes(path)
     except OSError as error:
-        raise DiskError(Sentence("files.cannot_read_bring", filename=error.filename, why=error)) from error
+        raise DiskError(
+            Sentence("files.signed_file_unreadable", filename=error.filename, why=error)
+        ) from error
 
 
 def remove_signature(folder: Path) -> None:

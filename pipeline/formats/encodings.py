@@ -75,8 +75,8 @@ def codec_of(encoding: str) -> str:
         is_text = False
     if not is_text:
         raise UsageError(
-            Sentence("csv.not_supported", encoding=encoding),
-            advice=Sentence("csv.choose_one", encodings=list(ENCODINGS)),
+            Sentence("csv.encoding_not_supported", encoding=encoding),
+            advice=Sentence("csv.choose_encoding", encodings=list(ENCODINGS)),
         )
     return codec
 
@@ -146,7 +146,7 @@ def has_utf_8_signs(text: Bytes) -> bool:
 def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
     """Refuse UTF-8 if another encoding is given (InputError): names would be misread."""
     if not is_utf_8(codec_of(encoding)) and has_utf_8_signs(data):
-        sentence = Sentence("csv.is_utf_8", where=where, encoding=encoding)
+        sentence = Sentence("csv.file_is_utf_8", where=where, encoding=encoding)
         raise InputError(sentence, advice=Sentence("advice.read_as_utf_8"))
 
 
@@ -159,7 +159,7 @@ def refuse_other_encoding(data: bytes, encoding: str, *, where: str) -> None:
             raw = b"\n".join(cells)
             text = raw.decode(encoding, "replace")
             found = [each for each in readings(raw) if raw.decode(each.encoding) != text]
-            sentence = Sentence("csv.misspelt", where=where, encoding=encoding)
+            sentence = Sentence("csv.names_misspelt_in_encoding", where=where, encoding=encoding)
             raise InputError(sentence, advice=_advice(found))
 
 
@@ -167,16 +167,20 @@ def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "ut
     """Return the refusal of a text with an invalid byte, and the encodings that fit."""
     if b"\0" in data[max(0, offset - _CHUNK_BYTES) : offset + _CHUNK_BYTES]:
         read_as = Sentence("advice.read_as_if_csv", choices=[wide_encoding_of(data[:2])])
-        advice = Sentence("csv.give_csv_file"), read_as
-        return InputError(Sentence("csv.not_text_file", where=where), advice=advice)
+        advice = Sentence("csv.give_csv_itself"), read_as
+        return InputError(Sentence("csv.not_a_text_file", where=where), advice=advice)
     line = data.count(b"\n", 0, offset) + data.count(b"\r", 0, offset) - data.count(b"\r\n", 0, offset) + 1
-    reason = Sentence("csv.line_byte_not", where=where, line=line, encoding=encoding.replace("utf", "UTF"))
+    reason = Sentence(
+        "csv.byte_not_in_encoding", where=where, line=line, encoding=encoding.replace("utf", "UTF")
+    )
     found = readings(data)
     if not found and _is_mostly_utf_8(data):
-        return InputError(reason, advice=(Sentence("csv.correct_line"), Sentence("csv.export_utf_8")))
+        return InputError(
+            reason, advice=(Sentence("csv.correct_line_not_utf_8"), Sentence("csv.export_as_utf_8"))
+        )
     if not found:
         choose = Sentence("advice.choose_encoding", choices=list(ENCODINGS[1:]))
-        return InputError(reason, advice=(Sentence("csv.export_utf_8"), choose))
+        return InputError(reason, advice=(Sentence("csv.export_as_utf_8"), choose))
     return InputError(reason, advice=_advice(found))
 
 

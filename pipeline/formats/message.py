@@ -80,7 +80,7 @@ def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
 def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sentence:
     """Describe a differing control total; `found` is None if the payments cannot be added up."""
     if found is None:
-        return Sentence("formats.cannot_be_added", file=THE_FILE, stated=stated, where=where)
+        return Sentence("formats.amounts_cannot_be_added", file=THE_FILE, stated=stated, where=where)
     return Sentence("formats.control_differs", file=THE_FILE, stated=stated, where=where, found=found)
 
 
@@ -131,7 +131,7 @@ def split_obstacle(message: Message) -> Sentence | None:
         return Sentence("formats.mixed_with_payments", file=THE_FILE, what=in_words(what), line=line)
     unknown = message.locations["line"].filter(message.defects.eq_missing(CODE_UNKNOWN))
     for line in unknown.head(1):
-        return Sentence("formats.line_of_no_kind", file=THE_FILE, line=line)
+        return Sentence("formats.line_of_unknown_kind", file=THE_FILE, line=line)
     return None
 
 
@@ -198,7 +198,9 @@ def stated_controls(message: Message) -> list[StatedControl]:
 def _recorded(sentence: str | None) -> LocalizedText | None:
     if sentence is None:
         return None
-    return Sentence("formats.whole_sentence", sentence=Sentence.of_data(json.loads(sentence))).recorded()
+    return Sentence(
+        "formats.sentence_with_full_stop", sentence=Sentence.of_data(json.loads(sentence))
+    ).recorded()
 
 
 def set_aside(message: Message) -> list[SetAside]:
@@ -210,7 +212,7 @@ def set_aside(message: Message) -> list[SetAside]:
 def set_aside_of(kind: str, code: str | None, lines: Sequence[int]) -> SetAside:
     """Describe lines of one kind and code that are not payments."""
     sentence = Sentence(
-        "formats.set_aside",
+        "formats.lines_not_checked",
         count=len(lines),
         what=in_words(kind),
         code="" if code is None else Sentence("formats.of_code", code=code),

@@ -179,7 +179,7 @@ class _Reader:
             if len(self._rows) >= _BLOCK_HEIGHT:
                 yield self._part()
         if self.message_count == before:
-            raise InputError(Sentence("formats.no_status_report"))
+            raise InputError(Sentence("formats.not_a_status_report"))
         yield self._part()
         last = {"levels": [self._levels]}
         yield pl.DataFrame({column: last.get(column, [None]) for column in _PARTS}, schema=_PARTS)
@@ -204,7 +204,7 @@ class _Reader:
 
     def _twice(self) -> InputError:
         line = self._stream.parser.CurrentLineNumber
-        return InputError(Sentence("formats.said_twice", line=line))
+        return InputError(Sentence("formats.report_element_repeated", line=line))
 
     def _walk(self) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as the rest
         """Follow the parser through the tree of elements and record what is found."""

@@ -50,19 +50,19 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
     Raises InputError: the file is not Parquet, is damaged or encrypted, or has no rows.
     """
     if not data:
-        raise InputError(Sentence("formats.file_empty_give", where=where))
+        raise InputError(Sentence("formats.file_empty", where=where))
     if _MAGIC_ENCRYPTED in (data[:4], data[-4:]):
-        raise InputError(Sentence("formats.parquet_file_encrypted", where=where))
+        raise InputError(Sentence("formats.parquet_encrypted", where=where))
     if data[:4] != _MAGIC:
-        raise InputError(Sentence("formats.not_parquet_file", where=where))
+        raise InputError(Sentence("formats.not_a_parquet_file", where=where))
     if data[-4:] != _MAGIC:
-        raise InputError(Sentence("formats.parquet_file_ends", where=where))
+        raise InputError(Sentence("formats.parquet_ends_early", where=where))
     what = Sentence("files.the_parquet_file")
     limits = {"bytes_max": table_bytes_max(len(data)), "columns_max": COLUMNS_MAX}
     cells = parse_confined(_PARSER, data, where=where, what=what, options=limits)
     if cells.width > COLUMNS_MAX:
         facts = {"width": cells.width, "columns_max": COLUMNS_MAX}
-        raise InputError(Sentence("formats.columns_most_can", where=where, **facts))
+        raise InputError(Sentence("formats.too_many_columns", where=where, **facts))
     if cells.height == 0:
         raise InputError(Sentence("formats.no_payment_rows", where=where))
     names, cells.columns = tuple(cells.columns), headers_of(cells.columns)

@@ -88,7 +88,7 @@ def layout_before(file: InputFile) -> BankLayout | None:
     try:
         return None if file.layout is None else BankLayout.model_validate(file.layout)
     except ValidationError:
-        raise InputError(Sentence("formats.layout_recorded_cannot", file=file.name)) from None
+        raise InputError(Sentence("formats.recorded_layout_unreadable", file=file.name)) from None
 
 
 def entry_of(
@@ -111,7 +111,7 @@ def entry_of(
     where = where or name.name
     start = head()
     if start.startswith(_OTHER_WORKBOOKS.get(name.suffix.lower(), ())):
-        raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
+        raise InputError(Sentence("formats.workbook_kind_unreadable", where=where))
     named = [entry for entry in choice.entries if name.suffix.lower() in entry.format.SUFFIXES]
     is_no_message = is_table and any(isinstance(entry, FormatEntry) for entry in named)
     kinds = FormatEntry if is_no_message else Entry
@@ -121,7 +121,7 @@ def entry_of(
     if len(found) > 1:
         names = [entry.format.NAME for entry in found]
         raise InputError(
-            Sentence("formats.could", where=where, names=names),
+            Sentence("formats.could_be_several", where=where, names=names),
             advice=Sentence("advice.choose_format", choices=names),
         )
     return found[0]
@@ -132,10 +132,10 @@ def _chosen_entry(choice: FormatChoice) -> Entry:
         if choice.name == entry.format.NAME:
             return entry
     raise UsageError(
-        Sentence("formats.no_format", choice=repr(choice.name)),
+        Sentence("formats.unknown_format", choice=repr(choice.name)),
         advice=(
             Sentence("advice.choose_format", choices=[entry.format.NAME for entry in choice.entries]),
-            Sentence("formats.describe_layouts_configuration", choice=choice.name),
+            Sentence("formats.describe_as_layout", choice=choice.name),
         ),
     )
 
@@ -146,14 +146,15 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoic
         raise InputError(Sentence("formats.is_something_else", where=where, what=what))
     if not named:
         suffixes = dict.fromkeys(suffix for entry in choice.entries for suffix in entry.format.SUFFIXES)
-        give = Sentence("formats.give_file_whose", suffixes=list(suffixes))
+        give = Sentence("formats.give_file_with_suffix", suffixes=list(suffixes))
         raise InputError(
-            Sentence("formats.not_format_can", where=where), advice=(give, Sentence("advice.name_format"))
+            Sentence("formats.not_a_readable_format", where=where),
+            advice=(give, Sentence("advice.name_format")),
         )
     if isinstance(named[0], MessageEntry) and start:
         facts = {"title": named[0].format.TITLE, "known_by": named[0].format.KNOWN_BY}
         raise InputError(
-            Sentence("formats.not_whatever_name", where=where, **facts),
+            Sentence("formats.not_what_name_says", where=where, **facts),
             advice=(Sentence("formats.export_again"), Sentence("advice.name_format")),
         )
     return named[0]

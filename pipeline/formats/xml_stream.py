@@ -56,7 +56,7 @@ class XmlStream:
 
     def __init__(self, data: Bytes) -> None:
         if not data:
-            raise InputError(Sentence("pain001.file_empty_give"))
+            raise InputError(Sentence("pain001.file_empty"))
         self.identity = FileIdentity(sha256(data).hexdigest(), len(data))
         wide = wide_encoding_of(data)
         self.data = data = data if wide is None else _as_utf_8(data, wide)
@@ -98,14 +98,14 @@ class XmlStream:
         return "".join(self.text)
 
     def _too_long(self) -> InputError:
-        return InputError(Sentence("pain001.too_long", line=self.parser.CurrentLineNumber))
+        return InputError(Sentence("pain001.token_too_long", line=self.parser.CurrentLineNumber))
 
     def _guard_the_beginning(self) -> None:
         """Refuse XML features that no payment file needs, before parsing."""
 
         def declared(version: str, encoding: str | None, _standalone: int) -> None:
             if version != "1.0":
-                raise InputError(Sentence("pain001.not_xml_which"))
+                raise InputError(Sentence("pain001.xml_version_not_supported"))
             if encoding is None:
                 return
             declared = encoding_of(encoding)
@@ -113,15 +113,15 @@ class XmlStream:
                 raise InputError(OTHER_ENCODING)
             if declared != "utf-8" and declared not in WIDE:
                 if encodings.has_utf_8_signs(self.data):
-                    raise InputError(Sentence("pain001.declaration_false", declared=declared))
+                    raise InputError(Sentence("pain001.is_utf_8_despite_declaration", declared=declared))
                 texts = [text[0] for text in islice(_TEXT_WITH_HIGH.finditer(self.data), _TEXTS_MAX)]
                 if (other := encodings.better_encoding(texts, declared)) is not None:
-                    raise InputError(Sentence("pain001.reads_as_other", declared=declared, other=other))
+                    raise InputError(Sentence("pain001.encoding_misdeclared", declared=declared, other=other))
                 self.codec = declared
             self.encoding = declared
 
         def doctype(*_: object) -> None:
-            raise InputError(Sentence("pain001.doctype_which_payment"))
+            raise InputError(Sentence("pain001.has_doctype"))
 
         self.parser.XmlDeclHandler = declared
         self.parser.StartDoctypeDeclHandler = doctype
@@ -143,7 +143,7 @@ class XmlStream:
 
         def refuse(inside: bytes, opening: bytes) -> None:
             if opening in inside:
-                key, line = "pain001.damaged_before_line", parser.CurrentLineNumber
+                key, line = "pain001.markup_not_closed", parser.CurrentLineNumber
                 raise InputError(Sentence(key, currentlinenumber=line, decode=opening.decode()))
 
         parser.StartCdataSectionHandler = section_opened
@@ -167,7 +167,7 @@ def encoding_of(declared: str) -> str:
     name = codec[:6] if codec[:6] in WIDE else name
     if name in (*WIDE, "utf-8") or (codec and encodings.has_one_byte_each(codec)):
         return name.replace("ascii", "us-ascii")
-    raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40])))
+    raise InputError(Sentence("pain001.encoding_not_supported", declared=repr(declared[:40])))
 
 
 def wide_encoding_of(head: Bytes) -> str | None:
@@ -193,20 +193,20 @@ def _as_utf_8(data: Bytes, codec: str) -> bytes:
         raise InputError(OTHER_ENCODING) from None
 
 
-OTHER_ENCODING = Sentence("pain001.other_encoding")
+OTHER_ENCODING = Sentence("pain001.not_in_declared_encoding")
 
 
 def too_deep(line: int) -> InputError:
     """Return the refusal of elements nested deeper than in any payment."""
-    return InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
+    return InputError(Sentence("pain001.nested_too_deep", depth=DEPTH_MAX, line=line))
 
 
 _SAID = {
     expat.errors.XML_ERROR_MISPLACED_XML_PI: "pain001.outside_document",
     expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT: "pain001.outside_document",
-    expat.errors.XML_ERROR_NO_ELEMENTS: "pain001.ends_before_end",
-    expat.errors.XML_ERROR_UNCLOSED_TOKEN: "pain001.ends_before_end",
-    expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION: "pain001.ends_before_end",
+    expat.errors.XML_ERROR_NO_ELEMENTS: "pain001.cut_short",
+    expat.errors.XML_ERROR_UNCLOSED_TOKEN: "pain001.cut_short",
+    expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION: "pain001.cut_short",
     expat.errors.XML_ERROR_UNDEFINED_ENTITY: "pain001.entity_not_defined",
 }
 
@@ -218,7 +218,7 @@ def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
         return OTHER_ENCODING
     column = error.offset + 1
     if not data[offset : offset + 1].isascii():
-        otherwise = "pain001.bytes_not_encoding"
+        otherwise = "pain001.bytes_not_in_encoding"
     elif data[:offset].rstrip().endswith(b"Document>") and not data[offset:].strip(b"\0\x1a\r\n\t "):
         otherwise = "pain001.outside_document"
     elif bare := re.search(rb"&[\w.-]*$", data[max(0, offset - 80) : offset]):

@@ -93,7 +93,7 @@ def read_columns(
         _require(found, seen)
     except ColumnsRefused as refusal:
         raise ColumnsError(
-            Sentence("headers.refused", where=where, why=refusal.reason),
+            Sentence("files.refused_because", where=where, why=refusal.reason),
             _as_far_as_known(seen, mapping),
             advice=refusal.advice,
         ) from None
@@ -102,9 +102,9 @@ def read_columns(
     readings = readings_of(seen, [*found.values(), *unread], ignored=_headers(ignored))
     currency, in_hundredths = _unit_of_amounts(found)
     if currency is not None:
-        notes.append(Sentence("headers.currency_of_header", currency=currency))
+        notes.append(Sentence("headers.currency_from_header", currency=currency))
     if in_hundredths is not None:
-        notes.append(Sentence("headers.in_hundredths", column=quoted(in_hundredths)))
+        notes.append(Sentence("headers.amount_in_hundredths", column=quoted(in_hundredths)))
     sources = {field: choice.sources for field, choice in found.items()}
     return Columns(readings, sources, currency, tuple(notes), in_hundredths is not None)
 

@@ -239,20 +239,20 @@ def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotP
         row=number,
         kind=kind.value,
         label=None if row.label is None else row.label.words,
-        sentence=Sentence("footer.is_no_payment", place=where, label=label).recorded(),
+        sentence=Sentence("footer.not_a_payment", place=where, label=label).recorded(),
     )
 
     def with_reason(why: Sentence, **found: object) -> NotPayment:
-        sentence = Sentence("footer.is_no_payment_as", place=where, label=label, why=why).recorded()
+        sentence = Sentence("footer.not_a_payment_because", place=where, label=label, why=why).recorded()
         return footer.model_copy(update={"sentence": sentence, **found})
 
     amount, currency = _figure(row)
     if kind is LabelKind.COUNT and (count := _count(row)) is not None:
         agrees = count == sums.money.height or (amount is not None and sums.are(amount, None))
         why = (
-            Sentence("footer.counts", number=count)
+            Sentence("footer.count_agrees", number=count)
             if agrees
-            else Sentence("footer.counts_others", number=count, found=sums.money.height)
+            else Sentence("footer.count_differs", number=count, found=sums.money.height)
         )
         return with_reason(why, payment_count=count, agrees=agrees)
     if row.label is None and amount is None:
@@ -261,13 +261,13 @@ def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotP
         return footer
     agrees = sums.are(amount, currency) or (kind is LabelKind.SUBTOTAL and sums.end_in(amount, count_min=1))
     if agrees:
-        why = Sentence("footer.sum", money=_money(amount, currency))
+        why = Sentence("footer.total_agrees", money=_money(amount, currency))
     else:
         found = [_money(total, code) for code, total in sums.by_currency().items()]
         why = Sentence(
-            "footer.other_sum",
+            "footer.total_differs",
             money=_money(amount, currency),
-            found=Sentence("footer.sums", sums=found) if found else Sentence("footer.nothing"),
+            found=Sentence("footer.several_totals", sums=found) if found else Sentence("footer.nothing"),
         )
     return with_reason(why, amount=amount, currency=currency, agrees=agrees)
 
@@ -279,7 +279,11 @@ def place_of(unit: str, number: int) -> Sentence:
 
 def _money(amount: Decimal, currency: str | None) -> Sentence:
     bare = Sentence("footer.amount", amount=amount)
-    return bare if currency is None else Sentence("footer.money", amount=amount, currency=currency)
+    return (
+        bare
+        if currency is None
+        else Sentence("footer.amount_with_currency", amount=amount, currency=currency)
+    )
 
 
 # Labels: the whole cell must be one, alone or with a figure; a payee such as Total Energies starts like one.

@@ -119,7 +119,7 @@ def column_names(  # noqa: PLR0913
         _refuse_debit_titles([[title], *above], cells, mapping, where=where)
     if len(cells) > COLUMNS_MAX:
         raise InputError(
-            Sentence("headers.columns_most_can", where=where, cells_count=len(cells), columns_max=COLUMNS_MAX)
+            Sentence("headers.too_many_columns", where=where, cells_count=len(cells), columns_max=COLUMNS_MAX)
         )
     if not sufficient and _looks_like_payment(cells):
         raise _without_headers(lines[heading.start :], f"{where} {unit} {number}")
@@ -144,7 +144,10 @@ def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsEr
     return ColumnsError(
         Sentence("headers.looks_like_payment", at=position),
         readings_by_look(looks, cells),
-        advice=(Sentence("headers.add_first_line"), Sentence("headers.say_by_places", pairs=pairs)),
+        advice=(
+            Sentence("headers.add_first_line"),
+            Sentence("headers.name_columns_by_position", pairs=pairs),
+        ),
     )
 
 
@@ -251,7 +254,7 @@ def _refuse_debit_titles(
     title = next(filter(titles_debits, cells), None)
     if title is not None and not insists(mapping):
         why = Sentence("headers.direct_debits", columns=[quoted(title)])
-        raise InputError(Sentence("headers.refused", where=where, why=why), advice=insist(headers))
+        raise InputError(Sentence("files.refused_because", where=where, why=why), advice=insist(headers))
 
 
 def _labels_in(cells: Sequence[str]) -> list[HeaderMeaning]:

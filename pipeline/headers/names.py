@@ -297,7 +297,7 @@ def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells:
 def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[Sentence, ...]:
     """Return a note if the chosen names may be codes; they are read because no other column has names."""
     return tuple(
-        Sentence("headers.may_be_codes", column=quoted(name.headers[0]))
+        Sentence("headers.names_may_be_codes", column=quoted(name.headers[0]))
         for name in chosen
         if may_be_codes(name, cells)
     )

@@ -59,7 +59,7 @@ def insist(headers: Sequence[str]) -> Sentence:
         of["name"] = [ANY_COLUMN]  # which of several names is the payee's, only the user knows
     pairs = [ColumnPair(field, some[0]) for field, some in of.items() if some]
     unknown = [ColumnPair(field, ANY_COLUMN) for field in _INSISTED_ON[:2]]
-    return Sentence("headers.insist", columns=pairs or unknown)
+    return Sentence("headers.give_payments_or_name_columns", columns=pairs or unknown)
 
 
 def why_not_payments(cells: ColumnCells) -> Sentence | None:
@@ -90,7 +90,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     # `Valuta` above other cells than dates means a currency.
     valued = [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
     if balances and not (set(filled.values()) <= {What.BALANCE} and _owes_suppliers(cells)):
-        return Sentence("headers.statement", column=quoted(balances[0]))
+        return Sentence("headers.bank_statement", column=quoted(balances[0]))
     if booked and len(days := [*booked, *valued]) > 1:
         return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
     # A credit note or two, without any other sign, do not make a statement.
@@ -180,17 +180,19 @@ def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
         next((header for header in filled if _has_phrase(header, words)), None) for words in lists.CREDIT
     ]
     if all(credit):
-        return Sentence("headers.credit", columns=[quoted(header) for header in credit if header])
+        return Sentence(
+            "headers.purchases_on_credit", columns=[quoted(header) for header in credit if header]
+        )
     own = _only_account(cells)
     if own or _named(cells, "amount"):
-        return Sentence("headers.only_account", column=quoted(own[0])) if own else None
+        return Sentence("headers.only_own_account", column=quoted(own[0])) if own else None
     dues, payouts, settings = (
         [header for header in filled if any(words in fold(header) for words in some)]
         for some in (_DUES, _PAYOUTS, _SETTINGS)
     )
     lists_staff = any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header))
     if dues and not lists_staff and not any(cells.are(header, "[1-9]") for header in payouts):
-        return Sentence("headers.payers", columns=list(map(quoted, dues[:2])))
+        return Sentence("headers.list_of_payers", columns=list(map(quoted, dues[:2])))
     if settings:
         return Sentence("headers.own_settings", columns=list(map(quoted, settings[:2])))
     if partners := _columns_of_partners(filled, cells):

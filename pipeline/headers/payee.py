@@ -175,7 +175,7 @@ def _of_party(
         account = next(header for header in accounts if party_of(header) == party)
         raise ColumnsRefused(
             Sentence(
-                "headers.account_of_others",
+                "headers.account_of_other_party",
                 account=quoted(account),
                 names="+".join(map(quoted, names[0].headers)),
             ),

@@ -105,13 +105,13 @@ def kept_run(
     folder, manifest = run.folder, run.manifest
     from pipeline.jobs.verify import VerifyJob, require_verified  # not needed without a comparison
 
-    require_verified(VerifyJob(folder, asks_again=False), "jobs.not_run_left", now=now)
+    require_verified(VerifyJob(folder, asks_again=False), "jobs.compare_with_changed_run", now=now)
     is_purged = run.forgotten(run.outcome_file.name) is not None
     keeps_keys = PAYEES in {file.name for file in manifest.files} and run.forgotten(PAYEES) is None
     if is_purged and not keeps_keys:
         raise InputError(
-            Sentence("jobs.outcome_file_deleted", folder=folder, payees=PAYEES),
-            advice=Sentence("jobs.run_command_again"),
+            Sentence("jobs.compare_with_purged_run", folder=folder, payees=PAYEES),
+            advice=Sentence("jobs.rerun_its_command"),
         )
 
     def names(rows: pl.Series) -> pl.Series | None:
@@ -367,8 +367,8 @@ def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Man
     if wanted.folders:
         if real_path(subject.folder) in {real_path(folder) for folder in wanted.folders}:
             raise UsageError(
-                Sentence("jobs.folder_this_very", folder=subject.folder),
-                advice=Sentence("jobs.name_one_earlier"),
+                Sentence("jobs.compare_with_own_folder", folder=subject.folder),
+                advice=Sentence("jobs.name_earlier_run_folder"),
             )
         named = {folder: read_manifest(folder) for folder in wanted.folders}
         return dict(sorted(named.items(), key=lambda item: item[1].finished, reverse=True))

@@ -81,7 +81,10 @@ class CheckedSet:
         refuse_options_of_a_file(check)
         chosen = choose(check.profile, file)
         if not of.asks and chosen.settings.ledger is None:
-            raise UsageError(Sentence("jobs.leaves_asking_workers"), advice=Sentence("jobs.name_one_profile"))
+            raise UsageError(
+                Sentence("jobs.no_ask_needs_shared_ledger"),
+                advice=Sentence("jobs.name_ledger_or_omit_option"),
+            )
         return cls(replace(of, check=check), open_data_set(check.file, of.work))
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
@@ -222,7 +225,7 @@ def refuse_options_of_a_file(check: CheckJob) -> None:
     for option, is_given in options_given.items():
         if is_given:
             raise UsageError(
-                Sentence("jobs.option_of_a_file", option=option), advice=Sentence("jobs.leave_out")
+                Sentence("jobs.option_not_for_data_sets", option=option), advice=Sentence("cli.leave_out")
             )
 
 
@@ -233,12 +236,12 @@ def _unusable(data: DataSet, problems: list[LocalizedText | str]) -> InputError 
     more_count = len(problems) - PROBLEMS_NAMED_MAX
     return InputError(
         Sentence(
-            "jobs.parts_cannot_used" if more_count <= 0 else "jobs.parts_cannot_used_and_more",
+            "jobs.parts_unusable" if more_count <= 0 else "jobs.parts_unusable_and_more",
             path=data.path.name,
             problems_count=len(problems),
             parts_count=len(data.parts),
             problems=problems[:PROBLEMS_NAMED_MAX],
             more_count=more_count,
         ),
-        advice=Sentence("jobs.correct_them_run"),
+        advice=Sentence("jobs.correct_parts_and_rerun"),
     )

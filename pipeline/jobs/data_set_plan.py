@@ -236,7 +236,7 @@ def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], befor
     if read.headers != as_read.headers:
         return PartRead(
             problem=Sentence(
-                "jobs.part_of_other_columns",
+                "jobs.part_columns_differ",
                 part=part.name,
                 first=first.name,
                 differences=_differences(read.headers, as_read.headers),
@@ -254,7 +254,7 @@ def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], befor
     }
     if fields:
         return PartRead(
-            problem=Sentence("jobs.part_read_otherwise", part=part.name, fields=sorted(fields)).recorded()
+            problem=Sentence("jobs.part_read_differently", part=part.name, fields=sorted(fields)).recorded()
         )
     return read
 
@@ -275,7 +275,7 @@ def _differences(headers: Sequence[str], others: Sequence[str]) -> list[Sentence
 def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> steps.UsableRows:
     counts = [read.row_count for _, read in usable]
     if sum(counts) > _ROWS_MAX:
-        raise InputError(Sentence("jobs.more_than_rows", where=where, rows_max=_ROWS_MAX))
+        raise InputError(Sentence("jobs.data_set_too_large", where=where, rows_max=_ROWS_MAX))
     return steps.UsableRows(
         [part.number for part, _ in usable], counts, places_in([part for part, _ in usable], counts)
     )

@@ -34,7 +34,7 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
         with opened(chosen) as profile:
             findings.append(Finding(Sentence("doctor.configuration"), where))
             if profile_name is None and (untried := usual()) is not None:
-                unverified = Sentence("doctor.usual_not_tried", path=untried)
+                unverified = Sentence("doctor.configuration_not_tried", path=untried)
                 findings.append(Finding(Sentence("doctor.not_tried"), unverified, is_tried=False))
             if profile.ledger_key_env or profile.ledger_key_file:
                 source = profile.ledger_key_env or profile.ledger_key_file

@@ -129,7 +129,7 @@ def _read(check: CheckJob, work: Path | None, file: ConfigurationFile) -> WholeF
             raise InputError(Sentence("jobs.import_needs_pain001", file=check.file.name))
         return data_set
     if check.file.is_dir():
-        raise UsageError(Sentence("jobs.import_one_file", file=check.file))
+        raise UsageError(Sentence("jobs.import_not_for_folders", file=check.file))
     payments = WholeFile.read(check, file)
     if not payments.messages():
         raise InputError(Sentence("jobs.import_needs_pain001", file=check.file.name))
@@ -141,7 +141,7 @@ def _refuse_alike(messages: Sequence[Message]) -> None:
     ids = Counter(message.levels["id"][0] for message in messages)
     twice = [own_id or "" for own_id, count in ids.items() if count > 1]
     if twice:
-        raise InputError(Sentence("jobs.import_same_id", own=twice[0]))
+        raise InputError(Sentence("jobs.import_message_id_repeated", own=twice[0]))
 
 
 class _Found(NamedTuple):
@@ -201,7 +201,7 @@ def _received(
 
 
 def _known(folder: Path, surface: Surface) -> RunResult:
-    surface.notify(Notice(Sentence("jobs.import_known", folder=folder), {}))
+    surface.notify(Notice(Sentence("jobs.import_nothing_new", folder=folder), {}))
     return RunResult(read_summary(folder), already_finished=True)
 
 
@@ -229,11 +229,11 @@ def _compared(
 def _next_step(count: int, unnamed: Sequence[str]) -> Sentence:
     """Name the batches without a report, or say that the bank's next report is needed."""
     if not unnamed:
-        return Sentence("jobs.import_left", count=count)
+        return Sentence("jobs.import_results_missing", count=count)
     batches: list[Sentence | str] = [*unnamed[:_BATCHES_NAMED_MAX]]
     if more_count := len(unnamed) - len(batches):
         batches.append(Sentence("jobs.import_more_batches", count=more_count))
-    return Sentence("jobs.import_unnamed", count=count, batches=batches)
+    return Sentence("jobs.import_batches_unnamed", count=count, batches=batches)
 
 
 def _copied(

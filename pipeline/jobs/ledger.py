@@ -42,8 +42,8 @@ def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
         is_new = care.create(key, grant_to=role)
         where = {"place": care.place, "database": care.database}
         if role is None:
-            return Sentence("jobs.ledger_created" if is_new else "jobs.ledger_was_there", **where)
-        said = "jobs.ledger_created_for" if is_new else "jobs.ledger_was_there_for"
+            return Sentence("jobs.ledger_created" if is_new else "jobs.ledger_exists", **where)
+        said = "jobs.ledger_created_for" if is_new else "jobs.ledger_exists_for"
         return Sentence(said, **where, role=role)
 
 
@@ -63,7 +63,7 @@ def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
     with connected_ledger(job) as (_, _, care):
         closed = care.close_run(run_id)
     if closed.was_closed:
-        return Sentence("jobs.run_was_closed", run_id=str(run_id))
+        return Sentence("jobs.run_already_closed", run_id=str(run_id))
     counts = {"answer_count": closed.answer_count, "question_count": closed.question_count}
     return Sentence("jobs.run_closed", run_id=str(run_id), **counts)
 
@@ -82,7 +82,7 @@ def connected_ledger(job: LedgerJob) -> Iterator[tuple[str, SecretStr, StoreCare
     chosen = choose(job.profile, job.config)
     url, key = chosen.settings.ledger, chosen.settings.ledger_key()
     if url is None or key is None:
-        raise ConfigurationError(Sentence("jobs.profile_names_no", chosen=chosen.name))
+        raise ConfigurationError(Sentence("jobs.profile_without_shared_ledger", chosen=chosen.name))
     clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # the user is waiting for the result
     with kind_of(url).cared_for(url, clocks, role=job.role) as care:
         yield url, key, care

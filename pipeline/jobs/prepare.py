@@ -113,8 +113,8 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
         if (lost := _lost_layout(job, format_choice)) is None:
             raise
         raise InputError(
-            Sentence("jobs.run_read_layouts", reason=error.reason, out=job.out, lost=lost),
-            advice=(Sentence("jobs.put_back"), Sentence("advice.name_layouts")),
+            Sentence("jobs.layout_no_longer_configured", reason=error.reason, out=job.out, lost=lost),
+            advice=(Sentence("jobs.restore_layout"), Sentence("advice.name_configuration_with_layout")),
         ) from error
 
 

@@ -68,7 +68,7 @@ def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
             continue
         found = [path for path in matching_folders(str(word)) if path.is_dir()]
         if not found:
-            raise UsageError(Sentence("jobs.no_folder_fits", word=word))
+            raise UsageError(Sentence("jobs.no_folder_matches_pattern", word=word))
         moved = [aside for path in found for aside in moved_from(path)]
         folders |= {path: folders.get(path, False) for path in (*found, *moved)}
     return folders
@@ -125,7 +125,8 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeFo
         has_finished = finish is not None and finish.unanswered_count == 0
         if job.older_than and not has_finished and record.created_at < answers_before:
             raise IncompleteError(
-                Sentence("jobs.left_because_run", folder=folder), advice=Sentence("jobs.run_command_again_go")
+                Sentence("jobs.purge_run_not_finished", folder=folder),
+                advice=Sentence("jobs.finish_or_purge_any_age"),
             )
         name_count = record.name_count(answers_before)
         has_ended_before = finish is not None and finish.time < answers_before

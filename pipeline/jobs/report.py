@@ -86,6 +86,6 @@ def _adopting_signer(run: EndedRun, key: Path | None, file: ConfigurationFile, *
     ):
         raise InputError(
             Sentence("jobs.signed_here_before", folder=folder),
-            advice=(Sentence("stores.bring_back_from"), Sentence("advice.start_over")),
+            advice=(Sentence("stores.restore_from_copy"), Sentence("advice.start_over")),
         )
     return signer

@@ -158,7 +158,7 @@ def _among(answers: Mapping[bytes, FinalAnswer], questions: Sequence[bytes]) -> 
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
     """Refuse the run's own folder as an earlier run: a fresh start would delete it (UsageError)."""
     if real_path(own) in {real_path(folder) for folder in folders}:
-        raise UsageError(Sentence("jobs.folder_this_very_run", own=own), advice=Sentence("jobs.leave_out"))
+        raise UsageError(Sentence("jobs.reuse_from_own_folder", own=own), advice=Sentence("cli.leave_out"))
 
 
 def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
@@ -166,9 +166,12 @@ def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
         raise UsageError(Sentence("jobs.rehearsal_reuses_nothing"))
     where, theirs, ours = record.path.parent, record.run.environment, identity.environment
     if theirs != ours and Environment.SANDBOX in (theirs, ours):
-        raise UsageError(Sentence("jobs.answers_came_from", where=where, theirs=theirs, ours=ours))
+        raise UsageError(Sentence("jobs.reuse_mixes_simulated", where=where, theirs=theirs, ours=ours))
     if theirs != ours or record.run.profile_sha256 != identity.profile_sha256:
-        raise UsageError(Sentence("jobs.run_asked_other", where=where), advice=Sentence("jobs.name_run_same"))
+        raise UsageError(
+            Sentence("jobs.reuse_from_other_settings", where=where),
+            advice=Sentence("jobs.name_run_of_same_profile"),
+        )
 
 
 def _unanswered(

@@ -174,7 +174,8 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
     chosen = choose(job.profile, job.config)
     if (url := chosen.settings.ledger) is None:
         raise ConfigurationError(
-            Sentence("jobs.profile_workers_help", chosen=chosen.name), advice=Sentence("jobs.name_one")
+            Sentence("jobs.worker_without_shared_ledger", chosen=chosen.name),
+            advice=Sentence("jobs.name_profile_with_ledger"),
         )
     require_private(job.work)
     from pipeline.executors.helping import HelpWanted, help_with_runs
@@ -191,5 +192,5 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
     if given.ended_by is not None:
         raise given.ended_by
     if job.until_idle and not given.is_idle and surface.stop.first is None:
-        raise IncompleteError(Sentence("jobs.questions_left_cannot", work=job.work))
+        raise IncompleteError(Sentence("jobs.questions_left_for_later", work=job.work))
     return given

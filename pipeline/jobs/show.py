@@ -75,7 +75,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
     run = ended_run(folder)
     manifest = run.manifest
     if not 1 <= row <= manifest.input.row_count:
-        raise UsageError(Sentence("jobs.sentence", row=row, extent=_extent(manifest.input)))
+        raise UsageError(Sentence("jobs.no_such_row", row=row, extent=_extent(manifest.input)))
     with opened_to_read(folder, now=timestamp(now)) as record:
         rows, positions = _rows_with(row, run), manifest.input.positions
         batches = batches_in(rows.original)

@@ -90,7 +90,9 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         if run.summary.is_rehearsal:
             counts = dict(placements["place"].value_counts().iter_rows())
             released, held = counts.get(Verdict.RELEASE, 0), counts.get(Verdict.HOLD, 0)
-            raise UsageError(Sentence("review.rehearsed", folder=run.folder, released=released, held=held))
+            raise UsageError(
+                Sentence("review.only_a_rehearsal", folder=run.folder, released=released, held=held)
+            )
         release, hold = (
             write_payments(run, role, partial(_placed, job, placements, role), files) for role in ROLES
         )
@@ -216,7 +218,11 @@ def _refuse_undecided(run: FinishedRun) -> None:
     if count := run.summary.undecided_count:
         raise IncompleteError(
             Sentence("jobs.rows_without_answer", folder=run.folder, count=count),
-            advice=Sentence("jobs.import_final" if run.summary.is_bank_answered else "jobs.run_same_command"),
+            advice=Sentence(
+                "jobs.import_final_report_or_hold"
+                if run.summary.is_bank_answered
+                else "jobs.rerun_or_hold_undecided"
+            ),
         )
 
 
@@ -244,7 +250,7 @@ def _released_here(
             continue
         if count := (~rows.is_in(made.held_rows)).sum():
             yield Sentence(
-                "review.release_replaced", count=count, time=Moment(made.time), hash=made.release.sha256
+                "review.release_overlaps", count=count, time=Moment(made.time), hash=made.release.sha256
             ).recorded()
             return
 

@@ -150,7 +150,9 @@ def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
         there = Sentence("evidence.signature_unverified", signature=SIGNATURE)
         return [Finding(what, there)] if is_signed(folder) else []
     if real_path(path).is_relative_to(real_path(folder)):
-        raise UsageError(Sentence("jobs.lies_folder_prove", path=path), advice=Sentence("jobs.key_from_who"))
+        raise UsageError(
+            Sentence("jobs.signer_key_inside_folder", path=path), advice=Sentence("jobs.get_key_from_signer")
+        )
     key = PublicKey.read(path)
     if not is_signed(folder):
         return [Finding(what, Sentence("evidence.not_signed", signature=SIGNATURE), DIFFERS)]
@@ -176,7 +178,7 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
     try:
         sha256, _ = identity_of(path)
     except OSError as error:
-        raise InputError(Sentence("jobs.cannot_read_check", path=path, why=error)) from error
+        raise InputError(Sentence("runs.file_unreadable", path=path, why=error)) from error
     what = Sentence("evidence.input")
     if sha256 != manifest.input.sha256:
         return Finding(what, Sentence("evidence.another_input", file=path.name), DIFFERS)

@@ -78,7 +78,7 @@ class WholeFile:
         watch: RunObserver,  # noqa: ARG002 (quick)
     ) -> Sentence | None:
         if self.job.work is not None and chosen.settings.ledger is None:
-            raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
+            raise UsageError(Sentence("jobs.work_needs_shared_ledger"), advice=Sentence("advice.name_ledger"))
         self._prepared, self._checks = prepare(self.job, self._source, chosen, profile, time)
         return self._prepared.refusal
 

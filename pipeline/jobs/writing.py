@@ -76,7 +76,7 @@ class OpenRun(NamedTuple):
         """Return the sentence about what is left: questions, or unusable parts."""
         if self.reported is not None:
             return self.reported.next_step
-        return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_the_parts")
+        return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_unusable_parts")
 
     def header(self, left: QuestionsLeft, clock: Clock) -> dict[str, Any]:
         """Return the fields of the run's summary that are not about its input, as for `of_run`."""

@@ -78,10 +78,10 @@ def all_are_new(comparison: Comparison) -> bool:
 def compared_with(comparison: Comparison) -> str:
     """Return a sentence on a comparison and its result."""
     if not comparison.runs:
-        return say("changes.compared_nothing", requested=comparison.requested)
+        return say("changes.no_earlier_run", requested=comparison.requested)
     folders = [run.folder for run in comparison.runs]
     if comparison.payee_count and all_are_new(comparison):
-        return say("changes.all_are_new", folders=folders)
+        return say("changes.all_payees_are_new", folders=folders)
     return say("changes.compared", folders=folders)
 
 
@@ -183,9 +183,9 @@ def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) ->
             "bank",
             say("page.bank_differs"),
             compared_with_bank(summary),
-            say("page.bank_note"),
+            say("page.both_results_kept"),
             say("page.bank_check"),
-            say("page.bank_report"),
+            say("page.bank"),
             list(lines(of_bank, rows, places)),
         )
     if summary.compared is not None:
@@ -193,7 +193,7 @@ def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) ->
             "changed",
             say("page.changed_since"),
             compared_with(summary.compared),
-            say("page.most_are_stolen"),
+            say("page.call_about_changed_account"),
             say("page.then"),
             say("page.now"),
             list(lines(others, rows, places)),

@@ -90,7 +90,7 @@ def difference(supplied: str, matched: str) -> Difference:
     is_company = any(word.kind is _Kind.SUFFIX for word in (*ours, *theirs))
     sentences = [*_changed(pairs, moved, extra), *_missing(missing, theirs, is_company)]
     if not pairs:
-        sentences = [Sentence("names.no_word_same")]
+        sentences = [Sentence("names.no_word_in_common")]
     return Difference(
         _pieces(supplied, marks_ours),
         _pieces(matched, marks_theirs),
@@ -216,9 +216,9 @@ def _changed(pairs: Sequence[_Pair], moved: Sequence[_Pair], extra: Sequence[_Wo
     if quoted:
         yield Sentence("names.bank_has", pairs=quoted)
     if moved:
-        yield Sentence("names.other_order")
+        yield Sentence("names.words_in_other_order")
     if extra:
-        yield Sentence("names.bank_has_not", words=_texts(extra))
+        yield Sentence("names.bank_lacks_words", words=_texts(extra))
 
 
 def _missing(words: Sequence[_Word], theirs: Sequence[_Word], is_company: bool) -> Iterator[Sentence]:

@@ -88,8 +88,8 @@ def explain(code: str) -> Explanation:
     if found is None:
         near = get_close_matches(wanted, explanations(), n=1)
         if near:
-            raise UsageError(Sentence("reports.no_code_near", wanted=repr(wanted), near=near[0]))
-        raise UsageError(Sentence("reports.no_code_precheck", wanted=repr(wanted)))
+            raise UsageError(Sentence("reports.unknown_code_near_match", wanted=repr(wanted), near=near[0]))
+        raise UsageError(Sentence("reports.unknown_code", wanted=repr(wanted)))
     return found._replace(code=wanted)
 
 
@@ -143,7 +143,7 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
     for rule in RULES:
         fields.setdefault((rule.code, rule.sentence), []).append(rule.field)
     for (code, sentence), named in fields.items():
-        says = Sentence("explain.whole", sentence=sentence)
+        says = Sentence("formats.sentence_with_full_stop", sentence=sentence)
         if code in UNASKED:
             where = Sentence("explain.from_profile", fields=named)
             yield code, _case(where, UNASKED[code])._replace(says=says)
@@ -198,7 +198,7 @@ def print_codes(explanations: Iterable[Explanation], console: Console, *, in_ful
         for one in mine:
             table.add_row(one.code, whole(in_words(one.cases[0].says)))
         console.print(table, "")
-    console.print(Text(in_words(Sentence("explain.one_of_them"))))
+    console.print(Text(in_words(Sentence("explain.how_to_explain_codes"))))
 
 
 _SECTIONS = {section: Sentence(f"explain.{section.name.lower()}") for section in CodesSection}

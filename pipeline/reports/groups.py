@@ -303,7 +303,7 @@ def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
     if len(text) <= chars_max and text.isascii() and text.isprintable():
         return text  # the usual case
     if len(text) > chars_max:
-        return say("page.cut", text=shown(text[:chars_max], chars_max), number=len(text))
+        return say("page.text_cut", text=shown(text[:chars_max], chars_max), number=len(text))
     return visible(unicodedata.normalize("NFC", text))
 
 

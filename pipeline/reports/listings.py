@@ -50,7 +50,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     title = Sentence(
         "terminal.plan_title",
         name=forecast.input_name,
-        payments=Sentence("terminal.payments", count=forecast.row_count),
+        payments=Sentence("counted.payment", count=forecast.row_count),
         accepted=forecast.accepted_count,
         rejected=forecast.rejected_count,
         unasked=Sentence("terminal.left_unasked", number=forecast.unasked_count)
@@ -130,7 +130,7 @@ def _costs(forecast: Forecast) -> Iterator[Sentence]:
     ]
     yield Sentence("terminal.cost", total=list(map(price_text, forecast.costs)), prices=prices)
     if unpriced := [api.api.value for api in forecast.apis if api.price_per_call is None]:
-        yield Sentence("terminal.cost_without", apis=unpriced)
+        yield Sentence("terminal.cost_without_apis", apis=unpriced)
 
 
 def _rejects(forecast: Forecast, width: int) -> Table:
@@ -251,7 +251,7 @@ def print_changes(result: Summary | Forecast, changes: Sequence[Change], console
     """Print the gravest changes, if a run or a plan compared the file."""
     if (compared := comparisons_in_words(result)) is None:
         return
-    nothing = say("changes.nothing") if result.compared is not None and result.compared.runs else ""
+    nothing = say("changes.nothing_changed") if result.compared is not None and result.compared.runs else ""
     what = counts_in_words(result.warning_codes) or nothing
     title = " ".join(filter(None, (compared, what)))
     console.print(Text(f"\n{visible(title)}", style="bold"))
@@ -403,7 +403,7 @@ def _status_lines(status: LedgerStatus) -> Iterator[Sentence]:
 
 
 def _run(run: RunStatus) -> Sentence:
-    state = Sentence("status.asked_by_none")
+    state = Sentence("status.no_process_asking")
     if run.open:
         chunks = Sentence("status.chunks", count=run.undone_chunk_count)
         state = Sentence("status.open", round=run.round, chunks=chunks, free_count=run.free_chunk_count)
@@ -414,7 +414,7 @@ def _run(run: RunStatus) -> Sentence:
         left_count=run.left_count,
         questions=Sentence("status.questions", count=run.question_count),
         answers=Sentence("status.answers", count=run.answer_count),
-        requests=Sentence("status.requests", count=run.attempt_count),
+        requests=Sentence("counted.request", count=run.attempt_count),
         state=state,
     )
     if not run.reused_count:
@@ -447,7 +447,7 @@ def _account(account: AccountUse) -> Iterator[Sentence]:
             whose=whose,
             pid=share.pid,
             host=share.host,
-            requests=Sentence("status.requests", count=share.requests),
+            requests=Sentence("counted.request", count=share.requests),
             rate_per_s=share.rate_per_s,
             places=share.slots,
             in_flight_max=share.in_flight_max,

@@ -169,7 +169,7 @@ def _codes_alone(summary: Summary) -> Text:
     """List the codes and their rows, for screens too small for their meanings."""
     others = [one for one in summary.codes if one.outcome is not Outcome.MATCH]
     codes = [f"{one.code} {number(one.row_count)}" for one in others]
-    return text_line(Sentence("terminal.codes_alone", codes=codes))
+    return text_line(Sentence("terminal.codes_and_rows", codes=codes))
 
 
 def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
@@ -192,7 +192,7 @@ def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
 def _attention(summary: Summary, *, is_listed: bool) -> RenderableType:
     """Return the number of rows to review before payment, and the worst of them, largest first."""
     count, row_count = summary.to_look_at_count, summary.input.row_count
-    key = "terminal.nothing_asked" if summary.is_unasked else "terminal.need_a_look"
+    key = "terminal.nothing_checked" if summary.is_unasked else "terminal.needs_review"
     title = text_line(Sentence(key, count=count, row_count=row_count), "bold")
     if not summary.attention or not is_listed:
         return title
@@ -253,15 +253,15 @@ def _code(code: str, outcome: Outcome) -> Text:
 def _asked(summary: Summary) -> Sentence:
     """Say what was asked, or that the bank's reports answer."""
     if summary.is_bank_answered:
-        return Sentence("terminal.by_bank_reports", count=len(summary.bank_reports))
+        return Sentence("terminal.results_from_bank_reports", count=len(summary.bank_reports))
     sent = sum(call.request_count for call in summary.calls)
     before = sum(call.answered_before_count for call in summary.calls)
     questions = sum(call.question_count for call in summary.calls)
     return Sentence(
-        "terminal.asked",
-        questions=Sentence("terminal.distinct_questions", count=questions),
+        "terminal.questions_and_requests",
+        questions=Sentence("counted.distinct_question", count=questions),
         saved=Sentence("terminal.calls", count=summary.saved_call_count),
-        sent=Sentence("terminal.requests", count=sent),
+        sent=Sentence("counted.request", count=sent),
         before=Sentence("terminal.of_an_earlier_run", count=before) if before else "",
     )
 
@@ -271,7 +271,7 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     if elsewhere := sum(call.elsewhere_count for call in summary.calls):
         notes.append(Sentence("terminal.to_other_processes", count=elsewhere))
     if reused := sum(call.reused_count for call in summary.calls):
-        notes.append(Sentence("terminal.used_again", count=reused))
+        notes.append(Sentence("terminal.answers_reused", count=reused))
     if summary.simulated:
         notes.insert(0, SIMULATED)
         outcomes = {total.outcome for total in summary.outcomes if total.row_count}
@@ -332,7 +332,7 @@ def _to_correct(done: Fix) -> Iterator[Sentence]:
         corrections=done.corrections,
     )
     if not done.correctable_count:
-        yield Sentence("review.a_person_corrects", corrections=done.corrections)
+        yield Sentence("review.no_file_see_corrections", corrections=done.corrections)
     elif done.corrected is None:
         yield Sentence("review.no_file_written")
 
@@ -360,7 +360,7 @@ def print_split(done: Split, console: Console) -> None:
         console.print(reasons, "")
     if done.unheeded_rows:
         which = which_rows(done.unheeded_rows, positions=done.positions)
-        console.print(text_line(Sentence("review.held_all_the_same", which=which), "bold red"))
+        console.print(text_line(Sentence("review.held_despite_release", which=which), "bold red"))
     files = [file.path for file in (done.release, done.hold) if file is not None]
     if done.release is None:
         console.print(text_line(Sentence("review.no_row_may_be_paid"), "bold"))

@@ -34,7 +34,7 @@ ADVICE_BY_CODE: Mapping[str, Sentence] = {
     "HTTPERR": RETRY_ELSEWHERE,  # this is an answer, unlike other codes worth retrying
     TOO_LARGE: _ASK_PROVIDER,
     WRONG_FORM: _ASK_PROVIDER,
-    BY_POLICY: Sentence("todo.policy_wants_look"),
+    BY_POLICY: Sentence("todo.policy_asks_for_decision"),
     **{code: Sentence(f"warning.{code}") for code in ABOUT_THE_PAYEE},
     **{code: meaning.advice for code, meaning in OF_REPORTS.items() if meaning.advice is not None},
 }
@@ -192,7 +192,7 @@ def currency_sentences(sources: CurrencySources) -> list[str]:
     ]
     if sources.given == sum(count for count, _ in ways):
         return []
-    ways_used = [Sentence("terminal.rows_by_way", count=count, way=way) for count, way in ways if count]
+    ways_used = [Sentence("terminal.rows_by_source", count=count, way=way) for count, way in ways if count]
     return [in_words(Sentence("terminal.currencies", told=ways_used))]
 
 

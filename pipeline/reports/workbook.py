@@ -168,7 +168,7 @@ class _Writer:
         else:
             named = {"sheet": header_in_words(ALL.name), "outcome_file": outcome_name}
             count = self._summary.input.row_count
-            sheets.append((ALL, rows.clear(), say("sheet.elsewhere", count=count, **named)))
+            sheets.append((ALL, rows.clear(), say("sheet.rows_in_outcome_file", count=count, **named)))
         choices = offered([rows for _, rows, _ in sheets], self._policy)
         for written, spans in zip(sheets, choices, strict=True):
             self._write_rows(*written, spans)
@@ -269,7 +269,7 @@ class _Writer:
         differing = [control.difference for control in file.controls if control.difference]
         facts += [(differs, _printable(in_words(sentence))) for sentence in differing[:CONTROLS_SHOWN_MAX]]
         if more := len(differing[CONTROLS_SHOWN_MAX:]):
-            facts.append((differs, say("page.more_differ", count=more)))
+            facts.append((differs, say("page.more_totals_differ", count=more)))
         if summary.next_step:
             facts.append((say("sheet.not_complete"), _printable(in_words(summary.next_step))))
         for label, fact in facts:

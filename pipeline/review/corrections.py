@@ -32,7 +32,7 @@ _PAYEE_HAS = {
 }
 _SEVERAL_COLUMNS, _NO_COLUMN = map(str, (Sentence("review.several_columns"), Sentence("review.no_column")))
 _PAYEE_KNOWS, _ONLY_A_PERSON = map(str, (Sentence("review.payee_knows"), Sentence("review.only_a_person")))
-_NOT_THE_ROW = dict.fromkeys(("NO_API", TOO_LARGE, WRONG_FORM), str(Sentence("review.not_the_row")))
+_NOT_THE_ROW = dict.fromkeys(("NO_API", TOO_LARGE, WRONG_FORM), str(Sentence("review.row_not_the_cause")))
 
 
 def fix(
@@ -63,7 +63,7 @@ def correctable(corrections: frames.Corrections) -> frames.Corrections:
 
 def released_ones_stay(corrections: frames.Corrections, released_in: Mapping[int, str]) -> frames.Corrections:
     """Drop corrections of payments that were released before, which would otherwise be paid twice."""
-    before = {row: str(Sentence("review.released_in", file=file)) for row, file in released_in.items()}
+    before = {row: str(Sentence("review.released_before_in", file=file)) for row, file in released_in.items()}
     obstacle = pl.col("row").replace_strict(before, default=None, return_dtype=pl.String)
     found = corrections.with_columns(obstacle=pl.coalesce(obstacle, "obstacle"))
     return frames.Corrections(found) if before else corrections
@@ -98,7 +98,7 @@ def accepted_corrections(corrections: frames.Corrections, kinds: Sequence[Accept
 def unknown_corrections(outcomes: frames.Outcomes, rows: pl.Series) -> pl.DataFrame:
     """Return impossible `Corrections` for rows that a person wants corrected but that have none."""
     due = outcomes.filter(frames.is_row_in(rows))
-    return _corrections(due, field=None, obstacle=str(Sentence("review.nothing_known")))
+    return _corrections(due, field=None, obstacle=str(Sentence("review.answer_gives_no_correction")))
 
 
 def correct(original: frames.Original, corrections: frames.Corrections) -> pl.DataFrame:
@@ -119,9 +119,9 @@ def _names(rows: pl.DataFrame, headers: Sequence[str]) -> pl.DataFrame:
     is_unfit = due.select(name="check_matched_name").select(unfit).to_series()
     obstacle = (
         pl.when(pl.col("check_matched_name").is_null())
-        .then(pl.lit(str(Sentence("review.name_is_purged"))))
+        .then(pl.lit(str(Sentence("review.bank_name_purged"))))
         .when(is_unfit)
-        .then(pl.lit(str(Sentence("review.name_is_unfit"))))
+        .then(pl.lit(str(Sentence("review.bank_name_breaks_rule"))))
         .when(pl.lit(len(headers) != 1))
         .then(pl.lit(_SEVERAL_COLUMNS if headers else _NO_COLUMN))
     )

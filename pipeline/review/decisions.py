@@ -70,8 +70,8 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
     """Refuse to make payment files from simulated answers unless the user allows it (UsageError)."""
     if run.summary.simulated and not allowed:
         raise UsageError(
-            Sentence("review.simulated_sandbox_no", folder=run.folder),
-            advice=(Sentence("review.check_file_real"), Sentence("advice.allow_simulated")),
+            Sentence("review.run_is_simulated", folder=run.folder),
+            advice=(Sentence("review.check_with_real_profile"), Sentence("advice.allow_simulated")),
         )
 
 
@@ -81,7 +81,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
         return Decisions(pl.DataFrame(schema=DECISIONS))
     if isinstance(given, RunDecisions):
         if given.run_id != run.summary.run_id:
-            raise InputError(Sentence("review.other_answers_now", folder=run.folder))
+            raise InputError(Sentence("review.answers_changed_since", folder=run.folder))
         return given.rows
     decided = workbook.read(
         given,

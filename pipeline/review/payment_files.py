@@ -107,7 +107,7 @@ class MessageWriter(NamedTuple):
             return text
         if field != "name":
             return text._replace(
-                obstacle=str(Sentence("review.no_place", format=self.file.entry.format.TITLE))
+                obstacle=str(Sentence("review.format_has_no_place", format=self.file.entry.format.TITLE))
             )
         assert text.to is not None
         if whole is not None:
@@ -117,13 +117,13 @@ class MessageWriter(NamedTuple):
             return text._replace(obstacle=str(obstacle))
         name = self.file.entry.format.fitted(text.to)
         is_there = name == self.file.message.payments["name"][row - 1]
-        return _Text(name, str(Sentence("review.name_is_there")) if is_there else None)
+        return _Text(name, str(Sentence("review.file_has_this_name")) if is_there else None)
 
     def refuse_obstacle(self) -> None:
         """Refuse to make a copy that no bank should get."""
         obstacle = self.file.entry.format.obstacle(self.file.message)
         if obstacle is not None and obstacle == self.file.message.difference:
-            obstacle = Sentence("review.copy_would_hide", difference=obstacle.having(file=self.file.name))
+            obstacle = Sentence("review.copy_hides_mismatch", difference=obstacle.having(file=self.file.name))
         self._refuse(obstacle)
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
@@ -143,7 +143,9 @@ class MessageWriter(NamedTuple):
         try:
             edits = self.file.entry.format.kept(self.file.data, message, keep, role)
         except OutputError as error:
-            raise OutputError(Sentence("review.of_file", file=self.file.name, why=error.reason)) from error
+            raise OutputError(
+                Sentence("review.file_and_reason", file=self.file.name, why=error.reason)
+            ) from error
         return self._written(edits, message.payments.filter(keep), message.defects.filter(keep), file, name)
 
     def _refuse(self, obstacle: Sentence | None) -> None:
@@ -182,7 +184,7 @@ def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter
             input_file = None if input_file is None else input_file / run.part.name
         return MessageWriter(read_again(run.folder, source, input_file), run.part.first_row - 1)
     if input_file is not None:
-        raise UsageError(Sentence("review.table_which_written", source=source.name))
+        raise UsageError(Sentence("review.table_file_not_needed", source=source.name))
     return TableWriter(run, entry)
 
 
@@ -316,9 +318,9 @@ def row_counts(files: Iterable[PaymentFile]) -> dict[str, int]:
 
 def notes_on(source: InputFile, row_counts: Mapping[str, int]) -> list[LocalizedText]:
     """Return what a bank may object to in written files (name -> rows), and what they lack of the input."""
-    notes = [Sentence("review.one_sheet")] if source.format == excel.NAME else []
+    notes = [Sentence("review.only_payment_sheet_written")] if source.format == excel.NAME else []
     if source.lines_above and not isinstance(entry_before(source), MessageEntry):
-        notes.append(Sentence("review.lines_above"))
+        notes.append(Sentence("review.lines_above_not_written"))
     if source.format == pain001.NAME and source.row_count > 1:
         single = [name for name, count in row_counts.items() if count == 1]
         notes += [Sentence("review.single_payment", file=name) for name in single]

@@ -21,7 +21,7 @@ from pipeline.wording import Sentence
 BYTES_MAX = 4_000_000  # forty times the size of the larger table; a bigger file was named by mistake
 WEIGHT_MAX = 999  # the largest weight that fits the columns of the file
 VALID_MAX_DAYS = 365  # an older table cannot reject an account, because sort codes change
-_LATEST = Sentence("rules.take_latest_table")
+_LATEST = Sentence("rules.take_latest_tables")
 
 
 class Method(StrEnum):
@@ -61,7 +61,7 @@ class ModulusTables(NamedTuple):
 def age_days(valid_from: date, today: date) -> int:
     """Return the age of tables in days (ConfigurationError: not valid yet, in no time zone)."""
     if valid_from > today + timedelta(days=1):
-        raise ConfigurationError(Sentence("rules.modulus_weights_date_future_give", valid_from=valid_from))
+        raise ConfigurationError(Sentence("rules.modulus_date_in_future", valid_from=valid_from))
     return max((today - valid_from).days, 0)
 
 
@@ -100,28 +100,28 @@ def _ranges(lines: Iterable[tuple[str, list[str]]]) -> tuple[Range, ...]:
     found: dict[tuple[int, int], list[tuple[str, WeightedSum]]] = {}
     for where, fields in lines:
         if len(fields) not in {17, 18}:
-            raise _wrong(where, Sentence("rules.not_fields_exception", fields_count=len(fields)))
+            raise _wrong(where, Sentence("rules.field_count_wrong", fields_count=len(fields)))
         start, end = _sort_code(where, fields[0]), _sort_code(where, fields[1])
         if end < start:
-            raise _wrong(where, Sentence("rules.range_ends_before"))
+            raise _wrong(where, Sentence("rules.range_ends_before_start"))
         found.setdefault((start, end), []).append((where, _check(where, fields[2:])))
     ranges = sorted(Range(*span, _known_together(checks)) for span, checks in found.items())
     for one, next_one in pairwise(ranges):
         if next_one.start <= one.end:
             where = found[next_one.start, next_one.end][0][0]
-            raise _wrong(where, Sentence("rules.sort_codes_another"))
+            raise _wrong(where, Sentence("rules.ranges_overlap"))
     return tuple(ranges)
 
 
 def _check(where: str, fields: list[str]) -> WeightedSum:
     method, *numbers = fields
     if method not in set(Method):
-        raise _wrong(where, Sentence("rules.method_none", method=list(Method)))
+        raise _wrong(where, Sentence("rules.method_unknown", method=list(Method)))
     weights = tuple(_whole(where, number) for number in numbers[:14])
     if any(abs(weight) > WEIGHT_MAX for weight in weights):
-        raise _wrong(where, Sentence("rules.weight_beyond", weight_max=WEIGHT_MAX))
+        raise _wrong(where, Sentence("rules.weight_too_large", weight_max=WEIGHT_MAX))
     if method == Method.DBLAL and min(weights) < 0:
-        raise _wrong(where, Sentence("rules.negative_weight_which"))
+        raise _wrong(where, Sentence("rules.weight_negative"))
     return WeightedSum(Method(method), weights, _whole(where, numbers[14]) if len(numbers) > 14 else None)
 
 
@@ -129,13 +129,13 @@ def _known_together(lines: list[tuple[str, WeightedSum]]) -> tuple[WeightedSum, 
     """Return the checks of one range if the specification defines their combination."""
     where, checks = lines[-1][0], tuple(check for _, check in lines)
     if len(checks) > 2:
-        raise _wrong(where, Sentence("rules.third_check_one"))
+        raise _wrong(where, Sentence("rules.third_check_for_range"))
     methods = _EXCEPTIONS.get(tuple(check.exception for check in checks))
     if methods is None:
         exceptions = [str(check.exception or "none") for check in checks]
-        raise ConfigurationError(Sentence("rules.exceptions_this_program", where=where, told=exceptions))
+        raise ConfigurationError(Sentence("rules.exceptions_unknown", where=where, told=exceptions))
     if not all(check.method in known for check, known in zip(checks, methods, strict=True)):
-        raise _wrong(where, Sentence("rules.method_does_not"))
+        raise _wrong(where, Sentence("rules.method_unfit_for_exception"))
     return checks
 
 
@@ -143,10 +143,10 @@ def _substitutions(lines: Iterable[tuple[str, list[str]]]) -> dict[int, int]:
     found: dict[int, int] = {}
     for where, fields in lines:
         if len(fields) != 2:
-            raise _wrong(where, Sentence("rules.not_two_sort", fields_count=len(fields)))
+            raise _wrong(where, Sentence("rules.not_two_sort_codes", fields_count=len(fields)))
         original, substitute = (_sort_code(where, field) for field in fields)
         if found.setdefault(original, substitute) != substitute:
-            raise _wrong(where, Sentence("rules.second_substitute_one"))
+            raise _wrong(where, Sentence("rules.second_substitute"))
     return found
 
 
@@ -155,9 +155,9 @@ def _bytes_of(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(BYTES_MAX + 1)
     except OSError as error:
-        raise ConfigurationError(Sentence("rules.cannot_read_check", path=path, why=error)) from None
+        raise ConfigurationError(Sentence("runs.file_unreadable", path=path, why=error)) from None
     if len(data) > BYTES_MAX:
-        raise _wrong(str(path), Sentence("rules.larger_than_bytes", bytes_max=BYTES_MAX))
+        raise _wrong(str(path), Sentence("rules.table_too_large", bytes_max=BYTES_MAX))
     return data
 
 
@@ -167,21 +167,21 @@ def _lines(path: Path, data: bytes) -> list[tuple[str, list[str]]]:
     lines = enumerate(map(str.split, data.decode().splitlines()), 1)
     filled = [(f"{path} line {number}", fields) for number, fields in lines if fields]
     if not filled:
-        raise _wrong(str(path), Sentence("rules.no_line"))
+        raise _wrong(str(path), Sentence("rules.table_without_lines"))
     return filled
 
 
 def _sort_code(where: str, field: str) -> int:
     if len(field) != 6 or not field.isdigit():
-        raise _wrong(where, Sentence("rules.sort_code_not"))
+        raise _wrong(where, Sentence("rules.sort_code_malformed"))
     return int(field)
 
 
 def _whole(where: str, field: str) -> int:
     if not field.removeprefix("-").isdigit() or len(field) > 6:
-        raise _wrong(where, Sentence("rules.weight_exception_not"))
+        raise _wrong(where, Sentence("rules.number_not_whole"))
     return int(field)
 
 
 def _wrong(where: str, reason: Sentence) -> ConfigurationError:
-    return ConfigurationError(Sentence("rules.tables_wrong", where=where, why=reason, latest=_LATEST))
+    return ConfigurationError(Sentence("rules.table_invalid", where=where, why=reason, latest=_LATEST))

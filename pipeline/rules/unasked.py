@@ -68,7 +68,7 @@ def code_of(defect: str) -> str:
 
 
 OUT_OF_REACH, OUT_OF_ALPHABET = "OUT_OF_REACH", "OUT_OF_ALPHABET"
-_BY_THE_PROFILE = Sentence("explain.by_the_profile")
+_BY_THE_PROFILE = Sentence("explain.profile_excludes_row")
 UNASKED: Mapping[str, Meaning] = {
     OUT_OF_REACH: Meaning(
         Outcome.NOT_POSSIBLE,

@@ -68,7 +68,7 @@ def open_data_set(path: Path, work: Path) -> DataSet:
         suffix = Path(file.name.lower().removesuffix(_PACKED)).suffix
         known = next((some.format for some in _ENTRIES if suffix in some.format.SUFFIXES), None)
         if known is None:
-            raise InputError(Sentence("runs.foreign_part", foreign=file, formats=list(PART_NAMES)))
+            raise InputError(Sentence("runs.part_of_unknown_format", foreign=file, formats=list(PART_NAMES)))
         found.setdefault(known.NAME, file)
     (format_name, first), *others = found.items()
     for other_name, second in others:
@@ -86,10 +86,10 @@ def open_data_set(path: Path, work: Path) -> DataSet:
 def _divided(path: Path, work: Path) -> DataSet:
     """Return a Parquet file as a data set, writing its rows to parts unless these exist."""
     if path.suffix.lower() not in parquet.SUFFIXES:
-        raise InputError(Sentence("runs.not_parquet_file", path=path))
+        raise InputError(Sentence("runs.not_a_data_set", path=path))
     sha256, _ = _identity(path)
     if not sha256:
-        raise InputError(Sentence("runs.cannot_read_check", path=path))
+        raise InputError(Sentence("runs.parquet_file_unreadable", path=path))
     folder = real_path(work) / f"parts-{sha256[:32]}"
     whole = folder / "whole"
     with writing(folder, otherwise=OTHER_WORK_FOLDER):
@@ -158,12 +158,12 @@ def _files_in(path: Path) -> list[Path]:
     try:
         found = parts_in(path)
     except OSError as error:
-        raise InputError(Sentence("runs.cannot_read_check_permissions", path=path, why=error)) from error
+        raise InputError(Sentence("runs.data_set_folder_unreadable", path=path, why=error)) from error
     for file in found:
         if file.is_dir():
-            raise InputError(Sentence("runs.folder_within_data", file=file))
+            raise InputError(Sentence("runs.folder_in_data_set", file=file))
     if not found:
-        raise InputError(Sentence("runs.no_files_give", path=path))
+        raise InputError(Sentence("runs.data_set_without_files", path=path))
     return found
 
 
@@ -174,7 +174,7 @@ def _outcome_names(files: Iterable[Path]) -> list[str]:
         stem = file.name[: -len(_PACKED)] if file.name.lower().endswith(_PACKED) else file.name
         name = "part-" + Path(stem).stem.removeprefix("part-")
         if name.casefold() in {other.casefold() for other in names}:
-            raise InputError(Sentence("runs.another_part_this", file=file))
+            raise InputError(Sentence("runs.part_name_taken", file=file))
         names.append(name)
     return names
 

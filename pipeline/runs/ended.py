@@ -154,7 +154,7 @@ class EndedRun:
     def source(self, part: RunPart, *, changed: bool = False) -> PaymentSource:
         """Open an outcome file, unchanged unless `changed`, as a payment file with its rows (InputError)."""
         if (deleted := self.forgotten(self.outcome_file.name)) is not None:
-            raise InputError(Sentence("runs.run_same_command", path=part.path, deleted=deleted))
+            raise InputError(Sentence("runs.outcomes_deleted_rerun", path=part.path, deleted=deleted))
         written = self.manifest.input
         source = read(
             part.path, mapping=self.manifest.mapping, decided=written.decision, country=written.country
@@ -181,7 +181,7 @@ class EndedRun:
     def rows(self, part: RunPart | None = None) -> documents.Rows:
         """Return the payments of an outcome file or the only one (UsageError: several; as `source`)."""
         if part is None and self.manifest.outcome_file.name == run_files.OUTCOMES:
-            raise UsageError(Sentence("runs.folder_data_set", folder=self.folder))
+            raise UsageError(Sentence("runs.not_for_data_sets", folder=self.folder))
         part = part or self.parts()[0]
         return self._rows(self.source(part), part, self.content)
 
@@ -233,7 +233,7 @@ def outcomes_in(source: PaymentSource, path: Path) -> frames.Outcomes:
         numbered = source.earlier.with_columns(source.payments["row"])
         return frames.Outcomes(frames.cast_to(numbered, frames.OUTCOMES))
     except pl.exceptions.PolarsError:
-        raise InputError(Sentence("runs.columns_outcome_file", path=path, remedy=made_anew(path))) from None
+        raise InputError(Sentence("runs.lacks_outcome_columns", path=path, remedy=made_anew(path))) from None
 
 
 def changes_in(folder: Path, content: Content | None = None) -> frames.Changes | None:
@@ -271,7 +271,7 @@ def _frame_in(path: Path, content: Content | None, schema: frames.Schema) -> pl.
     except FileNotFoundError:
         return None
     except (OSError, pl.exceptions.PolarsError):
-        raise InputError(Sentence("runs.cannot_read", path=path, remedy=made_anew(path))) from None
+        raise InputError(Sentence("runs.result_file_unreadable", path=path, remedy=made_anew(path))) from None
 
 
 class FinishedRun(NamedTuple):
@@ -334,11 +334,11 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
         if not summary.parts:
             there = [path for path in outcome_files(folder).values() if path.exists()]
             if len(there) != 1:
-                raise InputError(Sentence("runs.outcome_files_where", folder=folder, there_count=len(there)))
+                raise InputError(Sentence("runs.not_one_outcome_file", folder=folder, there_count=len(there)))
             part = part._replace(path=there[0])
         source = run.source(part, changed=True)
         if source.sha256 != part.sha256 or run.manifest.outcome_file.sha256 != finish.outcome_sha256:
-            raise InputError(Sentence("runs.not_run_wrote", path=part.path, remedy=RUN_AGAIN))
+            raise InputError(Sentence("runs.differs_from_run", path=part.path, remedy=RUN_AGAIN))
         yield FinishedRun(folder, summary, source, outcomes_in(source, part.path), run.manifest, part)
 
 
@@ -370,13 +370,13 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
 def require_pain001(format_name: str, *, name: str) -> None:
     """Refuse an option that needs a pain.001, for any other file (UsageError)."""
     if format_name != pain001.NAME:
-        raise UsageError(Sentence("jobs.answers_pain_none", name=name))
+        raise UsageError(Sentence("jobs.pain002_needs_pain001", name=name))
 
 
 def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
     """Return a run's payment file; as `input_path`, and a UsageError if it is not a pain.001."""
     if summary.parts:
-        raise UsageError(Sentence("runs.folder_data_set", folder=folder))
+        raise UsageError(Sentence("runs.not_for_data_sets", folder=folder))
     require_pain001(summary.input.format, name=summary.input.name)
     return read_again(folder, summary.input, given).message
 
@@ -392,16 +392,16 @@ def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
     there = [path for path in (searched if given is None else (given,)) if path.is_file()]
     if not there:
         raise UsageError(
-            Sentence("runs.input_not_there", path=given or searched[0]), advice=Sentence("advice.name_input")
+            Sentence("runs.no_input_file", path=given or searched[0]), advice=Sentence("advice.name_input")
         )
     for path in there:
         try:
             if identity_of(path)[0] == file.sha256:
                 return path
         except OSError as error:
-            raise InputError(Sentence("runs.cannot_read_check_path", path=path, why=error)) from error
+            raise InputError(Sentence("runs.file_unreadable", path=path, why=error)) from error
     raise _another(there[0])
 
 
 def _another(path: Path) -> InputError:
-    return InputError(Sentence("runs.not_file_checked", path=path), advice=Sentence("advice.name_input"))
+    return InputError(Sentence("runs.not_the_checked_file", path=path), advice=Sentence("advice.name_input"))

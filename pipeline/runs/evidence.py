@@ -158,7 +158,7 @@ def _decided(counts: Mapping[Outcome, int]) -> list[Sentence]:
 
 def _amounts(totals: Iterable[Money]) -> Sentence:
     amounts = [
-        Sentence("evidence.amount", amount=money.amount, currency=money.currency)
+        Sentence("footer.amount_with_currency", amount=money.amount, currency=money.currency)
         if money.currency
         else Sentence("evidence.amount_without_currency", amount=money.amount)
         for money in totals
@@ -219,7 +219,7 @@ def ledger_agrees(
             Sentence("evidence.ledger"),
             counts == recorded and is_same_file,
             Sentence(
-                "evidence.seals_whole",
+                "evidence.seals_intact",
                 request_count=counts.attempt_count,
                 answer_count=counts.answer_count,
                 reused_count=counts.reused_count,

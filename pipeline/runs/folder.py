@@ -23,7 +23,7 @@ from schemas.shared import SharedRunRecord
 from schemas.strict import parse
 from schemas.summary import Summary
 
-_RUN_AGAIN = Sentence("runs.write_again")
+_RUN_AGAIN = Sentence("runs.rerun_to_rewrite")
 _COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("report",): (*file_names.REPORTS, file_names.OTHER_NAMES),
     ("report", "--pain002"): (file_names.PAIN002, file_names.PAIN002_SIMULATED),
@@ -34,7 +34,7 @@ _COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
 
 
 def _after_moving(step: Sentence) -> Sentence:
-    return Sentence("runs.keep_first", step=step)
+    return Sentence("runs.move_aside_first", step=step)
 
 
 RUN_AGAIN = _after_moving(_RUN_AGAIN)  # for outcome files and summaries, as answers are in the ledger
@@ -46,7 +46,7 @@ def made_anew(path: Path) -> Sentence:
     for (command, *options), patterns in _COMMANDS.items():
         if any(fnmatch(path.name, pattern) for pattern in patterns):
             words = shlex.join(["precheck", command, str(path.parent), *options])
-            step = Sentence("runs.write_again_by", command=words)
+            step = Sentence("runs.rewrite_by_command", command=words)
     return _after_moving(step) if path.exists() else step
 
 
@@ -110,10 +110,10 @@ def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection
         return parse(Summary, recorded_bytes(path, sha256), emptied=emptied)
     except OSError as error:
         raise InputError(
-            Sentence("runs.cannot_read_2", path=path, why=error, remedy=made_anew(path))
+            Sentence("runs.summary_unreadable", path=path, why=error, remedy=made_anew(path))
         ) from error
     except ValueError as error:
-        raise InputError(Sentence("runs.not_run_wrote", path=path, remedy=RUN_AGAIN)) from error
+        raise InputError(Sentence("runs.differs_from_run", path=path, remedy=RUN_AGAIN)) from error
 
 
 def keep_document(path: Path, document: BaseModel) -> Path:
@@ -143,18 +143,18 @@ def approvals_of(folder: Path) -> list[Approval]:
         return []
     except (OSError, ValueError) as error:
         raise InputError(
-            Sentence("runs.not_list_decisions", path=path), advice=Sentence("runs.bring_back_from")
+            Sentence("runs.decisions_unreadable", path=path), advice=Sentence("runs.restore_from_copy")
         ) from error
 
 
 def decider(name: str | None) -> str:
     """Return the name of the deciding user (UsageError: none, or it could disguise or control a terminal)."""
     if name is None or not name.strip():
-        raise UsageError(Sentence("runs.this_user_no"), advice=Sentence("advice.name_decider"))
+        raise UsageError(Sentence("runs.user_without_login_name"), advice=Sentence("advice.name_decider"))
     if not name.strip().isprintable():
         raise UsageError(
-            Sentence("runs.control_invisible_characters", name=ascii(name.strip())),
-            advice=Sentence("runs.leave_them_out"),
+            Sentence("runs.decider_name_unprintable", name=ascii(name.strip())),
+            advice=Sentence("runs.omit_these_characters"),
         )
     return name.strip()
 
@@ -168,8 +168,8 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
         return None
     except (OSError, ValueError) as error:
         raise OutputError(
-            Sentence("runs.not_run_wrote_2", path=path),
-            advice=(Sentence("runs.bring_back_from"), Sentence("advice.other_folder")),
+            Sentence("runs.store_record_changed", path=path),
+            advice=(Sentence("runs.restore_from_copy"), Sentence("advice.other_folder")),
         ) from error
 
 
@@ -180,6 +180,6 @@ def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
         begun = Sentence("runs.begun_unshared", folder=folder)
         if record is not None:
             begun = Sentence("runs.begun_shared", folder=folder, ledger=record.ledger)
-        advice = Sentence("runs.name_same_profile"), Sentence("advice.other_folder")
+        advice = Sentence("runs.name_same_ledger"), Sentence("advice.other_folder")
         raise OtherRunError(begun, advice=(*advice, Sentence("advice.start_over")))
     return record is None or record.finished

@@ -235,7 +235,7 @@ def refresh_manifest(  # noqa: PLR0913 (everything that may change)
     """
     approvals, known_count = approvals_of(folder), len(manifest.approvals)
     if approvals[:known_count] != manifest.approvals or decided not in (None, approvals[known_count:]):
-        raise InputError(Sentence("runs.approval_recorded_gone", folder=folder / APPROVALS))
+        raise InputError(Sentence("runs.approval_missing_or_changed", folder=folder / APPROVALS))
     known = {file.name: file for file in manifest.files if file.name not in removed}
     assert manifest.outcome_file.name not in written, f"{folder}: only a run writes its outcome file"
     known |= {name: evidence(folder / name) for name in sorted(written)}
@@ -264,7 +264,7 @@ def keep_changed_workbook(folder: Path) -> str | None:
     try:
         path.rename(folder / free)
     except OSError as error:
-        raise DiskError(Sentence("runs.cannot_renamed_copy", path=path, why=error)) from error
+        raise DiskError(Sentence("runs.workbook_not_renamed", path=path, why=error)) from error
     return free
 
 
@@ -295,9 +295,9 @@ def read_manifest(folder: Path) -> Manifest:
     except FileNotFoundError:
         if has_begun(folder):
             raise UsageError(Sentence("runs.not_ended", folder=folder)) from None
-        raise UsageError(Sentence("runs.no_this_folder", folder=folder, manifest=MANIFEST)) from None
+        raise UsageError(Sentence("runs.no_manifest_in_folder", folder=folder, manifest=MANIFEST)) from None
     except (OSError, ValueError) as error:
-        raise InputError(Sentence("runs.bring_back_from_copy", path=path, fault=_fault(error))) from error
+        raise InputError(Sentence("runs.manifest_unreadable", path=path, fault=_fault(error))) from error
 
 
 @lru_cache(maxsize=4)
@@ -331,7 +331,7 @@ def evidence(path: Path) -> FileEvidence:
     try:
         sha256, byte_count = identity_of(path)
     except OSError as error:
-        raise DiskError(Sentence("runs.cannot_read_run", path=path, why=error)) from error
+        raise DiskError(Sentence("runs.evidence_unreadable", path=path, why=error)) from error
     return FileEvidence(name=path.name, sha256=sha256, byte_count=byte_count)
 
 
@@ -364,7 +364,7 @@ def _write(folder: Path, manifest: Manifest) -> None:
 def _fault(error: OSError | ValueError) -> Sentence:
     if isinstance(error, ValidationError):
         where = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
-        return Sentence("runs.not_of_schema", where=where) if where else Sentence("runs.of_no_schema")
+        return Sentence("runs.schema_mismatch_at", where=where) if where else Sentence("runs.schema_mismatch")
     return Sentence("runs.unreadable" if isinstance(error, OSError) else "runs.not_json")
 
 

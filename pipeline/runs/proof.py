@@ -248,13 +248,14 @@ def _refuse_unsigned_decisions(folder: Path, recorded: Manifest | None, signer: 
     if not is_proved:
         raise InputError(
             Sentence("runs.approvals_not_signed", path=folder / APPROVALS),
-            advice=(Sentence("stores.bring_back_from"), Sentence("advice.adopt")),
+            advice=(Sentence("stores.restore_from_copy"), Sentence("advice.let_key_holder_adopt")),
         )
 
 
 def _not_signed(folder: Path) -> InputError:
     return InputError(
-        Sentence("runs.not_signed", folder=folder, signature=SIGNATURE), advice=Sentence("advice.adopt")
+        Sentence("runs.not_signed", folder=folder, signature=SIGNATURE),
+        advice=Sentence("advice.let_key_holder_adopt"),
     )
 
 
@@ -265,11 +266,11 @@ def _require_own(folder: Path, signer: Signer, manifest: Manifest) -> None:
     if not is_signed_by(signer.public_key, folder, manifest):
         path = folder / SIGNATURE
         raise InputError(
-            Sentence("files.no_signature_manifest", folder=path, manifest=MANIFEST, path=signer.path)
+            Sentence("files.manifest_signature_invalid", folder=path, manifest=MANIFEST, path=signer.path)
         )
     if is_outdated(folder, manifest):
         raise InputError(
-            Sentence("runs.older_state", folder=folder), advice=Sentence("stores.bring_back_from")
+            Sentence("runs.older_signed_state", folder=folder), advice=Sentence("stores.restore_from_copy")
         )
     if approvals_of(folder) != manifest.approvals:
         manifest_path, path = folder / MANIFEST, folder / APPROVALS

@@ -71,7 +71,7 @@ class PriorRun(NamedTuple):
         """Refuse to replace a real run by a simulated one (OtherRunError)."""
         if environment is Environment.SANDBOX and self.is_paid_for:
             raise OtherRunError(
-                Sentence("runs.real_answers_there", folder=self.folder),
+                Sentence("runs.would_replace_real_answers", folder=self.folder),
                 advice=(*self._own_profile, _OTHER_FOLDER),
             )
 
@@ -92,7 +92,7 @@ class PriorRun(NamedTuple):
         """Move the folder aside, and return its new path (LockedError: in use; OutputError, DiskError)."""
         here = real_path(self.folder)
         if Path.cwd().is_relative_to(here):
-            raise OutputError(Sentence("runs.cannot_move_current", folder=self.folder), advice=_OTHER_FOLDER)
+            raise OutputError(Sentence("runs.is_current_folder", folder=self.folder), advice=_OTHER_FOLDER)
         with locked(self.folder, now, otherwise=(_OTHER_FOLDER,)):
             stamp = now[:19].replace(":", "")
             names = (f"{here.name}.{stamp}{'' if number == 1 else f'-{number}'}" for number in range(1, 1000))
@@ -136,7 +136,7 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
     paths = [_absolute(file) for file in files]
     for file, path in zip(files, paths, strict=True):
         if paths.count(path) > 1:
-            raise UsageError(Sentence("runs.named_twice_name", file=file))
+            raise UsageError(Sentence("runs.file_named_twice", file=file))
     shared = _repeated([path.stem for path in paths])
     apart = [
         f"{path.parent.name}-{path.stem}".removeprefix("-") if path.stem.casefold() in shared else path.stem
@@ -145,7 +145,8 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
     if still := _repeated(apart):
         alike = [str(file) for file, name in zip(files, apart, strict=True) if name.casefold() in still]
         raise UsageError(
-            Sentence("runs.their_results_would", alike=list(alike)), advice=Sentence("advice.folder_each")
+            Sentence("runs.results_share_a_folder", alike=list(alike)),
+            advice=Sentence("advice.check_one_at_a_time"),
         )
     targets = [out / name if out else Path(f"{name}.precheck") for name in apart]
     return dict(zip(files, targets, strict=True))
@@ -232,7 +233,7 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
     for path in written:
         if path.exists() and not fresh and not has_begun(folder):
             raise OutputError(
-                Sentence("runs.exists_there_no", path=path),
+                Sentence("runs.file_of_no_run", path=path),
                 advice=(Sentence("advice.other_folder"), Sentence("advice.replace_results")),
             )
     require_ours(folder)

@@ -117,7 +117,7 @@ def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFram
     try:
         return pl.read_parquet(plain_bytes(path), columns=columns)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DiskError(Sentence("runs.cannot_read_delete", path=path, parent=path.parent)) from error
+        raise DiskError(Sentence("runs.work_file_unreadable", path=path, parent=path.parent)) from error
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def require_private(root: Path) -> None:
     except OSError:
         return  # reported when it is used
     if mode & 0o007:
-        raise OutputError(Sentence("runs.others_can_look", root=root))
+        raise OutputError(Sentence("runs.work_folder_open_to_others", root=root))
     refuse_open(root, advice=())
 
 
@@ -191,10 +191,10 @@ def read_questions(folder: Path, part: int) -> pl.DataFrame:
         checks = pl.read_parquet(plain_bytes(path))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(
-            Sentence("runs.cannot_read_3", path=path), advice=Sentence("advice.write_work")
+            Sentence("runs.questions_unreadable", path=path), advice=Sentence("advice.rewrite_work_folder")
         ) from error
     if checks.schema != CHECKS:
-        raise InputError(Sentence("runs.not_questions_run", path=path))
+        raise InputError(Sentence("runs.questions_of_other_version", path=path))
     return checks
 
 
@@ -204,7 +204,8 @@ def works_in(root: Path) -> Iterator[WorkRecord]:
         folders = sorted(path for path in root.iterdir() if path.is_dir())
     except OSError as error:
         raise OutputError(
-            Sentence("runs.cannot_read_4", root=root, why=error), advice=Sentence("advice.name_work")
+            Sentence("runs.work_folder_unreadable", root=root, why=error),
+            advice=Sentence("advice.name_work_folder"),
         ) from error
     for folder in folders:
         try:
@@ -224,5 +225,5 @@ def remove_work(root: Path, run: UUID) -> bool:
     except FileNotFoundError:
         return True  # another process is removing it too
     except OSError as error:
-        raise DiskError(Sentence("runs.cannot_deleted_delete", folder=folder, why=error)) from error
+        raise DiskError(Sentence("runs.work_not_deleted", folder=folder, why=error)) from error
     return True

@@ -122,7 +122,7 @@ async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Pat
             listener.bind(os.fspath(path))
         except OSError as error:
             raise ConfigurationError(
-                Sentence("sandbox.no_control_address", path=path, reason=error)
+                Sentence("sandbox.control_address_unusable", path=path, reason=error)
             ) from error
         finally:
             os.umask(umask)

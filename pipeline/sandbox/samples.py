@@ -93,7 +93,7 @@ def _write(
                 amount = f"{chance.randrange(1, 5000)}.{chance.randrange(100):02d}"
                 writer.writerow((f"PAY{row:08d}", *question, amount, currency, f"INV {row}"))
     except FileExistsError:
-        raise OutputError(Sentence("sandbox.exists_already_replaces", path=path)) from None
+        raise OutputError(Sentence("sandbox.file_exists", path=path)) from None
     except OSError as error:
         raise not_writable(path, error, otherwise=Sentence("advice.other_path")) from error
 

@@ -226,7 +226,7 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), backlog=_BACKLOG)
     except OSError as error:
         raise ConfigurationError(
-            Sentence("sandbox.sandbox_cannot_listen", host=host, port=port, why=error)
+            Sentence("sandbox.cannot_listen", host=host, port=port, why=error)
         ) from error
 
 

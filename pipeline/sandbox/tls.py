@@ -79,7 +79,7 @@ def _limit_suites(context: ssl.SSLContext, tls13_suite: str, tls12_suites: tuple
     _set_tls13_suite(context, tls13_suite)
     offered = {cipher["name"] for cipher in context.get_ciphers()}
     if offered != {tls13_suite, *tls12_suites}:
-        raise TlsError(Sentence("sandbox.sandbox_this_python"))
+        raise TlsError(Sentence("sandbox.python_tls_unsuitable"))
 
 
 def _speak_tls_1_1_only(context: ssl.SSLContext) -> None:

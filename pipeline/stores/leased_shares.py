@@ -55,7 +55,7 @@ class Waiting(NamedTuple):
         if anyio.current_time() >= self.deadline:
             raise IncompleteError(
                 holder.waited_for_in_vain,
-                advice=(Sentence("stores.run_same_command"), Sentence("advice.wait_longer")),
+                advice=(Sentence("stores.rerun_after_other_run"), Sentence("advice.wait_longer")),
             )
         if holder != announced:
             self.announce(holder)

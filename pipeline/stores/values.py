@@ -228,6 +228,6 @@ class LeaseHolder(NamedTuple):
     def waited_for_in_vain(self) -> Sentence:
         """A sentence to say that waiting for that run timed out."""
         if self.since is None:
-            return Sentence("stores.been_asking_this", holder=self.name, server=self.server)
+            return Sentence("stores.wait_timed_out", holder=self.name, server=self.server)
         since = Moment(self.since)
-        return Sentence("stores.been_asking_this_since", holder=self.name, server=self.server, since=since)
+        return Sentence("stores.wait_timed_out_since", holder=self.name, server=self.server, since=since)

@@ -46,9 +46,9 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
     try:
         certificate = chain_in(path.read_bytes())[0]
     except OSError as error:
-        raise TlsError(Sentence("transport.client_certificate_cannot_read", path=path, why=error)) from None
+        raise TlsError(Sentence("transport.client_certificate_unreadable", path=path, why=error)) from None
     except ValueError:
-        raise TlsError(Sentence("transport.client_certificate_no_certificate", path=path)) from None
+        raise TlsError(Sentence("transport.client_certificate_not_pem", path=path)) from None
     numbers = certificate.subject.get_attributes_for_oid(ObjectIdentifier(_ORGANISATION_IDENTIFIER_OID))
     number = str(numbers[0].value) if numbers else None
     expiry = certificate.not_valid_after_utc
@@ -88,7 +88,7 @@ def _problems(path: Path, certificate: Certificate, number: str | None, now: dat
     if number is None:
         yield Sentence("transport.certificate_without_number", path=path)
     elif _AUTHORISATION.fullmatch(number) is None:
-        yield Sentence("transport.certificate_number_odd", path=path)
+        yield Sentence("transport.certificate_number_malformed", path=path)
 
 
 def _may_be_a_client(certificate: Certificate) -> bool:

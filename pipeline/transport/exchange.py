@@ -117,7 +117,7 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> Netw
     named: OSError | None = None
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in TOO_FEW_FILES:
-            return IncompleteError(Sentence("transport.too_few_files"))
+            return IncompleteError(Sentence("transport.open_files_limit_reached"))
         if isinstance(cause, ssl.SSLError):
             return explain(cause, f"{url.host}:{url.port or 443}", keys) or NetworkFailure("tls")
         if isinstance(cause, OSError) and cause.strerror:
@@ -137,9 +137,9 @@ def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:
     try:
         parts = httpx.URL(url)
     except httpx.InvalidURL:
-        raise ConfigurationError(Sentence("transport.not_address_give", what=what)) from None
+        raise ConfigurationError(Sentence("transport.not_an_address", what=what)) from None
     if parts.scheme != "https" or not parts.host:
-        raise ConfigurationError(Sentence("transport.must_start_https", what=what))
+        raise ConfigurationError(Sentence("transport.address_not_https", what=what))
     if parts.userinfo or "#" in url or ("?" in url and not has_query):
-        raise ConfigurationError(Sentence("transport.user_query_fragment", what=what))
+        raise ConfigurationError(Sentence("transport.address_with_user_or_query", what=what))
     return url.rstrip("/")

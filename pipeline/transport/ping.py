@@ -44,4 +44,4 @@ async def _accepted(
     except NetworkFailure as failure:
         raise IncompleteError(Sentence("transport.no_answer", hostname=host, kind=failure.reason)) from None
     if not 200 <= status < 300:
-        raise IncompleteError(Sentence("transport.http_check_address", hostname=host, status=status))
+        raise IncompleteError(Sentence("transport.ping_http_status", hostname=host, status=status))

@@ -90,7 +90,7 @@ class Proxy:
         return transport
 
     def _away(self, why: OSError | str | None) -> ProxyAwayError:
-        reason = Sentence("transport.proxy_away", proxy=self.name, why=why, address=self.keys.address)
+        reason = Sentence("transport.proxy_unreachable", proxy=self.name, why=why, address=self.keys.address)
         return ProxyAwayError(reason)
 
     def _request(self, server: str) -> bytes:
@@ -115,10 +115,10 @@ class Proxy:
             case 401 | 407 as status:
                 offers = b"\nproxy-authenticate: "
                 is_other = offers in head.lower() and offers + b"basic" not in head.lower()
-                key = "transport.proxy_without_basic" if is_other else "transport.proxy_refuses_us"
+                key = "transport.proxy_without_basic" if is_other else "transport.proxy_rejects_credentials"
                 raise CredentialsError(Sentence(key, proxy=self.name, status=status))
             case status if status >= 500 or status in _LATER:
-                reason = Sentence("transport.proxy_no_way", proxy=self.name, status=status, server=server)
+                reason = Sentence("transport.proxy_no_route", proxy=self.name, status=status, server=server)
                 raise ProxyAwayError(reason)
             case status:
                 reason = Sentence("transport.proxy_forbids", proxy=self.name, status=status, server=server)

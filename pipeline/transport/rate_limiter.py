@@ -101,7 +101,7 @@ class Pace:
         if not RATE_MIN_PER_S <= rate_per_s <= RATE_MAX_PER_S:
             raise ConfigurationError(
                 Sentence(
-                    "transport.rate_per_s_out_range",
+                    "transport.rate_out_of_range",
                     rate_per_s=rate_per_s,
                     rate_min_per_s=RATE_MIN_PER_S,
                     rate_max_per_s=RATE_MAX_PER_S,

@@ -164,7 +164,7 @@ def _call_openssl(context: ssl.SSLContext) -> bool:
 
 
 def _cannot_offer() -> TlsError:
-    return TlsError(Sentence("transport.tls_cannot_offer", openssl_version=ssl.OPENSSL_VERSION))
+    return TlsError(Sentence("transport.cipher_suites_unavailable", openssl_version=ssl.OPENSSL_VERSION))
 
 
 def _trust(context: ssl.SSLContext, ca_file: Path | None, ca_key: str) -> None:
@@ -173,7 +173,7 @@ def _trust(context: ssl.SSLContext, ca_file: Path | None, ca_key: str) -> None:
     try:
         context.load_verify_locations(cafile=ca_file or certifi.where())
     except ssl.SSLError:
-        raise TlsError(Sentence("transport.no_authority", what=ca_key, ca_file=ca_file)) from None
+        raise TlsError(Sentence("transport.ca_file_not_pem", what=ca_key, ca_file=ca_file)) from None
     except OSError as error:
         raise _unreadable(ca_key, ca_file, error) from None
 
@@ -188,7 +188,7 @@ def _present(
         _check_private(key)
     encrypted = _check_pem(certificate, key)
     if encrypted and not key_password:
-        raise TlsError(Sentence("transport.client_key_encrypted_give", what=key))
+        raise TlsError(Sentence("transport.client_key_encrypted", what=key))
     context.post_handshake_auth = True
     try:
         with _in_order(certificate) as chain, _as_file(key) as path:
@@ -249,7 +249,7 @@ def _passphrase(key_password: SecretStr | str | None, key: Path | EnvironmentKey
 
     def answer() -> str:
         if not key_password:
-            raise TlsError(Sentence("transport.client_key_needs_passphrase", what=key))
+            raise TlsError(Sentence("transport.client_key_needs_password", what=key))
         return key_password.get_secret_value() if isinstance(key_password, SecretStr) else key_password
 
     return answer
@@ -262,7 +262,7 @@ def _check_private(key: Path) -> None:
         raise _unreadable("client_key", key, error) from None
     if not is_private(found):
         mode = found.st_mode & 0o777
-        raise TlsError(Sentence("transport.client_key_other_users", what=key, mode=mode))
+        raise TlsError(Sentence("transport.client_key_open_to_others", what=key, mode=mode))
 
 
 def _check_pem(certificate: Path, key: Path | EnvironmentKey) -> bool:
@@ -287,10 +287,10 @@ def _rejected_pair(
 ) -> TlsError:
     reason = error.reason or ""
     if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":
-        return TlsError(Sentence("transport.client_key_belongs_another", what=key, certificate=certificate))
+        return TlsError(Sentence("transport.client_key_mismatch", what=key, certificate=certificate))
     if encrypted:
         is_old = _has_old_cipher(key)
-        fault = "transport.client_key_old_cipher" if is_old else "transport.client_key_passphrase_does"
+        fault = "transport.client_key_old_cipher" if is_old else "transport.client_key_password_wrong"
         return TlsError(Sentence(fault, what=key))
     return TlsError(
         Sentence("transport.pair_unusable", certificate=certificate, key_file=key, reason=reason or "PEM_LIB")
@@ -298,38 +298,38 @@ def _rejected_pair(
 
 
 def _unreadable(what: str, path: Path | EnvironmentKey | None, error: OSError) -> TlsError:
-    return TlsError(Sentence("transport.cannot_read_check", what=what, path=path, why=error))
+    return TlsError(Sentence("transport.tls_file_unreadable", what=what, path=path, why=error))
 
 
 _UNTRUSTED = {
     # OpenSSL's X509_V_ERR_ numbers: the fault, and the remedy.
-    9: (Sentence("transport.untrusted_not_yet_valid"), "transport.check_this_machine"),
-    10: (Sentence("transport.untrusted_expired"), "transport.check_this_machine_s"),
-    18: (Sentence("transport.untrusted_self_signed"), "transport.name_authority"),
-    19: (Sentence("transport.untrusted_self_signed_in_chain"), "transport.name_authority"),
-    20: (Sentence("transport.untrusted_issuer_unknown"), "transport.name_authority"),
+    9: (Sentence("transport.untrusted_not_yet_valid"), "transport.check_clock"),
+    10: (Sentence("transport.untrusted_expired"), "transport.check_clock_or_renew"),
+    18: (Sentence("transport.untrusted_self_signed"), "transport.name_issuing_authority"),
+    19: (Sentence("transport.untrusted_self_signed_in_chain"), "transport.name_issuing_authority"),
+    20: (Sentence("transport.untrusted_issuer_unknown"), "transport.name_issuing_authority"),
     62: (Sentence("transport.untrusted_other_host"), "transport.check_host"),
     64: (Sentence("transport.untrusted_other_host"), "transport.check_host"),
 }
 
 _REFUSED_CERTIFICATE = {
-    "ACCESS_DENIED": Sentence("transport.does_not_accept"),
-    "BAD_CERTIFICATE": Sentence("transport.cannot_use_client"),
+    "ACCESS_DENIED": Sentence("transport.client_certificate_declined"),
+    "BAD_CERTIFICATE": Sentence("transport.client_certificate_unusable"),
     "CERTIFICATE_EXPIRED": Sentence("transport.client_certificate_expired"),
     "CERTIFICATE_REQUIRED": Sentence("transport.requires_client_certificate"),
     "CERTIFICATE_REVOKED": Sentence("transport.client_certificate_revoked"),
-    "CERTIFICATE_UNKNOWN": Sentence("transport.does_not_accept"),
-    "UNKNOWN_CA": Sentence("transport.does_not_trust"),
-    "UNSUPPORTED_CERTIFICATE": Sentence("transport.client_certificate_not"),
+    "CERTIFICATE_UNKNOWN": Sentence("transport.client_certificate_declined"),
+    "UNKNOWN_CA": Sentence("transport.client_issuer_untrusted"),
+    "UNSUPPORTED_CERTIFICATE": Sentence("transport.client_certificate_wrong_use"),
 }
 
 _NO_COMMON_GROUND = {
-    "HANDSHAKE_FAILURE": Sentence("transport.shares_no_cipher"),
+    "HANDSHAKE_FAILURE": Sentence("transport.no_suite_or_no_certificate"),
     "INSUFFICIENT_SECURITY": Sentence("transport.shares_no_cipher_suite"),
     "NO_SHARED_CIPHER": Sentence("transport.shares_no_cipher_suite"),
-    "PROTOCOL_VERSION": Sentence("transport.does_not_speak"),
-    "UNSUPPORTED_PROTOCOL": Sentence("transport.does_not_speak"),
-    "WRONG_SSL_VERSION": Sentence("transport.does_not_speak"),
+    "PROTOCOL_VERSION": Sentence("transport.tls_version_too_old"),
+    "UNSUPPORTED_PROTOCOL": Sentence("transport.tls_version_too_old"),
+    "WRONG_SSL_VERSION": Sentence("transport.tls_version_too_old"),
     "WRONG_VERSION_NUMBER": Sentence("transport.does_not_speak_tls"),
     "HTTP_REQUEST": Sentence("transport.does_not_speak_tls"),
 }
@@ -346,7 +346,7 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
         why, advice = _UNTRUSTED.get(error.verify_code, unknown)
         return TlsError(
             Sentence(
-                "transport.certificate_not_trusted",
+                "transport.server_certificate_untrusted",
                 server=server,
                 why=why,
                 advice=Sentence(advice, **keys._asdict()),
@@ -356,7 +356,7 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
     reason = (error.reason or "").rpartition("ALERT_")[2]
     if (refusal := _REFUSED_CERTIFICATE.get(reason)) is not None:
         return CredentialsError(
-            Sentence("transport.check_client_certificate_profile", server=server, refusal=refusal)
+            Sentence("transport.client_certificate_refused", server=server, refusal=refusal)
         )
     if (refusal := _NO_COMMON_GROUND.get(reason)) is not None:
         return TlsError(
@@ -412,14 +412,14 @@ async def _connected(host: str, port: int, context: ssl.SSLContext, connect: Con
     except TimeoutError:
         failure = IncompleteError(
             Sentence(
-                "transport.no_tls_connection_within", server=server, handshake_deadline_s=HANDSHAKE_DEADLINE_S
+                "transport.tls_handshake_timed_out", server=server, handshake_deadline_s=HANDSHAKE_DEADLINE_S
             )
         )
     except ConnectionResetError:
-        failure = IncompleteError(Sentence("transport.closed_connection_during", server=server))
+        failure = IncompleteError(Sentence("transport.closed_during_handshake", server=server))
     except OSError as error:
         if error.errno in TOO_FEW_FILES:
-            raise IncompleteError(Sentence("transport.too_few_files")) from None
+            raise IncompleteError(Sentence("transport.open_files_limit_reached")) from None
         # The error of an unavailable proxy has its own reason.
         reason: Sentence | None = getattr(error, "reason", None)
         failure = IncompleteError(reason or Sentence("transport.no_connection", server=server, reason=error))
@@ -446,9 +446,9 @@ async def _greet(host: str, port: int, context: ssl.SSLContext, connect: Connect
         tls: ssl.SSLObject = transport.get_extra_info("ssl_object")
         suite, version, _bits = tls.cipher() or ("none", "none", 0)
         if suite not in SUITES:
-            raise TlsError(Sentence("transport.chose_suite_api", host=host, port=port, suite=suite))
+            raise TlsError(Sentence("transport.cipher_suite_not_listed", host=host, port=port, suite=suite))
         if await _closed_at_once(reader):
-            raise ClosedAtOnceError(Sentence("transport.closed_connection_right", host=host, port=port))
+            raise ClosedAtOnceError(Sentence("transport.closed_after_handshake", host=host, port=port))
         return f"{version} {suite}"
     finally:
         # A server may keep its side open after our close_notify: waiting for its end could take for ever.

@@ -97,21 +97,21 @@ class TokenEndpoint:
             log.warning("no token", status=status, detail=detail)
             if status in {408, 429} or status >= 500 or (status in _REFUSALS and refusal.error in _LATER):
                 later = with_detail(
-                    IncompleteError(Sentence("transport.token_later", where=self._where, status=status)),
+                    IncompleteError(Sentence("transport.no_token_now", where=self._where, status=status)),
                     detail,
                 )
                 raise TokenUnavailable(later.reason, pause_s=pause_s(response.headers, now=datetime.now(UTC)))
             refused = Sentence(
-                "transport.http_refuses_client", where=self._where, status=status, method=self._method
+                "transport.token_client_refused", where=self._where, status=status, method=self._method
             )
-            elsewhere = Sentence("transport.http_hands_out", where=self._where, status=status)
+            elsewhere = Sentence("transport.no_tokens_at_address", where=self._where, status=status)
             is_refused = status in _REFUSALS
             error = CredentialsError(refused) if is_refused else ConfigurationError(elsewhere)
             raise with_detail(error, detail)
         try:
             answer = parse(TokenResponse, response.content)
         except ValueError:
-            raise ProtocolError(Sentence("transport.no_token_json", where=self._where)) from None
+            raise ProtocolError(Sentence("transport.token_answer_not_json", where=self._where)) from None
         if answer.token_type is not None and answer.token_type.casefold() != "bearer":
             raise ProtocolError(Sentence("transport.no_bearer_token", where=self._where))
         value = answer.access_token.get_secret_value()

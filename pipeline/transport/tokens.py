@@ -100,7 +100,7 @@ class Tokens:
         async with self._lock:
             if self._token == rejected:
                 if self._clock() < self._renewed_at + REFRESH_INTERVAL_MIN_S:
-                    raise CredentialsError(Sentence("transport.server_http_token"))
+                    raise CredentialsError(Sentence("transport.renewed_token_refused"))
                 # The server refuses it, however long it would have lived.
                 self._refresh_at = self._expires_at = float("-inf")
                 token = await self._obtain()

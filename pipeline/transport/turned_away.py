@@ -20,8 +20,8 @@ _CERTIFICATE_STATUSES = frozenset({495, 496})  # nginx and others: client certif
 
 _ADDRESS = frozenset({404, 405, 410, *range(300, 400)})
 _WRONG_CREDENTIALS = {
-    401: Sentence("transport.server_http_client"),
-    403: Sentence("transport.server_http_these"),
+    401: Sentence("transport.client_not_authorised"),
+    403: Sentence("transport.no_permission_for_api"),
     407: Sentence("transport.proxy_wants_credentials", status=407),
 }
 _MEANINGS = {
@@ -35,14 +35,14 @@ def turned_away(response: httpx.Response) -> PrecheckError:
     """Return the error that ends a run if every request gets this reply."""
     status, page = response.status_code, response.content[:_READ_BYTES_MAX]
     if status in _ADDRESS:
-        return ConfigurationError(Sentence("transport.server_http_there", status=status))
+        return ConfigurationError(Sentence("transport.no_api_at_address", status=status))
     if status in _WRONG_CREDENTIALS:
         return CredentialsError(_WRONG_CREDENTIALS[status])
     if status in _CERTIFICATE_STATUSES or _CERTIFICATE.search(page):
-        return CredentialsError(Sentence("transport.http_certificate", status=status))
+        return CredentialsError(Sentence("transport.http_certificate_refused", status=status))
     if status == 431 or _HEADERS.search(page):
         return ProtocolError(Sentence("transport.headers_too_large", status=status))
-    meaning = _MEANINGS.get(status, Sentence("transport.means_in_between"))
+    meaning = _MEANINGS.get(status, Sentence("transport.means_intermediary_refused"))
     return ProtocolError(Sentence("transport.http_turned_away", status=status, meaning=meaning))
 
 

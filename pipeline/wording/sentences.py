@@ -254,7 +254,9 @@ def _pair(pair: ColumnPair) -> Sentence:
     if pair.column == ANY_COLUMN:
         return Sentence("advice.any_column", option=option, field=field)
     if pair.column.startswith(PLACE):
-        return Sentence("advice.column_place", option=option, field=field, place=pair.column[len(PLACE) :])
+        return Sentence(
+            "advice.column_by_position", option=option, field=field, place=pair.column[len(PLACE) :]
+        )
     return Sentence("advice.column", option=option, field=field, column=pair.column.split("+"))
 
 

@@ -24,12 +24,12 @@ def promise_of(rate_per_s):
 
 @pytest.mark.parametrize("rate_per_s", [0, -1, 0.09, 5001, float("inf"), float("nan")])
 def test_a_rate_that_cannot_be_kept_is_a_configuration_error(rate_per_s):
-    with refused(ConfigurationError, "transport.rate_per_s_out_range"):
+    with refused(ConfigurationError, "transport.rate_out_of_range"):
         Pace(rate_per_s)
 
 
 def test_rate_out_of_range_is_told_with_the_range():
-    with refused(ConfigurationError, "transport.rate_per_s_out_range", rate_per_s=5001, rate_max_per_s=5000):
+    with refused(ConfigurationError, "transport.rate_out_of_range", rate_per_s=5001, rate_max_per_s=5000):
         Pace(5001)
 
 
@@ -301,5 +301,5 @@ def test_a_pace_that_ended_with_room_left_grants_nothing():
 
 @pytest.mark.parametrize("rate_per_s", [-1, 0.09, 5001, float("nan")])
 def test_a_rate_that_cannot_be_kept_is_none_to_become(rate_per_s):
-    with refused(ConfigurationError, "transport.rate_per_s_out_range"):
+    with refused(ConfigurationError, "transport.rate_out_of_range"):
         Pace(1).resize(rate_per_s)

@@ -142,7 +142,7 @@ class Provider:
         now = self.world.now_s
         if not self.weather.is_well(now) and any(span.covers(now) for span in self.weather.token_outages):
             self.meet(process, "token endpoint out")
-            raise TokenUnavailable(Sentence("transport.token_later", where="login.example", status=503))
+            raise TokenUnavailable(Sentence("transport.no_token_now", where="login.example", status=503))
         self._token_count += 1
         value = f"token{self._token_count}"
         life_s = 3600 if self.weather.is_well(now) else self.weather.token_life_s

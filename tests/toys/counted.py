@@ -44,7 +44,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     """Read a file whose count is that of its payments."""
     count, headers, *rows = data.decode().splitlines()
     if count != f"{_START}{len(rows)}":
-        raise InputError(Sentence("files.damaged_copy_export", where=where, what="PAYMENTS"))
+        raise InputError(Sentence("files.is_damaged", where=where, what="PAYMENTS"))
     cells = pl.DataFrame([row.split("|") for row in rows], schema=headers.split("|"), orient="row")
     cells = cells.with_columns(pl.when(pl.all() != "").then(pl.all()))
     places = RowPositions(unit="line", stretches=[(1, _FIRST_LINE, 1)])

@@ -50,7 +50,7 @@ def test_who_decides_is_on_record_without_the_white_space_around_the_name():
 
 @pytest.mark.parametrize("name", [None, "", " "])
 def test_a_decision_without_a_name_is_refused(name):
-    with refused(UsageError, "runs.this_user_no", "advice.name_decider"):
+    with refused(UsageError, "runs.user_without_login_name", "advice.name_decider"):
         decider(name)
 
 
@@ -58,7 +58,7 @@ def test_a_decision_without_a_name_is_refused(name):
     "name", ["Ma\nra", "\x1b[2JMara", "Ma\u202era", "Ma\u200bra", "Ma\x00ra", "Ma\ud800ra"]
 )
 def test_a_name_with_invisible_characters_is_refused(name):
-    with refused(UsageError, "runs.control_invisible_characters") as raised:
+    with refused(UsageError, "runs.decider_name_unprintable") as raised:
         decider(name)
     assert str(raised.value).isprintable()
 
@@ -71,11 +71,11 @@ def test_a_name_in_any_script_is_one(name):
 @pytest.mark.parametrize("said", ["", "{}", "null"])
 def test_what_is_no_list_of_decisions_is_refused(tmp_path, said):
     (tmp_path / "approvals.json").write_text(said)
-    with refused(InputError, "runs.not_list_decisions", "runs.bring_back_from"):
+    with refused(InputError, "runs.decisions_unreadable", "runs.restore_from_copy"):
         approvals_of(tmp_path)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "approvals.json")
-    with refused(InputError, "runs.not_list_decisions"):
+    with refused(InputError, "runs.decisions_unreadable"):
         approvals_of(tmp_path)

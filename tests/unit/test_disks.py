@@ -47,7 +47,7 @@ def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
 def test_a_full_disk_is_the_files_own_error_whatever_polars_makes_of_it():
     with (
         Path("/dev/full").open("wb", buffering=0) as full,
-        refused(DiskError, "files.cannot_written_make"),
+        refused(DiskError, "files.not_writable_make_room"),
         writing(PATH),
         with_own_errors(full) as through,
     ):
@@ -57,7 +57,7 @@ def test_a_full_disk_is_the_files_own_error_whatever_polars_makes_of_it():
 def test_too_few_open_files_is_a_limit_to_raise_and_no_matter_of_the_file():
     error = not_writable(PATH, OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
     assert error.exit_code == 75
-    says(error, "transport.too_few_files")
+    says(error, "transport.open_files_limit_reached")
     assert "outcomes.csv" not in str(error)
 
 

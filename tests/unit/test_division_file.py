@@ -95,5 +95,5 @@ def test_who_finds_it_locked_waits_for_the_other(path):
 
 def test_one_that_cannot_be_made_is_told_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
-    with refused(OutputError, "files.cannot_written", "stores.elsewhere"):
+    with refused(OutputError, "files.not_writable", "stores.set_state_home"):
         DivisionFile(tmp_path / "file" / "one.json")

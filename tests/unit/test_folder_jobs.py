@@ -45,5 +45,5 @@ def test_a_key_that_lies_in_the_folder_does_not_prove_it(folder, tmp_path, place
         "a link to the folder": tmp_path / "linked",
         "a link to the key": tmp_path,
     }
-    with refused(UsageError, "jobs.lies_folder_prove"):
+    with refused(UsageError, "jobs.signer_key_inside_folder"):
         verify(VerifyJob(folder, signed_by=places[place] / "key.pem"), now=NOW)

@@ -75,9 +75,9 @@ def test_a_mistaken_value_is_answered_with_the_nearest():
     assert printed("run", "x.csv", "--fail-on", "nomatch")[0] == 2
     assert "did you mean config?" in printed("schema", "confg")[1]
     assert "Did you mean no_match?" in printed("run", "x.csv", "--fail-on", "nomatch")[1]
-    with refused(UsageError, "cli.no_field_near", name="amout", near="amount"):
+    with refused(UsageError, "cli.map_field_did_you_mean", name="amout", near="amount"):
         read_mapping(("amout=Betrag",))
-    with refused(UsageError, "cli.no_field_one", name="zzz", fields=list(FIELDS)):
+    with refused(UsageError, "cli.map_field_unknown", name="zzz", fields=list(FIELDS)):
         read_mapping(("zzz=Betrag",))
     assert "GB (the United Kingdom)" in printed("columns", "x.csv", "--country", "UK")[1]
     assert "'x' is not a valid integer." in printed("show", "x.precheck", "--row", "x")[1]

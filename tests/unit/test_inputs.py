@@ -109,11 +109,11 @@ def at(key, what):
     [
         (
             '[inputs.a]\nmatch = "pay*"\n[inputs.b]\nmatch = "*.csv"\n',
-            Sentence("config.two_inputs", sections=["a", "b"]),
+            Sentence("config.two_inputs_match_file", sections=["a", "b"]),
         ),
         ('[inputs.a]\nmatch = "*"\nmap = { names = "x" }\n', at("map.names", "config.no_such_field")),
-        ('[inputs.a]\nmatch = "*"\nencoding = "klingon"\n', at("encoding", "csv.not_supported")),
-        ('[inputs.a]\nmatch = "*"\ncountry = "UK"\n', at("country", "config.no_such_country")),
+        ('[inputs.a]\nmatch = "*"\nencoding = "klingon"\n', at("encoding", "csv.encoding_not_supported")),
+        ('[inputs.a]\nmatch = "*"\ncountry = "UK"\n', at("country", "config.not_a_country_code")),
         ('[inputs.a]\nmatch = "*"\nencodings = "cp1250"\n', Sentence("config.did_you_mean", near="encoding")),
         ('[inputs.a]\nmap = { name = "x" }\n', at("match", "config.missing")),
     ],
@@ -140,5 +140,5 @@ def test_a_section_has_no_statement_read_and_an_option_has(config, tmp_path):
     path.write_text(f"{file}90.00\n", "utf-8")
     refusal = columns_of(path, NOTHING, section)[1]
     assert refusal is not None
-    says(refusal, "headers.statement")
+    says(refusal, "headers.bank_statement")
     assert columns_of(path, ReadAs({"name": "Payee"}), section)[1] is None

@@ -194,7 +194,7 @@ def test_a_request_to_stop_is_reported_for_its_file_and_ends_them_all(several):
 
 
 def test_what_concerns_every_file_is_raised(several, tmp_path):
-    with refused(UsageError, "stores.no_ledger_db"):
+    with refused(UsageError, "stores.no_ledger_in_folder"):
         next(several(StopSwitch(), 1, 1, reusable=ReusePermission([tmp_path])))
 
 
@@ -227,7 +227,7 @@ def test_a_data_set_is_read_as_the_section_of_its_name_says(tmp_path, monkeypatc
     left = [path.read_bytes() for path in (tmp_path / "out").rglob("*0.csv")]
     assert any("Łukasz Żółw".encode() in each for each in left)
     config.write_text(section + 'sheet = "Payments"\n', "utf-8")
-    with refused(UsageError, "jobs.option_of_a_file", option="--sheet"):
+    with refused(UsageError, "jobs.option_not_for_data_sets", option="--sheet"):
         check_data_set(job, surface)
 
 

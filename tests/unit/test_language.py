@@ -13,7 +13,7 @@ from pipeline.stages.ask.values import AskingTally
 from pipeline.wording import Sentence, SurfaceKind, speak, words
 from schemas.outcomes import ApiName
 
-NOT_THERE = Sentence("cli.no_document_one", name="'x'", names=["a"])
+NOT_THERE = Sentence("cli.document_unknown", name="'x'", names=["a"])
 VARIABLES = ("PRECHECK_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 
 

@@ -277,7 +277,7 @@ def changed(table, count=1):
         ("DELETE FROM intent WHERE id = 1", "stores.found_lines_missing"),
         ("UPDATE run SET run_key = randomblob(32)", changed("intent", 2)),
         ("UPDATE run SET created_at = '2013-03-01T09:00:00.000Z'", changed("run")),
-        ("UPDATE run SET created_at = CAST(x'32303331ff' AS TEXT)", "stores.damaged_unreadable"),
+        ("UPDATE run SET created_at = CAST(x'32303331ff' AS TEXT)", "stores.ledger_damaged"),
         ("UPDATE run SET input_sha256 = profile_sha256", changed("run")),
         ("UPDATE allowance SET reason = 'another'", changed("allowance")),
         ("INSERT INTO purge VALUES(1, '2030', '2031', 0, 0, x'00')", changed("purge")),
@@ -340,7 +340,7 @@ def test_a_closed_ledger_is_one_file_without_a_log(tmp_path):
 def test_a_file_that_is_not_a_ledger_is_refused_and_left_as_it_is(tmp_path, content):
     path = tmp_path / "ledger.db"
     path.write_bytes(content)
-    with refused(OutputError, "stores.not_ledger_this"):
+    with refused(OutputError, "stores.not_a_ledger"):
         opened(tmp_path)
     assert path.read_bytes() == content
 
@@ -350,7 +350,7 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path):
     db.execute("CREATE TABLE theirs(a)")
     db.close()
     before = (tmp_path / "ledger.db").read_bytes()
-    with refused(OutputError, "stores.not_ledger_this"):
+    with refused(OutputError, "stores.not_a_ledger"):
         opened(tmp_path)
     assert (tmp_path / "ledger.db").read_bytes() == before
 
@@ -360,7 +360,7 @@ def test_a_ledger_of_another_format_is_refused(tmp_path):
     db = sqlite3.connect(tmp_path / "ledger.db")
     db.execute("PRAGMA user_version = 99")
     db.close()
-    with refused(OutputError, "stores.ledger_another_version"):
+    with refused(OutputError, "stores.ledger_of_other_version"):
         opened(tmp_path)
 
 
@@ -368,7 +368,7 @@ def test_a_link_in_the_ledgers_place_is_refused(tmp_path):
     opened(tmp_path / "real").close()
     (tmp_path / "trap").mkdir()
     (tmp_path / "trap" / "ledger.db").symlink_to(tmp_path / "real" / "ledger.db")
-    with refused(OutputError, "files.this_name", "files.symbolic_link"):
+    with refused(OutputError, "files.name_taken_by", "files.symbolic_link"):
         opened(tmp_path / "trap")
 
 
@@ -381,7 +381,7 @@ def a_ledger_of_many_answers(folder: Path) -> Path:
 def test_a_truncated_ledger_is_refused_never_recreated(tmp_path):
     path = a_ledger_of_many_answers(tmp_path)
     os.truncate(path, path.stat().st_size // 2)
-    with refused(DiskError, "stores.damaged_unreadable", "stores.bring_back_from", "advice.ask_again"):
+    with refused(DiskError, "stores.ledger_damaged", "stores.restore_from_copy", "advice.ask_again"):
         opened(tmp_path)
 
 
@@ -390,7 +390,7 @@ def test_an_overwritten_page_is_found_at_opening(tmp_path):
     with path.open("r+b") as file:
         file.seek(path.stat().st_size // 2 // 4096 * 4096)
         file.write(b"\xff" * 4096)
-    with refused(DiskError, "stores.damaged_unreadable"):
+    with refused(DiskError, "stores.ledger_damaged"):
         opened(tmp_path)
 
 
@@ -399,14 +399,14 @@ def test_a_ledger_that_another_program_has_open_is_left_to_it(tmp_path):
     other = sqlite3.connect(tmp_path / "ledger.db")
     other.execute("SELECT count(*) FROM run").fetchall()
     other.execute("BEGIN IMMEDIATE")
-    with refused(LockedError, "stores.another_program_ledger"):
+    with refused(LockedError, "stores.ledger_in_use"):
         opened(tmp_path)
     other.close()
 
 
 def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path):
     (tmp_path / "file").touch()
-    with refused(OutputError, "files.cannot_written", "system.enotdir", "advice.other_folder"):
+    with refused(OutputError, "files.not_writable", "system.enotdir", "advice.other_folder"):
         opened(tmp_path / "file" / "folder")
 
 

@@ -91,7 +91,7 @@ def test_under_a_key_it_cannot_be_passed_off_as_a_name(path, fill):
     forge(path, "UPDATE answer SET matched_name = (SELECT detail FROM problem WHERE intent = answer.intent)")
     with (
         SqliteLedger.open(path, IDENTITY, now=LATER, secret=KEY) as ledger,
-        refused(DiskError, "stores.damaged_unreadable", "stores.found_name_not_decrypted"),
+        refused(DiskError, "stores.ledger_damaged", "stores.found_name_not_decrypted"),
     ):
         list(ledger.answers())
 

@@ -75,7 +75,8 @@ def test_without_a_key_names_lie_in_clear(tmp_path, open_ledger):
 
 
 @pytest.mark.parametrize(
-    ("secret", "sentence"), [(None, "stores.names_this_ledger"), (OTHER_KEY, "stores.this_ledger_encrypted")]
+    ("secret", "sentence"),
+    [(None, "stores.names_are_encrypted"), (OTHER_KEY, "stores.encrypted_with_other_key")],
 )
 def test_without_its_key_a_ledger_is_refused_and_left_as_it_is(path, open_ledger, secret, sentence):
     before = path.read_bytes()
@@ -137,7 +138,7 @@ def test_an_encrypted_name_in_a_ledger_that_says_it_has_none_is_refused(path, op
     forge(path, "UPDATE run SET name_proof = NULL")
     with (
         open_ledger(None) as ledger,
-        refused(DiskError, "stores.damaged_unreadable", "stores.found_name_not_encrypted"),
+        refused(DiskError, "stores.ledger_damaged", "stores.found_name_not_encrypted"),
     ):
         list(ledger.answers())
 

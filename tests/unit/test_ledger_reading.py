@@ -88,7 +88,7 @@ def test_reading_changes_nothing_in_the_folder(filled):
 def test_two_may_read_and_no_run_may_work_meanwhile(filled):
     with ledger_reader(filled, now=NOW), ledger_reader(filled, now=NOW), pytest.raises(LockedError):
         SqliteLedger.open(filled, IDENTITY, now=NOW)
-    with SqliteLedger.open(filled, IDENTITY, now=NOW), refused(LockedError, "files.working_this_folder"):
+    with SqliteLedger.open(filled, IDENTITY, now=NOW), refused(LockedError, "files.folder_in_use"):
         ledger_reader(filled, now=NOW).__enter__()
 
 
@@ -96,7 +96,7 @@ def test_who_writes_beside_the_ledger_is_alone_and_says_so_in_the_lock(filled):
     with ledger_reader(filled, now=NOW, alone=True) as record:
         assert record.counts.answer_count == 1
         for alone in (True, False):
-            with refused(LockedError, "files.working_this_folder"):
+            with refused(LockedError, "files.folder_in_use"):
                 ledger_reader(filled, now=NOW, alone=alone).__enter__()
     with ledger_reader(filled, now=NOW), pytest.raises(LockedError):
         ledger_reader(filled, now=NOW, alone=True).__enter__()
@@ -130,7 +130,7 @@ def test_a_folder_without_a_ledger_is_a_usage_error_and_none_is_made(path):
         ledger_reader(path, now=NOW).__enter__()
     assert not path.parent.exists()
     path.parent.mkdir()
-    with refused(UsageError, "stores.no_ledger_db"):
+    with refused(UsageError, "stores.no_ledger_in_folder"):
         ledger_reader(path, now=NOW).__enter__()
     assert not list(path.parent.iterdir())
 
@@ -140,7 +140,7 @@ def test_a_strangers_file_and_a_changed_line_are_refused(filled):
     with refused(InputError, "stores.ledger_altered", "stores.found_lines_changed", table="answer", count=1):
         ledger_reader(filled, now=NOW).__enter__()
     filled.write_bytes(b"not a ledger")
-    with refused(OutputError, "stores.not_ledger_this"):
+    with refused(OutputError, "stores.not_a_ledger"):
         ledger_reader(filled, now=NOW).__enter__()
 
 

@@ -195,7 +195,7 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
     other = {**APPROVAL, "by": "Somebody Else"}
     for changed in ([], [other], [other, {**APPROVAL, "what": "hold"}]):
         approvals.write_text(json.dumps(changed))
-        with refused(InputError, "runs.approval_recorded_gone"):
+        with refused(InputError, "runs.approval_missing_or_changed"):
             refresh_manifest(folder, read_manifest(folder), now=NOW, written=[])
     assert read_manifest(folder) == after
 
@@ -203,24 +203,24 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
 @pytest.mark.parametrize("content", ["{", "{}", '[{"by": "x"}]'])
 def test_approvals_that_cannot_be_read_are_not_passed_over(folder, content):
     (folder / "approvals.json").write_text(content)
-    with refused(InputError, "runs.not_list_decisions", path="approvals.json"):
+    with refused(InputError, "runs.decisions_unreadable", path="approvals.json"):
         refresh_manifest(folder, read_manifest(folder), now=NOW, written=[])
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"tool_version": 1, "tool_version": 2}'])
 def test_a_manifest_that_cannot_be_read_is_an_input_error(folder, content):
     (folder / "manifest.json").write_text(content)
-    with refused(InputError, "runs.bring_back_from_copy"):
+    with refused(InputError, "runs.manifest_unreadable"):
         read_manifest(folder)
 
 
 def test_a_folder_without_a_manifest_is_a_usage_error(tmp_path):
-    with refused(UsageError, "runs.no_this_folder"):
+    with refused(UsageError, "runs.no_manifest_in_folder"):
         read_manifest(tmp_path)
 
 
 def test_a_file_that_is_not_there_cannot_be_recorded(folder):
-    with refused(DiskError, "runs.cannot_read_run", path="gone.csv"):
+    with refused(DiskError, "runs.evidence_unreadable", path="gone.csv"):
         refresh_manifest(folder, read_manifest(folder), now=NOW, written=["gone.csv"])
 
 

@@ -93,18 +93,18 @@ def test_the_input_is_found_in_a_folder_beside_or_where_it_is_named(folder_of, t
     (tmp_path / "pay.xml").write_bytes(document(TWO, message_id="ANOTHER"))
     assert fixed(folder).corrected_rows == [1]
     (other / "pay.xml").rename(tmp_path / "moved.xml")
-    with refused(InputError, "runs.not_file_checked", "advice.name_input", path="pay.xml"):
+    with refused(InputError, "runs.not_the_checked_file", "advice.name_input", path="pay.xml"):
         fixed(folder)
     assert fixed(folder, input_file=tmp_path / "moved.xml").corrected_rows == [1]
     (tmp_path / "pay.xml").unlink()
-    with refused(UsageError, "runs.input_not_there", "advice.name_input", path="pay.xml"):
+    with refused(UsageError, "runs.no_input_file", "advice.name_input", path="pay.xml"):
         fixed(folder)
 
 
 def test_a_table_needs_no_input(folder_of, tmp_path):
     data = b"name,sort_code,account_number\nAda Quilon,112233,00000001\n"
     folder = folder_of("pay.csv", data, CLOSE)
-    with refused(UsageError, "review.table_which_written", source="pay.csv"):
+    with refused(UsageError, "review.table_file_not_needed", source="pay.csv"):
         fixed(folder, input_file=tmp_path / "pay.csv")
 
 

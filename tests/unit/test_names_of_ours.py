@@ -45,7 +45,7 @@ def test_what_is_no_file_of_its_own_is_refused_and_left_alone(tmp_path, name, ma
     make(run / name, precious)
     before = (run / name).lstat()
 
-    with refused(OutputError, "files.this_name", "files.remove", "advice.other_folder", path=name):
+    with refused(OutputError, "files.name_taken_by", "files.remove_it", "advice.other_folder", path=name):
         refuse_foreign_files(run, Environment.SANDBOX, now=NOW, fresh=fresh)
 
     assert precious.read_text() == "[]"
@@ -57,9 +57,9 @@ def test_what_is_no_file_of_its_own_is_refused_and_left_alone(tmp_path, name, ma
 def test_a_lock_that_says_something_else_is_nobodys_of_ours(tmp_path, said):
     path = tmp_path / ".lock"
     path.write_text(said)
-    with refused(OutputError, "files.not_lock_this"):
+    with refused(OutputError, "files.not_a_lock_file"):
         refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
-    with refused(OutputError, "files.not_lock_this"), locked(tmp_path, NOW):
+    with refused(OutputError, "files.not_a_lock_file"), locked(tmp_path, NOW):
         pass
     assert path.read_text() == said
 
@@ -80,7 +80,7 @@ def test_a_lock_that_a_power_loss_left_is_ours(tmp_path, said):
 def test_decisions_that_cannot_be_read_are_refused_before_anything_is_asked(tmp_path, said):
     path = tmp_path / "approvals.json"
     path.write_text(said, "latin-1")
-    with refused(OutputError, "runs.not_list_decisions", "runs.bring_back_from", path="approvals.json"):
+    with refused(OutputError, "runs.decisions_unreadable", "runs.restore_from_copy", path="approvals.json"):
         refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
     assert path.read_text("latin-1") == said
 

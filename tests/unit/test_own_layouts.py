@@ -52,7 +52,7 @@ def test_a_profile_with_a_mistake_is_in_nobodys_way_where_there_are_no_layouts(f
 
 def test_a_file_that_is_no_toml_is_refused_as_it_may_say_how_payment_files_are_read(file_of):
     path = file_of("profiles =")
-    with refused(ConfigurationError, "config.layouts_unread", "config.not_valid_toml", "config.correct"):
+    with refused(ConfigurationError, "config.layouts_unread", "config.toml_ends_early", "config.correct_it"):
         format_choice_of(None, path)
 
 

@@ -65,7 +65,7 @@ def test_a_built_in_name_means_the_file_that_was_given(configuration):
 def test_a_given_file_without_the_profile_is_refused_and_never_replaced_by_the_sandbox(configuration):
     with refused(UsageError, "config.no_profile_chosen", "advice.choose_profile"):
         choose(None, configuration())
-    with refused(ConfigurationError, "config.no_profile", name="'sandbox'"):
+    with refused(ConfigurationError, "config.no_such_profile", name="'sandbox'"):
         choose("sandbox", configuration())
 
 
@@ -106,8 +106,8 @@ def test_an_earlier_run_to_compare_with_can_be_named_for_the_embedded_sandbox(tm
 @pytest.mark.parametrize(
     ("name", "said", "at", "what"),
     [
-        ("sandbox", "gb_iban_to = 'vop'", "sandbox.gb_iban_to", "config.built_in_sandbox"),
-        ("sandbox", "ledger_key_env = 'KEY'", "sandbox.ledger_key_env", "config.built_in_sandbox"),
+        ("sandbox", "gb_iban_to = 'vop'", "sandbox.gb_iban_to", "config.key_not_of_sandbox_profile"),
+        ("sandbox", "ledger_key_env = 'KEY'", "sandbox.ledger_key_env", "config.key_not_of_sandbox_profile"),
         ("mine", "policy = {match = 'hold'}", "mine", "config.no_section"),
     ],
 )

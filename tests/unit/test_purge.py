@@ -112,7 +112,7 @@ def test_the_file_allows_this_change_of_an_answer_and_no_other(ledger, change):
 
 
 def test_a_folder_without_a_ledger_is_told_and_left_as_it_is(tmp_path):
-    with refused(UsageError, "stores.no_ledger_db"):
+    with refused(UsageError, "stores.no_ledger_in_folder"):
         purge(tmp_path / "ledger.db", answers_before=NOW, now=NOW)
     assert list(tmp_path.iterdir()) == []
 
@@ -120,7 +120,7 @@ def test_a_folder_without_a_ledger_is_told_and_left_as_it_is(tmp_path):
 def test_a_strangers_file_is_not_touched(tmp_path):
     path = tmp_path / "ledger.db"
     path.write_bytes(b"SQLite format 3\0" + bytes(200))
-    with refused(OutputError, "stores.not_ledger_this"):
+    with refused(OutputError, "stores.not_a_ledger"):
         purge(path, answers_before=NOW, now=NOW)
     assert path.read_bytes() == b"SQLite format 3\0" + bytes(200)
 

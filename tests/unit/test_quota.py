@@ -542,7 +542,7 @@ def test_a_damaged_count_stops_the_run_and_is_not_started_again(path, clock):
     with a_quota(path, clock) as quota:
         take_all(quota)
     os.truncate(path, path.stat().st_size - 4096)
-    with refused(DiskError, "stores.damaged_move_away"):
+    with refused(DiskError, "stores.count_file_damaged"):
         a_quota(path, clock)
 
 
@@ -553,14 +553,14 @@ def test_a_count_with_a_page_of_nothing_is_damaged_before_it_is_used(path, clock
     with path.open("r+b") as file:
         file.seek(page * 4096)
         file.write(bytes(4096))
-    with refused(DiskError, "stores.damaged_move_away"):
+    with refused(DiskError, "stores.count_file_damaged"):
         a_quota(path, clock)
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(path, clock):
     path.parent.mkdir()
     path.write_bytes(b"payment_id,name\n1,x\n" * 100)
-    with refused(DiskError, "stores.damaged_move_away"):
+    with refused(DiskError, "stores.count_file_damaged"):
         a_quota(path, clock)
     assert path.read_bytes() == b"payment_id,name\n1,x\n" * 100
 
@@ -570,7 +570,7 @@ def test_the_database_of_another_program_is_refused(path, clock):
     db = sqlite3.connect(path)
     db.execute("CREATE TABLE theirs(a)")
     db.close()
-    with refused(OutputError, "stores.not_count_this"):
+    with refused(OutputError, "stores.not_a_count_file"):
         a_quota(path, clock)
 
 
@@ -578,14 +578,14 @@ def test_the_database_of_another_program_is_refused(path, clock):
 def test_a_link_in_the_files_place_is_refused_wherever_it_leads(path, clock, target):
     a_quota(path.with_name("count"), clock).close()
     path.symlink_to(path.with_name(target))
-    with refused(OutputError, "stores.not_regular_file"):
+    with refused(OutputError, "stores.count_file_not_regular"):
         a_quota(path, clock)
     assert not path.with_name("nothing").exists()
 
 
 def test_a_folder_in_the_files_place_is_refused(path, clock):
     path.mkdir(parents=True)
-    with refused(OutputError, "stores.not_regular_file"):
+    with refused(OutputError, "stores.count_file_not_regular"):
         a_quota(path, clock)
 
 
@@ -598,7 +598,7 @@ def test_the_file_is_made_with_the_folders_that_it_needs(tmp_path, clock, folder
 
 def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path, clock):
     (tmp_path / "file").touch()
-    with refused(OutputError, "files.cannot_written", "system.enotdir", "stores.needs_state_home"):
+    with refused(OutputError, "files.not_writable", "system.enotdir", "stores.needs_state_home"):
         a_quota(tmp_path / "file" / "folder" / "quota.db", clock)
 
 
@@ -648,7 +648,7 @@ def test_a_count_that_others_keep_busy_is_a_reason_to_run_again(path, clock):
         closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as db,
     ):
         holder.execute("BEGIN IMMEDIATE")
-        with refused(IncompleteError, "stores.other_processes_kept", busy_max_s=30), count_errors(path):
+        with refused(IncompleteError, "stores.count_file_locked", busy_max_s=30), count_errors(path):
             db.execute("BEGIN IMMEDIATE")
 
 
@@ -656,11 +656,11 @@ def test_a_full_or_read_only_disk_is_told_from_a_damaged_file(path, clock):
     a_quota(path, clock).close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA max_page_count = 1")
-        with refused(DiskError, "files.cannot_written_make", "files.disk_full"), count_errors(path):
+        with refused(DiskError, "files.not_writable_make_room", "files.disk_full"), count_errors(path):
             db.execute("CREATE TABLE more AS SELECT zeroblob(100000)")
     with (
         closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
-        refused(DiskError, "files.cannot_written_make"),
+        refused(DiskError, "files.not_writable_make_room"),
         count_errors(path),
     ):
         db.execute("UPDATE scope SET cap = 9")
@@ -675,9 +675,9 @@ def test_a_mistake_of_ours_is_not_told_as_one_of_the_disk(path, clock):
 def test_a_file_that_is_damaged_while_it_is_used_stops_the_run(path, clock):
     with a_quota(path, clock) as quota, closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE reservation")
-        with refused(DiskError, "stores.damaged_move_away", path="quota.db"):
+        with refused(DiskError, "stores.count_file_damaged", path="quota.db"):
             quota.reserve()
-        with refused(DiskError, "stores.damaged_move_away", path="quota.db"):
+        with refused(DiskError, "stores.count_file_damaged", path="quota.db"):
             usage(path, NOON)
 
 

@@ -19,7 +19,7 @@ OF_WORDS = {"unit/test_wording.py"}
 """The one place where the words of the catalogue are held."""
 
 SAID = Sentence(
-    "files.refused",
+    "files.refused_because",
     where=PurePath("/srv/pay.csv"),
     why=Sentence("headers.choose_one", pairs=[ColumnPair("name", "#1"), ColumnPair("iban", "#2")]),
 )
@@ -71,17 +71,17 @@ def test_words_are_seen_whatever_the_error_is_called():
 
 
 def test_keys_and_values_are_found_however_deep_they_are():
-    says(SAID, "files.refused", "headers.choose_one", where="pay.csv", why="headers.choose_one")
-    says(SAID, {"no.such", "files.refused"}, pairs=[("name", "#1"), ("iban", "#2")])
+    says(SAID, "files.refused_because", "headers.choose_one", where="pay.csv", why="headers.choose_one")
+    says(SAID, {"no.such", "files.refused_because"}, pairs=[("name", "#1"), ("iban", "#2")])
     says(SAID, Sentence("headers.choose_one", pairs={("iban", "#2")}), where=re.compile("^/srv"))
 
 
 @pytest.mark.parametrize(
     ("said", "values"),
     [
-        (["files.no_home"], {}),
-        ([{"files.no_home"}], {}),
-        ([Sentence("files.refused", where="other.csv")], {}),
+        (["files.no_home_folder"], {}),
+        ([{"files.no_home_folder"}], {}),
+        ([Sentence("files.refused_because", where="other.csv")], {}),
         ([], {"where": "ay.csv"}),
         ([], {"path": "pay.csv"}),
         ([], {"pairs": [("name", "#1")]}),
@@ -95,5 +95,5 @@ def test_another_key_or_value_is_seen(said, values):
 
 
 def test_the_kind_of_an_error_is_asserted_too():
-    with pytest.raises(OutputError), refused(InputError, "files.refused"):
+    with pytest.raises(OutputError), refused(InputError, "files.refused_because"):
         raise OutputError(SAID)

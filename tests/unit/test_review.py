@@ -242,7 +242,7 @@ def test_approvals_only_grow(folder_of):
 def test_damaged_approvals_are_not_added_to_and_no_file_is_written(folder_of):
     folder = folder_of(CLOSE)
     (folder / "approvals.json").write_text("[{}]")
-    with refused(InputError, "runs.not_list_decisions", path="approvals.json"):
+    with refused(InputError, "runs.decisions_unreadable", path="approvals.json"):
         fixed(folder)
     assert (folder / "approvals.json").read_text() == "[{}]"
     assert not list(folder.glob("corrected*"))
@@ -289,7 +289,7 @@ def test_the_corrected_file_has_the_style_of_the_input(folder_of, delimiter, lin
 def test_a_name_that_the_encoding_does_not_have_is_no_question_mark(folder_of):
     data = b"name,sort_code,account_number\nAda,112233,00000001\n"
     folder = folder_of({**CLOSE, "matched_name": "Łucja"}, data=data, encoding="cp1252")
-    with refused(OutputError, "csv.name_character_does", encoding="cp1252"):
+    with refused(OutputError, "csv.name_not_in_encoding", encoding="cp1252"):
         fixed(folder)
     assert not list(folder.glob("corrected*"))
 
@@ -392,7 +392,7 @@ def test_a_person_can_hold_what_the_policy_releases(folder_of, split_of):
 
 def test_undecided_rows_stop_the_split_unless_they_are_to_be_held(folder_of, split_of):
     folder = folder_of({}, UNANSWERED)
-    with refused(IncompleteError, "jobs.rows_without_answer", "jobs.run_same_command"):
+    with refused(IncompleteError, "jobs.rows_without_answer", "jobs.rerun_or_hold_undecided"):
         split_of(folder)
     assert not list(folder.glob("release*"))
     assert split_of(folder, hold_undecided=True).hold.row_count == 1
@@ -408,7 +408,7 @@ def test_no_decision_releases_a_row_that_no_bank_answered_for(folder_of, split_o
 @pytest.mark.parametrize("outcome", ["rejected", "deferred", "unanswered"])
 @pytest.mark.parametrize("verdict", ["release", "review"])
 def test_no_policy_releases_what_no_bank_answered_for(folder_of, split_of, outcome, verdict):
-    with refused(ConfigurationError, "config.only_held", outcome=outcome):
+    with refused(ConfigurationError, "config.outcome_can_only_be_held", outcome=outcome):
         split_of(folder_of({}), policy={outcome: verdict})
 
 
@@ -425,12 +425,12 @@ def test_without_its_profile_nothing_is_released(folder_of, tmp_path):
 
 def test_simulated_answers_release_nothing_unless_told_and_then_the_names_say_so(folder_of, split_of):
     folder = folder_of({}, ANNM, environment="sandbox")
-    with refused(UsageError, "review.simulated_sandbox_no", "advice.allow_simulated"):
+    with refused(UsageError, "review.run_is_simulated", "advice.allow_simulated"):
         split_of(folder)
     assert not list(folder.glob("release*"))
     done = split_of(folder, allow_simulated=True)
     assert done.release.path.endswith("release.simulated.csv")
-    with refused(UsageError, "review.simulated_sandbox_no", "advice.allow_simulated"):
+    with refused(UsageError, "review.run_is_simulated", "advice.allow_simulated"):
         fixed(folder_of(CLOSE, environment="sandbox"))
 
 
@@ -506,7 +506,7 @@ def test_what_turns_text_around_is_seen_in_the_lists_for_people_and_kept_in_the_
 def test_what_the_row_did_not_bring_about_is_no_correction_that_a_person_is_asked_for(folder_of, code):
     folder = folder_of(REJECTED | {"code": code}, REJECTED)
     whys = [row["why"] for row in rows_of(fixed(folder).corrections, encoding="utf-8-sig")]
-    assert whys[0].endswith(str(Sentence("review.not_the_row")))
+    assert whys[0].endswith(str(Sentence("review.row_not_the_cause")))
     assert whys[1].endswith(str(Sentence("review.only_a_person")))
 
 
@@ -608,7 +608,7 @@ def test_a_changed_outcome_file_is_refused(folder_of, split_of):
     folder = folder_of(ANNM, {})
     path = folder / "outcomes.csv"
     path.write_text(path.read_text().replace("no_match", "match").replace("ANNM", "MTCH"))
-    with refused(InputError, "runs.not_run_wrote", path="outcomes.csv"):
+    with refused(InputError, "runs.differs_from_run", path="outcomes.csv"):
         split_of(folder)
 
 
@@ -646,17 +646,17 @@ def test_a_folder_without_a_run_is_refused_and_not_made(tmp_path, split_of):
 
 def test_the_workbook_of_another_run_is_refused(folder_of, split_of):
     workbook = decided(folder_of({}, ANNM, name="other.csv", reported=True), {})
-    with refused(InputError, "excel.not_workbook_present"):
+    with refused(InputError, "excel.not_workbook_of_current_answers"):
         split_of(folder_of({}, CLOSE, reported=True), decisions=workbook)
 
 
 @pytest.mark.parametrize(
     ("decision", "reason", "sentence"),
     [
-        ("release", None, "excel.row_decision_without"),
-        ("  ", "because", "excel.row_reason_without"),
-        ("pay it", "because", "excel.row_not_decision"),
-        ("=1+1", "because", "excel.row_reason_without"),
+        ("release", None, "excel.decision_without_reason"),
+        ("  ", "because", "excel.reason_without_decision"),
+        ("pay it", "because", "excel.not_a_decision"),
+        ("=1+1", "because", "excel.reason_without_decision"),
     ],
 )
 def test_a_decision_that_cannot_be_meant_is_refused_with_its_row(
@@ -682,13 +682,13 @@ def test_a_row_number_that_the_file_does_not_have_is_refused(folder_of, split_of
     book = openpyxl.load_workbook(decided(folder, {1: ("release", "known")}))
     book["All"].cell(4, 1).value = 99
     book.save(folder.parent / "row.xlsx")
-    with refused(InputError, "excel.decision_not_beside"):
+    with refused(InputError, "excel.decision_without_row_number"):
         split_of(folder, decisions=folder.parent / "row.xlsx")
 
 
 def test_what_is_no_workbook_is_refused(folder_of, split_of, tmp_path):
     (tmp_path / "decided.xlsx").write_bytes(b"PK\x03\x04 and nothing more")
-    with refused(InputError, "excel.workbook_damaged_copy"):
+    with refused(InputError, "excel.workbook_damaged"):
         split_of(folder_of({}), decisions=tmp_path / "decided.xlsx")
 
 
@@ -802,7 +802,7 @@ def test_recorded_decisions_and_those_of_a_workbook_make_the_same_files(folder_o
 def test_recorded_decisions_about_other_answers_are_refused(folder_of, split_of):
     folder = folder_of(CLOSE)
     decisions = recorded(folder, (1, "hold", None, "Ada", EARLIER), run_id="0" * 32)
-    with refused(InputError, "review.other_answers_now"):
+    with refused(InputError, "review.answers_changed_since"):
         split_of(folder, decisions=decisions)
     assert not list(folder.glob("hold*"))
 

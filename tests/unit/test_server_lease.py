@@ -107,7 +107,7 @@ def test_run_that_has_waited_long_enough_ends_with_75_and_says_for_whom(turns, h
     [lock] = turns.iterdir()
     lock.rename(lock.with_name(f"{file_name('a|0')}.lock"))
     started = time.monotonic()
-    with refused(IncompleteError, "stores.been_asking_this", "stores.another_run", server="a"):
+    with refused(IncompleteError, "stores.wait_timed_out", "stores.another_run", server="a"):
         take(turns, "a|0", wait_max_s=patience_s, announce=announced.append)
     assert patience_s <= time.monotonic() - started < patience_s + 1
     assert len(announced) == (patience_s > 0)
@@ -192,7 +192,7 @@ def rest_after(turns):
 
 def test_lock_file_that_cannot_be_made_is_told_with_its_path(tmp_path):
     (tmp_path / "file").write_text("")
-    with refused(OutputError, "files.cannot_written", "stores.elsewhere"):
+    with refused(OutputError, "files.not_writable", "stores.set_state_home"):
         take(tmp_path / "file")
 
 
@@ -227,18 +227,21 @@ def test_link_in_the_place_of_a_lock_is_refused_and_not_followed(turns, tmp_path
     [lock] = ended(turns)
     lock.unlink()
     lock.symlink_to(tmp_path / "elsewhere")
-    with refused(OutputError, "files.cannot_written", "system.eloop", "stores.elsewhere"):
+    with refused(OutputError, "files.not_writable", "system.eloop", "stores.set_state_home"):
         take(turns)
     assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")
 def test_lock_that_the_disk_has_no_room_for_is_not_taken():
-    with Path("/dev/full").open("wb", buffering=0) as full, refused(DiskError, "files.cannot_written_make"):
+    with (
+        Path("/dev/full").open("wb", buffering=0) as full,
+        refused(DiskError, "files.not_writable_make_room"),
+    ):
         write_record(full.fileno(), Path("/dev"), b"unfinished")
 
 
 def test_lock_that_may_not_be_written_names_the_setting_of_its_folder(turns):
     [lock] = ended(turns)
-    with lock.open("rb") as file, refused(OutputError, "files.cannot_written", "stores.elsewhere"):
+    with lock.open("rb") as file, refused(OutputError, "files.not_writable", "stores.set_state_home"):
         write_record(file.fileno(), turns, b"unfinished")

@@ -157,7 +157,7 @@ def test_unknown_key_is_an_error_with_a_hint_and_without_its_value(refusal, key,
 @pytest.mark.parametrize("key", COP)
 def test_required_key_cannot_be_missing(refusal, key):
     error = refusal(cop={**COP, key: None})
-    of_two = Sentence("config.exactly_one", keys=["client_secret_env", "client_secret_file"])
+    of_two = Sentence("config.give_exactly_one", keys=["client_secret_env", "client_secret_file"])
     says(error, of_two if key == "client_secret_env" else at(f"profiles.main.cop.{key}", "config.missing"))
 
 
@@ -249,31 +249,31 @@ def test_limit_that_is_none_is_refused(refusal, limit):
 )
 def test_secret_is_named_exactly_once(refusal, changes):
     keys = ["client_secret_env", "client_secret_file"]
-    says(refusal(cop={**COP, **changes}), "config.exactly_one", keys=keys)
+    says(refusal(cop={**COP, **changes}), "config.give_exactly_one", keys=keys)
 
 
 def test_secret_in_the_place_of_a_variable_name_is_refused_and_not_quoted(refusal):
     error = refusal(cop={**COP, "client_secret_env": f'"{SECRET}"'})
-    says(error, at("profiles.main.cop.client_secret_env", "config.variable_name"))
+    says(error, at("profiles.main.cop.client_secret_env", "config.must_be_variable_name"))
     assert SECRET not in str(error)
 
 
 @pytest.mark.parametrize("api", [None, f'"{SECRET}"', '"Gateway"'])
 def test_vop_section_says_which_of_the_two_forms_it_is(refusal, api):
     error = refusal(vop={**GATEWAY, "api": api})
-    says(error, "config.api_form", forms=['"gateway"', '"standard"'])
+    says(error, "config.api_must_be_one_of", forms=['"gateway"', '"standard"'])
     assert SECRET not in str(error)
 
 
 @pytest.mark.parametrize("bic", ["MARWGB2L", "marwgb2lxxx", "MARW"])
 def test_requesting_bic_has_eleven_characters(refusal, bic):
-    says(refusal(vop={**STANDARD, "requesting_bic": f'"{bic}"'}), "config.requesting_bic", value=f'"{bic}"')
+    says(refusal(vop={**STANDARD, "requesting_bic": f'"{bic}"'}), "config.must_be_bic", value=f'"{bic}"')
 
 
 @pytest.mark.parametrize("start", ["D", "de37", "DE37 ", "37"])
 def test_bic_table_has_starts_of_ibans(refusal, start):
     error = refusal(vop={**STANDARD, "bic_table": f'{{"{start}" = "QUILDEFFXXX"}}'})
-    says(error, at(f"profiles.main.vop.bic_table.{start}", "config.bank"))
+    says(error, at(f"profiles.main.vop.bic_table.{start}", "config.must_be_start_of_iban"))
 
 
 def test_profile_without_an_api_is_refused(refusal):
@@ -304,12 +304,12 @@ def test_a_user_without_a_home_is_told_so():
     def no_home(_name):
         raise RuntimeError
 
-    with refused(ConfigurationError, "files.no_home"):
+    with refused(ConfigurationError, "files.no_home_folder"):
         user_folder(no_home)
 
 
 def test_unknown_profile_names_those_there_are(file_of):
-    with refused(ConfigurationError, "config.no_profile", "advice.choose_profile", choices=["main"]):
+    with refused(ConfigurationError, "config.no_such_profile", "advice.choose_profile", choices=["main"]):
         load(file_of(cop=COP), "other")
 
 
@@ -336,7 +336,7 @@ def test_secret_that_others_can_read_is_refused_and_not_quoted(file_of, tmp_path
     path = tmp_path / "cop.secret"
     path.write_text(SECRET, "utf-8")
     path.chmod(mode)
-    with refused(ConfigurationError, "sections.others_can_read") as error:
+    with refused(ConfigurationError, "sections.secret_open_to_others") as error:
         secret_of(file_of, client_secret_env=None, client_secret_file='"cop.secret"')
     assert SECRET not in str(error.value)
 
@@ -347,13 +347,13 @@ def test_empty_or_unreadable_secret_is_refused(file_of, tmp_path, content):
     path.write_bytes(content)
     path.chmod(0o600)
     with refused(
-        ConfigurationError, {"sections.secret_empty_put", "sections.secret_not_utf_8"}, path="cop.secret"
+        ConfigurationError, {"sections.secret_empty", "sections.secret_not_utf_8"}, path="cop.secret"
     ):
         secret_of(file_of, client_secret_env=None, client_secret_file='"cop.secret"')
 
 
 def test_missing_secret_is_a_configuration_error(file_of):
-    with refused(ConfigurationError, "sections.secret_cannot_read"):
+    with refused(ConfigurationError, "sections.secret_unreadable"):
         secret_of(file_of, client_secret_env=None, client_secret_file='"cop.secret"')
 
 
@@ -391,14 +391,14 @@ def test_ledger_key_that_others_can_read_is_refused(file_of, tmp_path):
     path.write_text(SECRET)
     path.chmod(0o644)
     profile = load(file_of({"ledger_key_file": '"ledger.key"'}, cop=COP), "main")
-    with refused(ConfigurationError, "sections.others_can_read") as caught:
+    with refused(ConfigurationError, "sections.secret_open_to_others") as caught:
         profile.ledger_key()
     assert SECRET not in str(caught.value)
 
 
 def test_ledger_key_is_named_once(file_of):
     both = {"ledger_key_env": '"LEDGER_KEY"', "ledger_key_file": '"ledger.key"'}
-    with refused(ConfigurationError, "config.one_not_both", keys=["ledger_key_env", "ledger_key_file"]):
+    with refused(ConfigurationError, "config.give_one_not_both", keys=["ledger_key_env", "ledger_key_file"]):
         load(file_of(both, cop=COP), "main")
 
 
@@ -407,9 +407,9 @@ def test_ledger_key_is_named_once(file_of):
     [
         (
             {"sign_with": '"key.pem"', "sign_with_password_env": '"A"', "sign_with_password_file": '"b"'},
-            Sentence("config.one_not_both", keys=["sign_with_password_env", "sign_with_password_file"]),
+            Sentence("config.give_one_not_both", keys=["sign_with_password_env", "sign_with_password_file"]),
         ),
-        ({"sign_with_password_env": '"A"'}, "config.password_without_key"),
+        ({"sign_with_password_env": '"A"'}, "config.signing_password_without_key"),
     ],
 )
 def test_a_password_of_the_signing_key_is_named_once_and_with_its_key(file_of, said, sentence):
@@ -477,16 +477,19 @@ def test_an_address_of_a_ledger_says_how_to_connect(file_of, url, parameters):
 @pytest.mark.parametrize(
     ("url", "key"),
     [
-        (f"postgresql://u:{SECRET}@db/p", "config.ledger_password"),
-        (f"mysql://u:{SECRET}@db/p", "config.no_address"),
-        (f"postgresql://u:{SECRET}@db:port/p", "config.no_address"),
-        ("postgresql://u@db/p?sslmode=require", "config.ledger_sslmode"),
-        ("postgresql://u@10.0.0.7/p?sslmode=disable", "config.ledger_sslmode"),
-        ("postgresql://u@db/p?options=-cfsync%3Doff", Sentence("config.ledger_option", option="options")),
-        ("postgresql://u@db/", "config.ledger_host"),
-        ("postgresql:///p", "config.ledger_host"),
-        ("postgresql://u@a,b/p", "config.ledger_host"),
-        ("ledger.db", "config.no_address"),
+        (f"postgresql://u:{SECRET}@db/p", "config.ledger_address_has_password"),
+        (f"mysql://u:{SECRET}@db/p", "config.not_an_address"),
+        (f"postgresql://u:{SECRET}@db:port/p", "config.not_an_address"),
+        ("postgresql://u@db/p?sslmode=require", "config.ledger_sslmode_too_weak"),
+        ("postgresql://u@10.0.0.7/p?sslmode=disable", "config.ledger_sslmode_too_weak"),
+        (
+            "postgresql://u@db/p?options=-cfsync%3Doff",
+            Sentence("config.ledger_option_not_allowed", option="options"),
+        ),
+        ("postgresql://u@db/", "config.ledger_must_name_one_host"),
+        ("postgresql:///p", "config.ledger_must_name_one_host"),
+        ("postgresql://u@a,b/p", "config.ledger_must_name_one_host"),
+        ("ledger.db", "config.not_an_address"),
     ],
 )
 def test_an_address_of_a_ledger_that_must_not_be_is_refused_and_not_repeated(refusal, url, key):
@@ -523,13 +526,13 @@ def test_without_modulus_tables_there_is_nothing_to_read(file_of):
 def test_modulus_tables_and_their_date_go_together(refusal, key):
     without = {name: value for name, value in TABLES.items() if name != key}
     for keys in (without, {key: TABLES[key]}):
-        says(refusal(keys, cop=COP), "config.modulus_tables", keys=[*TABLES])
+        says(refusal(keys, cop=COP), "config.modulus_tables_incomplete", keys=[*TABLES])
 
 
 @pytest.mark.parametrize("day", ['"soon"', '"31.01.2030"', "true"])
 def test_the_date_of_the_modulus_tables_is_a_date(refusal, day):
     error = refusal({**TABLES, "modulus_weights_date": day}, cop=COP)
-    says(error, at("profiles.main.modulus_weights_date", "config.day", value=day))
+    says(error, at("profiles.main.modulus_weights_date", "config.must_be_date", value=day))
 
 
 def test_other_modulus_tables_cost_no_answer(file_of):
@@ -577,13 +580,16 @@ def test_a_price_is_an_exact_amount_in_a_currency(file_of, text, amount, currenc
 )
 def test_what_is_no_price_is_refused_with_what_to_write(refusal, value):
     error = refusal(cop={**COP, "price_per_call": value})
-    says(error, Sentence("config.at_value", where="profiles.main.cop.price_per_call", what="config.price"))
+    says(
+        error,
+        Sentence("config.at_value", where="profiles.main.cop.price_per_call", what="config.must_be_price"),
+    )
 
 
 @pytest.mark.parametrize("code", ["GBX", "XXX", "ZZZ"])
 def test_a_price_in_what_is_no_currency_is_refused(refusal, code):
     error = refusal(cop={**COP, "price_per_call": f'"15 {code}"'})
-    says(error, "config.price_currency", currency=code, value=f'"15 {code}"')
+    says(error, "config.price_currency_unknown", currency=code, value=f'"15 {code}"')
 
 
 def test_hosts_with_other_prices_have_one_account(file_of):
@@ -625,16 +631,16 @@ def test_the_policy_is_no_part_of_what_makes_two_runs_the_same(file_of):
     ("policy", "sentence"),
     [
         ('{clos_match = "release"}', Sentence("config.policy_did_you_mean", near="close_match")),
-        ('{"Ada Quillon" = "hold"}', "config.policy_key"),
+        ('{"Ada Quillon" = "hold"}', "config.policy_unknown_key"),
         (
             '{close_match = "pay"}',
             Sentence(
                 "config.at_value",
                 value='"pay"',
-                what=Sentence("config.one_of", choices=['"release"', '"review"', '"hold"']),
+                what=Sentence("config.must_be_one_of", choices=['"release"', '"review"', '"hold"']),
             ),
         ),
-        ('{rejected = "release"}', Sentence("config.only_held", outcome="rejected")),
+        ('{rejected = "release"}', Sentence("config.outcome_can_only_be_held", outcome="rejected")),
     ],
 )
 def test_a_policy_that_cannot_be_meant_is_refused(file_of, policy, sentence):
@@ -708,36 +714,38 @@ def test_configuration_named_on_the_command_line_must_exist(tmp_path):
         ("[profiles.main.cop]\nserver = 'test'", at("profiles.main.cop.scope", "config.missing")),
         (
             "[profiles.main.cop]\nrate_per_s = 0.0",
-            at("profiles.main.cop.rate_per_s", Sentence("config.at_least", ge="0.1"), value="0.0"),
+            at("profiles.main.cop.rate_per_s", Sentence("config.must_be_at_least", ge="0.1"), value="0.0"),
         ),
         (
             "[profiles.main]\ngb_iban_to = 'both'",
             at(
                 "profiles.main.gb_iban_to",
-                Sentence("config.one_of", choices=['"cop"', '"vop"']),
+                Sentence("config.must_be_one_of", choices=['"cop"', '"vop"']),
                 value='"both"',
             ),
         ),
         (
             "[profiles.main]\nvop_countries = ['DE', 'ZZ']",
-            at("profiles.main.vop_countries", "config.countries_of_ibans", value='["DE", "ZZ"]'),
+            at("profiles.main.vop_countries", "config.country_without_ibans", value='["DE", "ZZ"]'),
         ),
         (
             "[profiles.main.cop]\nclient_secret_env = 'not a name'",
-            at("profiles.main.cop.client_secret_env", "config.variable_name"),
+            at("profiles.main.cop.client_secret_env", "config.must_be_variable_name"),
         ),
         (
             "[profiles.main.cop]\nin_flight_max = 9999",
-            at("profiles.main.cop.in_flight_max", Sentence("config.at_most", le="4000"), value="9999"),
+            at(
+                "profiles.main.cop.in_flight_max", Sentence("config.must_be_at_most", le="4000"), value="9999"
+            ),
         ),
         (
             "[profiles.main.cop]\nprobe_wait_s = 0.0",
-            at("profiles.main.cop.probe_wait_s", Sentence("config.more_than", gt="0"), value="0.0"),
+            at("profiles.main.cop.probe_wait_s", Sentence("config.must_be_more_than", gt="0"), value="0.0"),
         ),
-        ("[profiles.main.cop]\nscope = 7", at("profiles.main.cop.scope", "config.text")),
+        ("[profiles.main.cop]\nscope = 7", at("profiles.main.cop.scope", "config.must_be_text")),
         (
             "[profiles.main.cop]\ndaily_cap = 'x'",
-            at("profiles.main.cop.daily_cap", "config.whole_number", value='"x"'),
+            at("profiles.main.cop.daily_cap", "config.must_be_whole_number", value='"x"'),
         ),
     ],
 )
@@ -802,11 +810,11 @@ STANDARD_TEXT = "\n".join(f"{key} = {value}" for key, value in STANDARD.items())
         ),
         (
             f"[profiles.main.vop]\n{STANDARD_TEXT}\nclient_id = 'x'",
-            at("profiles.main.vop.client_id", "config.not_of_api"),
+            at("profiles.main.vop.client_id", "config.key_not_of_api"),
         ),
         (
             f"[profiles.main.vop]\n{STANDARD_TEXT}\n[profiles.main.vop.bic_table]\nde = 'x'",
-            at("profiles.main.vop.bic_table.de", "config.bank"),
+            at("profiles.main.vop.bic_table.de", "config.must_be_start_of_iban"),
         ),
         (
             f"[profiles.main.vop]\n{STANDARD_TEXT}\ngb_iban_to = 'cop'",
@@ -825,8 +833,8 @@ STANDARD_TEXT = "\n".join(f"{key} = {value}" for key, value in STANDARD.items())
             f"[profile.other]\n[profiles.main.vop]\n{STANDARD_TEXT}",
             at("profile", Sentence("config.did_you_mean", near="profiles")),
         ),
-        ("[profiles.main]\ncop = 'x'", at("profiles.main.cop", "config.section")),
-        ("[profiles]\nmain = 'x'", at("profiles.main", "config.section")),
+        ("[profiles.main]\ncop = 'x'", at("profiles.main.cop", "config.must_be_section")),
+        ("[profiles]\nmain = 'x'", at("profiles.main", "config.must_be_section")),
     ],
 )
 def test_a_mistake_is_told_once_and_where_it_is_in_the_file(tmp_path, text, said):
@@ -878,7 +886,7 @@ def test_the_folder_of_the_file_is_no_pattern(tmp_path):
 @pytest.mark.parametrize("said", ["latest of *", "newest of ", "pay-*", ""])
 def test_a_comparison_that_is_no_newest_of_a_pattern_is_refused(refusal, said):
     error = refusal({"compare_with": f'"{said}"'}, cop=COP)
-    says(error, at("profiles.main.compare_with", "config.newest_of", value=f'"{said}"'))
+    says(error, at("profiles.main.compare_with", "config.must_be_newest_of_pattern", value=f'"{said}"'))
 
 
 def server_of(file_of, **keys):
@@ -912,7 +920,7 @@ def test_a_proxy_of_the_environment_that_is_none_is_refused_and_not_repeated(fil
     for name in ("HTTPS_PROXY", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
 
-    with refused(ConfigurationError, "sections.no_http_proxy") as error:
+    with refused(ConfigurationError, "sections.proxy_address_malformed") as error:
         proxy_to(server_of(file_of, proxy="environment"), "https://cop.example")
 
     assert SECRET not in str(error.value)
@@ -935,7 +943,7 @@ def test_keys_of_a_proxy_that_do_not_go_together_are_refused(refusal):
         return refusal(cop={**COP, **{key: f'"{value}"' for key, value in keys.items()}})
 
     both = of(proxy="environment", proxy_url="http://proxy.example")
-    says(both, "config.one_not_both", keys=["proxy", "proxy_url"])
+    says(both, "config.give_one_not_both", keys=["proxy", "proxy_url"])
     says(of(proxy_ca_file="ca.pem"), "config.proxy_missing", key="proxy_ca_file")
     for wrong in (
         "socks5://proxy.example",
@@ -944,7 +952,7 @@ def test_keys_of_a_proxy_that_do_not_go_together_are_refused(refusal):
         "http://p/x",
     ):
         said = of(proxy_url=wrong)
-        says(said, at("profiles.main.cop.proxy_url", "config.proxy_address"))
+        says(said, at("profiles.main.cop.proxy_url", "config.must_be_proxy_address"))
         assert "hush" not in str(said)
 
 
@@ -966,4 +974,4 @@ def test_the_private_key_of_a_certificate_is_in_a_file_or_in_the_environment(fil
     assert by_file.private_key().name == "qwac.key"
     for keys in ({"client_key": None}, {"client_key_env": '"QWAC_KEY"'}):
         error = refusal(vop={**STANDARD, **keys})
-        says(error, "config.exactly_one", keys=["client_key", "client_key_env"])
+        says(error, "config.give_exactly_one", keys=["client_key", "client_key_env"])

@@ -78,7 +78,7 @@ def test_the_table_comes_back(child):
 
 def test_what_is_damaged_is_refused(child):
     data = parquet_of(["Ada Quillon"] * 1000)
-    with refused(InputError, "files.damaged_copy_export", where="pay.parquet"):
+    with refused(InputError, "files.is_damaged", where="pay.parquet"):
         parsed(data[:8] + bytes(60) + data[68:])
 
 

@@ -379,10 +379,10 @@ def test_a_text_of_another_version_is_shown_as_it_was_recorded(sentence):
 def test_what_the_system_says_is_in_the_language_of_the_sentence():
     for name in SYSTEM_ERRORS - {"gaierror"}:
         number = getattr(errno, name.upper())
-        said = Sentence("files.cannot_read_check", folder="a", why=OSError(number, os.strerror(number), "/b"))
+        said = Sentence("files.folder_unreadable", folder="a", why=OSError(number, os.strerror(number), "/b"))
         assert f"({os.strerror(number)})" in str(said)
         assert os.strerror(number) not in words(said, language="de")
-    assert "(odd)" in str(Sentence("files.cannot_read_check", folder="a", why=OSError(9999, "odd")))
+    assert "(odd)" in str(Sentence("files.folder_unreadable", folder="a", why=OSError(9999, "odd")))
 
 
 def test_a_path_is_shown_whole_on_a_command_line_and_by_its_last_part_on_a_page():

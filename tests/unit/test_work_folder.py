@@ -104,13 +104,13 @@ def test_a_link_in_the_place_of_a_run_is_not_followed(tmp_path, record):
 
 
 def test_a_folder_that_is_not_there_and_questions_that_are_cut_short_are_refused(tmp_path, record, parts):
-    with refused(OutputError, "runs.cannot_read_4", "advice.name_work"):
+    with refused(OutputError, "runs.work_folder_unreadable", "advice.name_work_folder"):
         list(works_in(tmp_path / "missing"))
     folder = write_work(tmp_path, record, parts)
     path = questions_file(folder, 1)
     path.write_bytes(path.read_bytes()[:-40])
 
-    with refused(InputError, "runs.cannot_read_3", path="questions-00001.parquet"):
+    with refused(InputError, "runs.questions_unreadable", path="questions-00001.parquet"):
         read_questions(folder, 1)
 
 
@@ -123,6 +123,6 @@ def test_a_folder_or_link_that_another_user_made_in_a_shared_one_is_refused(tmp_
     (tmp_path / "ours").mkdir(mode=0o700)
     for path in (folder, link):
         os.chown(path, 4711, 4711, follow_symlinks=False)
-        with refused(OutputError, "files.made_by_another"):
+        with refused(OutputError, "files.folder_made_by_another_user"):
             opens(path)
     assert not [*folder.iterdir(), *(tmp_path / "ours").iterdir()]

@@ -67,7 +67,7 @@ class PoolEngine:
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
         except BrokenProcessPool as error:
-            raise IncompleteError(Sentence("executors.process_worked_on")) from error
+            raise IncompleteError(Sentence("executors.part_process_died")) from error
 
 
 @contextmanager
@@ -139,7 +139,7 @@ class DaskEngine:
             for future in as_completed(futures):
                 yield of_future.pop(future), future.result()
         except (KilledWorker, FutureCancelledError, OSError) as error:
-            raise IncompleteError(Sentence("executors.workers_scheduler_dask")) from error
+            raise IncompleteError(Sentence("executors.dask_processes_died")) from error
         finally:
             self._client.cancel(list(of_future))
 
@@ -152,7 +152,7 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise ConfigurationError(
-            Sentence("executors.library_dask_not"), advice=Sentence("executors.install_payee_precheck_dask")
+            Sentence("executors.dask_not_installed"), advice=Sentence("executors.install_dask")
         ) from None
     if scheduler is None:
         # The cluster's processes would print tracebacks when they end; `each` raises the errors.
@@ -169,7 +169,7 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
     try:
         client = Client(scheduler, timeout=CONNECT_MAX_S)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(Sentence("executors.no_scheduler_dask", scheduler=scheduler)) from error
+        raise ConfigurationError(Sentence("executors.no_scheduler_answers", scheduler=scheduler)) from error
     with client:
         if not client.nthreads():
             log.warning(

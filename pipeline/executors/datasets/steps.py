@@ -70,7 +70,7 @@ class SetTask(NamedTuple):
         """Refuse to work in a process with another version of polars (ConfigurationError)."""
         if self.polars != POLARS:
             raise ConfigurationError(
-                Sentence("executors.worker_polars_this", polars=POLARS, polars_2=self.polars)
+                Sentence("executors.worker_has_other_polars", polars=POLARS, polars_2=self.polars)
             )
 
 
@@ -170,7 +170,7 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
     """Return a part's payments (InputError: it has none, or has changed since the run began)."""
     source = read(part.file, mapping=shared.mapping, encoding=shared.encoding, country=shared.country)
     if source.sha256 != part.sha256:
-        raise InputError(Sentence("executors.changed_while_checked", part=part.name))
+        raise InputError(Sentence("executors.part_changed_while_checked", part=part.name))
     if source.format != shared.format:
         formats = {"found": source.format, "format": shared.format}
         raise InputError(Sentence("executors.part_of_other_format", part=part.name, **formats))

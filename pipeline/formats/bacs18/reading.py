@@ -38,7 +38,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> message.Message
     set_aside = records.filter(pl.col("kind").is_in([DIRECT_DEBIT, INSTRUCTION]))
     if credits_.is_empty():
         kinds = [message.in_words(kind) for kind in set_aside["kind"].unique(maintain_order=True)]
-        has = Sentence("bacs18.only", kinds=kinds) if kinds else Sentence("bacs18.no_payments")
+        has = Sentence("bacs18.only_lines_of_kinds", kinds=kinds) if kinds else Sentence("bacs18.no_payments")
         raise InputError(Sentence("bacs18.only_credits_checked", where=where, has=has))
     payments = _payments(credits_)
     has_days = credits_["day"].str.strip_chars().str.len_bytes().sum() > 0

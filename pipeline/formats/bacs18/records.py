@@ -94,12 +94,12 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
 
 def _text(data: bytes, start: int, where: str) -> str:
     if marked_encoding(data) is not None:
-        raise InputError(Sentence("bacs18.text_utf_16_which", where=where))
+        raise InputError(Sentence("bacs18.utf_16_text", where=where))
     try:
         return str(memoryview(data)[start:], "ascii")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, start + error.start) + 1
-        raise InputError(Sentence("bacs18.line_character_bacs", where=where, line=line)) from None
+        raise InputError(Sentence("bacs18.character_not_allowed", where=where, line=line)) from None
 
 
 def _kind() -> pl.Expr:
@@ -133,7 +133,7 @@ def _refuse_odd_labels(records: pl.DataFrame, where: str) -> None:
     meant = pl.col("text").str.strip_chars_start(" \t").str.slice(0, 4).str.to_uppercase()
     odd = records.filter(meant.is_in(LABELS), pl.col("kind") != meant).select("line", meant)
     for line, kind in odd.head(1).iter_rows():
-        raise InputError(Sentence("bacs18.line_label_start", where=where, line=line, kind=kind))
+        raise InputError(Sentence("bacs18.label_indented_or_lower_case", where=where, line=line, kind=kind))
 
 
 def _refuse_odd_lengths(records: pl.DataFrame, where: str) -> None:
@@ -144,14 +144,14 @@ def _refuse_odd_lengths(records: pl.DataFrame, where: str) -> None:
     fits = pl.when(pl.col("kind").is_in(LABELS)).then(filled <= LABEL_LENGTH).otherwise(fits)
     records = records.filter(pl.col("kind") != NOTHING)
     for line, kind, count in records.filter(~fits).head(1).select("line", "kind", length).iter_rows():
-        key, lengths = "bacs18.line_payment", {"single": single, "multi": multi}
+        key, lengths = "bacs18.payment_length_wrong", {"single": single, "multi": multi}
         if kind in LABELS:
-            key, lengths = "bacs18.line_label", {"kind": kind, "label_length": LABEL_LENGTH}
+            key, lengths = "bacs18.label_length_wrong", {"kind": kind, "label_length": LABEL_LENGTH}
         has = Sentence("bacs18.has_characters", count=count)
         raise InputError(Sentence(key, where=where, line=line, has=has, **lengths))
     control = records.filter(pl.col("text").str.contains(r"[\x00-\x1f\x7f]"))
     for line in control["line"].head(1):
-        raise InputError(Sentence("bacs18.line_control_character", where=where, line=line))
+        raise InputError(Sentence("bacs18.control_character_in_line", where=where, line=line))
 
 
 def _refuse_disorder(records: pl.DataFrame, where: str) -> None:
@@ -166,6 +166,6 @@ def _refuse_disorder(records: pl.DataFrame, where: str) -> None:
     index = int(wrong.arg_max() or 0)
     line, kind, before = records["line"][index], records["kind"][index], records["kind"][index - 1]
     if before == NOTHING:
-        raise InputError(Sentence("bacs18.line_blank_remove", where=where, line=line - 1))
+        raise InputError(Sentence("bacs18.blank_line", where=where, line=line - 1))
     what = Sentence("bacs18.the_label", kind=kind) if kind in LABELS else Sentence("bacs18.a_payment")
-    raise InputError(Sentence("bacs18.line_stands_after", where=where, line=line, what=what, records=before))
+    raise InputError(Sentence("bacs18.line_out_of_order", where=where, line=line, what=what, records=before))

@@ -57,11 +57,11 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
     labels = {kind: FileLabel(*rest) for kind, *rest in found.iter_rows()}
     first = next(iter(labels), None)
     if first is not None and "UTL1" not in labels:
-        raise InputError(Sentence("bacs18.starts_label_no", where=where, first=first))
+        raise InputError(Sentence("bacs18.no_utl1_at_end", where=where, first=first))
     header = labels.get("UHL1")
     if header is not None and header.field(_CURRENCY) not in {_STERLING, ""}:
         raise InputError(
-            Sentence("bacs18.line_uhl1_another", where=where, line=header.line, sterling=_STERLING)
+            Sentence("bacs18.currency_not_sterling", where=where, line=header.line, sterling=_STERLING)
         )
     return labels
 
@@ -71,7 +71,7 @@ def stated_totals(label: FileLabel, *, where: str) -> list[int]:
     stated = {name: label.field(field) for name, field in TOTALS.items()}
     for name, value in stated.items():
         if not (value.isascii() and value.isdecimal()):
-            key = "bacs18.line_utl1_not"
+            key = "bacs18.utl1_not_a_number"
             raise InputError(Sentence(key, where=where, line=label.line, name=Sentence(name)))
     return list(map(int, stated.values()))
 

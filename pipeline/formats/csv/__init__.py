@@ -80,7 +80,7 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
             return _line_ends_before(before + start, _pieces(file, encoding)) + 1
 
         if (start := long_line_at(text)) is not None:
-            raise too_long("csv.line_longer_than", where, line=line_at(start))
+            raise too_long("csv.line_too_long", where, line=line_at(start))
         head = lines[:_HEAD_BYTES] if head is None else head
         end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
         if len(text) > RECORD_BYTES_MAX and b'"' in text:
@@ -88,7 +88,7 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
             delimiter, body_at = body
             end = whole_rows(text, max(0, body_at - done_bytes), delimiter=delimiter) if delimiter else end
             if len(text) - end > RECORD_BYTES_MAX:
-                raise too_long("csv.line_quoted_cell", where, line=line_at(end))
+                raise too_long("csv.quoted_cell_unclosed_or_long", where, line=line_at(end))
         # The rest after the last row is searched again, together with the next piece.
         done_bytes, rest = done_bytes + end, text[end:]
         kept.write(piece)
@@ -150,10 +150,10 @@ def read(
     text = _with_single_line_ends(text)
     # UTF-8 may take more bytes than the file.
     if (start := long_line_at(text)) is not None:
-        raise too_long("csv.line_longer_than", where, line=1 + line_ends(text, 0, start))
+        raise too_long("csv.line_too_long", where, line=1 + line_ends(text, 0, start))
     layout = find_layout(text, options.mapping, where=where)
     if len(layout.headers) == 1:
-        raise InputError(Sentence("csv.one_column", where=where))
+        raise InputError(Sentence("csv.each_line_one_cell", where=where))
     body = Body(text, layout.body_at, _without_line_ends(text))
     if body.start >= body.stop:
         raise InputError(Sentence("csv.no_payment_rows", where=where))
@@ -163,7 +163,7 @@ def read(
     if rows is None or not _agree(rows.cells, expected):
         rows = (carefully or _read_carefully)(body, layout, where)
         if not _agree(rows.cells, expected):
-            raise InputError(Sentence("csv.two_ways_count", where=where))
+            raise InputError(Sentence("csv.row_counts_differ", where=where))
     positions: RowPositions | None = RowPositions(unit="line", stretches=[(1, line_first, 1)])
     if b'"' in text:
         if line_ends(text, body.start, body.stop) + 1 > rows.cells.height:
@@ -241,7 +241,9 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
         for row in reader:
             if len(row) > COLUMNS_MAX:
                 line = layout.line_first + reader.line_num - 1
-                sentence = Sentence("csv.line_more_than", where=where, line=line, columns_max=COLUMNS_MAX)
+                sentence = Sentence(
+                    "csv.line_has_too_many_cells", where=where, line=line, columns_max=COLUMNS_MAX
+                )
                 raise InputError(sentence)
             has_more = len(row) > width
             while len(row) > width and not row[-1]:
@@ -255,7 +257,7 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
                 rows = []
     except csv.Error:
         line = layout.line_first + reader.line_num - 1
-        raise InputError(Sentence("csv.line_line_not", where=where, line=line)) from None
+        raise InputError(Sentence("csv.line_malformed", where=where, line=line)) from None
     batches.append(_frame(rows, layout.headers))
     cells = pl.concat(batches, how="diagonal")
     return _Rows(cells, pl.Series("defect", defects, dtype=pl.String), Ragged(short, long))

@@ -66,7 +66,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     Raises InputError: the file is empty, has no header line or an account above it, or repeats a header.
     """
     if not text or text.isspace():
-        raise InputError(Sentence("csv.file_empty_give", where=where))
+        raise InputError(Sentence("csv.file_empty", where=where))
     # Cutting inside a character is harmless: the lines read here are far shorter, or refused.
     head = text[: RECORD_BYTES_MAX * 2].decode(errors="ignore")
     best = max(
@@ -76,8 +76,8 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     heading, lines = best.heading, best.lines
     if any("\0" in cell for cell in heading.cells):
         encoding = encodings.wide_encoding_of("".join(heading.cells))
-        advice = Sentence("csv.give_csv_parquet"), Sentence("advice.read_as_if_text", choices=[encoding])
-        raise InputError(Sentence("csv.line_nul_bytes", where=where), advice=advice)
+        advice = Sentence("csv.give_csv_or_parquet"), Sentence("advice.read_as_if_text", choices=[encoding])
+        raise InputError(Sentence("csv.nul_bytes_in_header", where=where), advice=advice)
     first, numbers = [line.cells for line in lines], [line.number for line in lines]
     headers = column_names(heading, first, numbers, mapping, where=where, unit="line")
     last = lines[heading.end - 1]

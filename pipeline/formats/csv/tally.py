@@ -172,7 +172,7 @@ def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int
     legal_end = 0 if legal is None else legal.end()
     if legal_end < len(body):
         line = line_first + line_ends(body[:legal_end])
-        raise InputError(Sentence("csv.line_quoted_cell_not", where=where, line=line))
+        raise InputError(Sentence("csv.quoted_cell_malformed", where=where, line=line))
     # A placeholder: without it, a CR before the cell would join an LF after it.
     outside, cell_count = grammar.quoted_cell.subn(b"x", body)
     separator_bytes = outside.count(grammar.mark) + outside.count(b"\r") + outside.count(b"\n")
@@ -216,4 +216,4 @@ def too_long(key: str, where: str, **place: Value) -> InputError:
 
 def long_row(row: int, where: str, positions: RowPositions | None = None) -> InputError:
     """Return the refusal of a row of more lines than any payment has."""
-    return too_long("csv.row_longer_than", where, rows=rows_named([row], positions))
+    return too_long("csv.row_too_long", where, rows=rows_named([row], positions))

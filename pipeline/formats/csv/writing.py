@@ -120,7 +120,7 @@ def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memor
     try:
         return mark + buffer.getvalue().decode().encode(f"{codec}-le" if codec in _MARKED else codec)
     except UnicodeEncodeError:
-        sentence = Sentence("csv.name_character_does", where=where, encoding=dialect.encoding)
+        sentence = Sentence("csv.name_not_in_encoding", where=where, encoding=dialect.encoding)
         raise OutputError(sentence) from None
 
 

@@ -45,7 +45,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     Raises InputError: it is no workbook, is protected or damaged, is too large, or lacks the sheet or rows.
     """
     if not data:
-        raise InputError(Sentence("excel.file_empty_give", where=where))
+        raise InputError(Sentence("formats.file_empty", where=where))
     refuse_what_is_no_workbook(data, where=where)
     grid = parse_confined(
         f"{__name__}.grid",
@@ -60,9 +60,9 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
 def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
     """Refuse a file that is not a readable workbook or unpacks to too much (InputError)."""
     if data.startswith(_OLE_MAGIC):
-        raise InputError(Sentence("excel.protected_password_old", where=where))
+        raise InputError(Sentence("excel.password_or_old_xls", where=where))
     if not data.startswith(_ZIP_MAGIC):
-        raise InputError(Sentence("excel.not_excel_workbook", where=where))
+        raise InputError(Sentence("excel.not_a_workbook", where=where))
     refuse_bombs(data, where=where)
 
 

@@ -36,19 +36,19 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts = archive.infolist()
     except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError):
-        raise InputError(Sentence("excel.workbook_damaged_copy", where=where)) from None
+        raise InputError(Sentence("excel.workbook_damaged", where=where)) from None
     if len(parts) > PARTS_MAX:
         raise InputError(
-            Sentence("excel.parts_most_read", where=where, parts_count=len(parts), parts_max=PARTS_MAX)
+            Sentence("excel.too_many_parts", where=where, parts_count=len(parts), parts_max=PARTS_MAX)
         )
     if not _OF_OTHER_WORKBOOKS.isdisjoint(part.filename for part in parts):
-        raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
+        raise InputError(Sentence("formats.workbook_kind_unreadable", where=where))
     sizes = {"data_count": len(data), "unpacked_bytes": sum(part.file_size for part in parts)}
     if sizes["unpacked_bytes"] > max(_SMALL_BYTES, min(UNPACKED_BYTES_MAX, RATIO_MAX * len(data))):
         limits = {"unpacked_bytes_max": UNPACKED_BYTES_MAX, "ratio_max": RATIO_MAX}
-        raise InputError(Sentence("excel.unpacks_from_bytes", where=where, **sizes, **limits))
+        raise InputError(Sentence("excel.unpacks_too_large", where=where, **sizes, **limits))
     if any(part.flag_bits & _ENCRYPTED for part in parts):
-        raise InputError(Sentence("excel.protected_password_save", where=where))
+        raise InputError(Sentence("files.protected_by_password", where=where))
 
 
 def copied(data: bytes) -> bytes:

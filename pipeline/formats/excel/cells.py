@@ -274,7 +274,7 @@ class _Reader:
 
     def _merge(self, reference: str) -> None:
         if len(self.cells.merged_rows) == _MERGED_MAX:
-            raise InputError(Sentence("excel.more_than_merged", merged_max=_MERGED_MAX))
+            raise InputError(Sentence("excel.too_many_merged_ranges", merged_max=_MERGED_MAX))
         first, _, last = reference.partition(":")
         self.cells.merged_rows.append((position(first)[0], position(last or first)[0]))
 

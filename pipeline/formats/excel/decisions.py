@@ -65,7 +65,7 @@ def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | N
         options={"bytes_max": table_bytes_max(len(data)), "headers": json.dumps(_in_every_language())},
     )
     if run_id not in cells["run_id"]:
-        raise InputError(Sentence("excel.not_workbook_present", where=where))
+        raise InputError(Sentence("excel.not_workbook_of_current_answers", where=where))
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
     for sheet, *cells_of_row in decided.select("sheet", "row", "decision", "reason").iter_rows():
         place = Sentence("excel.on_sheet", file=where, sheet=sheet)
@@ -129,12 +129,12 @@ def _bytes(path: Path) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise UsageError(Sentence("excel.not_file_give", path=path))
+            raise UsageError(Sentence("excel.decisions_not_a_file", path=path))
         if status.st_size > _BYTES_MAX:
-            raise InputError(Sentence("excel.larger_than_bytes", path=path.name, bytes_max=_BYTES_MAX))
+            raise InputError(Sentence("excel.decisions_too_large", path=path.name, bytes_max=_BYTES_MAX))
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(Sentence("excel.cannot_read_give", path=path, why=error)) from error
+        raise UsageError(Sentence("excel.decisions_unreadable", path=path, why=error)) from error
 
 
 def _require_sense(
@@ -142,11 +142,11 @@ def _require_sense(
 ) -> None:
     row, decision, reason = cells
     if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:
-        raise InputError(Sentence("excel.decision_not_beside", where=where))
+        raise InputError(Sentence("excel.decision_without_row_number", where=where))
     words, rows = list(Decision), rows_named([int(row)], positions)
     if decision is None:
-        raise InputError(Sentence("excel.row_reason_without", where=where, rows=rows, words=words))
+        raise InputError(Sentence("excel.reason_without_decision", where=where, rows=rows, words=words))
     if decision.lower() not in set(Decision):
-        raise InputError(Sentence("excel.row_not_decision", where=where, rows=rows, words=words))
+        raise InputError(Sentence("excel.not_a_decision", where=where, rows=rows, words=words))
     if reason is None and decision.lower() != Decision.HOLD:
-        raise InputError(Sentence("excel.row_decision_without", where=where, rows=rows))
+        raise InputError(Sentence("excel.decision_without_reason", where=where, rows=rows))

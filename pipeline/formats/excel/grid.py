@@ -115,9 +115,9 @@ def _values(workbook: bytes, sheet: str) -> pl.DataFrame:
 def _refuse_sparse(cells: Cells) -> None:
     facts = {"filled_count": cells.filled_count, "height": cells.height, "width": cells.width}
     if cells.width > COLUMNS_MAX:
-        raise InputError(Sentence("excel.columns_most_can", width=cells.width, columns_max=COLUMNS_MAX))
+        raise InputError(Sentence("excel.too_many_columns", width=cells.width, columns_max=COLUMNS_MAX))
     if cells.width * cells.height > _EMPTY_CELLS_MAX + _EMPTY_PER_FILLED_MAX * cells.filled_count:
-        raise InputError(Sentence("excel.cells_spread_over", **facts))
+        raise InputError(Sentence("excel.cells_too_sparse", **facts))
 
 
 def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:

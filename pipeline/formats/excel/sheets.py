@@ -66,7 +66,7 @@ def chosen(
     if name is not None:
         named = next((sheet for sheet in sheets if sheet.name == name), None)
         if named is None:
-            raise InputError(_refusal("excel.no_sheet_this", sheets), advice=Sentence("advice.name_sheet"))
+            raise InputError(_refusal("excel.no_such_sheet", sheets), advice=Sentence("advice.name_sheet"))
         return named, _calculated(archive, named, shared, bytes_max)
     counted = [
         (sheet, _calculated(archive, sheet, shared, bytes_max)) for sheet in sheets if sheet.is_visible
@@ -74,14 +74,14 @@ def chosen(
     with_data = [(sheet, cells) for sheet, cells in counted if not cells.are_none]
     if len(with_data) == 1:
         return with_data[0]
-    refusal = _refusal("excel.no_visible_sheet", sheets)
+    refusal = _refusal("excel.no_visible_sheet_with_data", sheets)
     if with_data:
         headers = [headers_of(sheet.name) for sheet, _ in with_data]
         able = [is_sufficient(recognised(cells, {})) for cells in headers]
         if sum(able) == 1:
             return with_data[able.index(True)]
         firsts = [", ".join(filter(None, cells))[:_HEADERS_QUOTED_LENGTH_MAX] for cells in headers]
-        refusal = _refusal("excel.several_sheets_data", [sheet for sheet, _ in with_data], firsts)
+        refusal = _refusal("excel.several_sheets_with_data", [sheet for sheet, _ in with_data], firsts)
     raise InputError(refusal, advice=Sentence("advice.name_sheet"))
 
 
@@ -95,7 +95,7 @@ def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
 def _calculated(archive: zipfile.ZipFile, sheet: Sheet, shared: Shared, bytes_max: int) -> Cells:
     cells = _counted(archive, sheet, shared, bytes_max)
     if cells.uncalculated_row is not None:
-        raise InputError(Sentence("excel.sheet_row_formula", uncalculated_row=cells.uncalculated_row))
+        raise InputError(Sentence("excel.formula_never_calculated", uncalculated_row=cells.uncalculated_row))
     return cells
 
 

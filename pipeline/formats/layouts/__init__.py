@@ -94,14 +94,14 @@ class LayoutFormat:
     def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
         """Return why a payee cannot get a name; None if it can."""
         if message.defects[row - 1] is not None:
-            return Sentence("layouts.line_not_as_others")
+            return Sentence("layouts.line_differs")
         text, encoding = self.fitted(name), message.facts["encoding"]
         if text is None:
-            return Sentence("layouts.letters_not_of_bank")
+            return Sentence("layouts.name_letters_not_accepted")
         try:
             text.encode(encoding)
         except UnicodeEncodeError:
-            return Sentence("layouts.character_not_of_encoding", encoding=encoding)
+            return Sentence("layouts.name_not_in_encoding", encoding=encoding)
         return None
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
@@ -154,7 +154,7 @@ class LayoutFormat:
         if separator is not None:
             new = quoted_like(old, text, separator)
         elif len(text) > len(old):  # a sum that now needs decimals; names are cut to their cells
-            raise OutputError(Sentence("layouts.line_cell_characters", line=line["line"], old_count=len(old)))
+            raise OutputError(Sentence("layouts.no_room_for_sum", line=line["line"], old_count=len(old)))
         else:
             new = text.rjust(len(old)) if old.startswith(" ") else text.ljust(len(old))
         if new != old:
@@ -174,6 +174,6 @@ def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:
     """Return the formats of all layouts by name; configured ones never have a built-in name."""
     for name in own:
         if name in LAYOUTS:
-            raise ConfigurationError(Sentence("layouts.layouts_there_layout", name=name))
+            raise ConfigurationError(Sentence("layouts.layout_name_taken", name=name))
     titled = {name: layout.model_copy(update={"title": layout.title or name}) for name, layout in own.items()}
     return {name: LayoutFormat(name, layout) for name, layout in {**LAYOUTS, **titled}.items()}

@@ -52,20 +52,20 @@ def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.Dat
         "is_blank", "is_first", "is_last"
     )
     for sentence in _what_lacks(lines, layout):
-        raise InputError(Sentence("layouts.file_lacks", where=where, why=sentence))
+        raise InputError(Sentence("layouts.file_and_reason", where=where, why=sentence))
     return lines
 
 
 def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[Sentence]:
     filled = lines.filter(pl.col("kind") != BLANK).select("line", "kind")
     if filled.is_empty():
-        yield Sentence("layouts.empty_give_file")
+        yield Sentence("layouts.file_empty")
         return
     (first, kind_first), (last, kind_last) = filled.row(0), filled.row(-1)
     if layout.header is not None and not layout.header.is_optional and kind_first != HEADER:
-        yield Sentence("layouts.line_not_header", first=first, title=layout.title)
+        yield Sentence("layouts.header_line_missing", first=first, title=layout.title)
     if layout.trailer is not None and not layout.trailer.is_optional and kind_last != TRAILER:
-        yield Sentence("layouts.line_not_trailer", last=last, title=layout.title)
+        yield Sentence("layouts.trailer_line_missing", last=last, title=layout.title)
 
 
 def has_tags(layout: BankLayout, kind: LineKind) -> pl.Expr:
@@ -119,7 +119,7 @@ def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:
 def _carefully(text: str, line: int, separator: str, where: str) -> list[str]:
     spans = spans_between(text, separator)
     if spans is None:
-        raise InputError(Sentence("layouts.line_quoted_cell", where=where, line=line))
+        raise InputError(Sentence("csv.quoted_cell_malformed", where=where, line=line))
     return [unquoted(text[start:end]) for start, end in spans]
 
 

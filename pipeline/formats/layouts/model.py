@@ -275,7 +275,7 @@ class BankLayout(_Section):
         header = len({*self.header.positions}) if self.header is not None else 0
         for kind in self.payments:
             if header + len({*kind.tags, *self.shapes_of(kind)}) < _EVIDENCE_MIN:
-                raise WrongValueError(Sentence("layouts.one_column_alone"))
+                raise WrongValueError(Sentence("layouts.recognised_by_one_column"))
         return self
 
 
@@ -288,4 +288,4 @@ LAYOUTS: Mapping[str, BankLayout] = TypeAdapter(dict[str, BankLayout]).validate_
 def why_never_changed(layout: BankLayout) -> Sentence | str | None:
     """Return why no changed copy can be written; for a user's layout, in the configuration's words."""
     is_ours = layout.unknown_total and layout in LAYOUTS.values()
-    return Sentence("layouts.hash_total") if is_ours else layout.unknown_total
+    return Sentence("layouts.hash_total_rule_unknown") if is_ours else layout.unknown_total

@@ -27,7 +27,7 @@ def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, w
     """
     used = encoding_of(encoding)
     if encodings.marked_encoding(data) is not None:
-        raise InputError(Sentence("layouts.text_utf_16_which", where=where))
+        raise InputError(Sentence("layouts.utf_16_not_accepted", where=where))
     encodings.refuse_false_encoding(data, used, where=where)
     start = len(codecs.BOM_UTF8) if used == _UTF_8 and data.startswith(codecs.BOM_UTF8) else 0
     try:
@@ -36,7 +36,7 @@ def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, w
         raise encodings.not_in_encoding(data, start + error.start, where=where, encoding=used) from None
     lines = text_lines(text, start=start, one_byte_each=used != _UTF_8)
     for line in lines.filter(pl.col("text").str.contains("\r", literal=True))["line"].head(1):
-        raise InputError(Sentence("layouts.line_ends_cr", where=where, line=line))
+        raise InputError(Sentence("layouts.line_ends_with_cr", where=where, line=line))
     return classified(lines, layout, where=where)
 
 
@@ -48,7 +48,7 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
     lines = with_batch(classified_lines(data, layout, encoding=encoding, where=where))
     found = payments_of(lines, layout)
     if found.is_empty():
-        raise InputError(Sentence("layouts.no_payments_give", where=where))
+        raise InputError(Sentence("layouts.no_payments", where=where))
     fields = message.with_absent_fields(found.select(name for name in FIELDS if name in found.columns))
     totals = totals_of(lines, found, layout)
     names, room = fields["name"], layout.name_room
@@ -140,6 +140,6 @@ def encoding_of(name: str | None) -> str:
     if encodings.is_utf_8(codec):
         return _UTF_8
     if not encodings.has_one_byte_each(codec):
-        advice = Sentence("layouts.choose_one", encodings=["utf-8", "cp1252", "cp1250"])
-        raise UsageError(Sentence("layouts.not_supported_bank", name=name), advice=advice)
+        advice = Sentence("csv.choose_encoding", encodings=["utf-8", "cp1252", "cp1250"])
+        raise UsageError(Sentence("layouts.encoding_not_supported", name=name), advice=advice)
     return str(name)

@@ -51,7 +51,7 @@ def read_file(file: bytes | IO[bytes], *, where: str) -> Message:
     """Read a file that only the child process holds in memory; otherwise like `read`."""
     parts = parse_confined(reading.__name__, file, where=where, what=Sentence("files.the_xml_file"))
     if parts.height == 1:
-        raise InputError(Sentence("pain001.no_payments_cdttrftxinf", where=where))
+        raise InputError(Sentence("pain001.no_payments", where=where))
     return message_of(parts)
 
 
@@ -74,7 +74,7 @@ def message_of(parts: pl.DataFrame) -> Message:
         addresses=rows.select(ADDRESS),
         levels=levels,
         identity=identity,
-        notes=(Sentence("pain001.payments_are_data", count=count),) if count else (),
+        notes=(Sentence("pain001.payments_in_supplementary_data", count=count),) if count else (),
         signs=AccountSigns(
             rows["bank_country"], rows["says_sort_code"], pl.repeat(value=False, n=rows.height, eager=True)
         ),

@@ -30,7 +30,7 @@ def obstacle(message: Message) -> Sentence | None:
     if "sealed" in message.facts:
         return Sentence("pain001.is_signed", file=THE_FILE)
     if (encoding := message.facts["encoding"]) in WIDE:
-        return Sentence("pain001.is_wide", file=THE_FILE, encoding=encoding.upper())
+        return Sentence("pain001.encoding_not_editable", file=THE_FILE, encoding=encoding.upper())
     return message.difference
 
 
@@ -55,9 +55,9 @@ def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:
         return Sentence("pain001.no_element_for_name")
     text = fitted(name)
     if text is None:
-        return Sentence("pain001.new_name_is_none")
+        return Sentence("pain001.new_name_invalid")
     if _NO_NAME_CHARACTER.search(text):
-        return Sentence("pain001.character_not_of_xml")
+        return Sentence("pain001.new_name_not_in_xml")
     longest = int(message.facts["name_chars_max"])
     if len(text) > longest:
         return Sentence("pain001.new_name_too_long", chars_max=longest, version=message.facts["version"])

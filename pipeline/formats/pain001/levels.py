@@ -62,7 +62,7 @@ class Levels:
     def found(self, tag: str, attributes: Sequence[str]) -> None:
         """Record the message (InputError: it is not the first)."""
         if self.facts:
-            raise InputError(Sentence("pain001.holds_several_messages"))
+            raise InputError(Sentence("pain001.several_messages"))
         self._declared |= _namespaces(attributes)
         namespace = _namespace_of(tag, self._declared)
         version = version_of(namespace, tag)
@@ -101,9 +101,9 @@ class Levels:
         if what in _LENIENT and (before := self._stated.get(what)) is not None:
             control = before._replace(text=f"{before.text}\n{control.text}")
         elif what in self._stated:
-            raise InputError(Sentence("pain001.says_same_level", line=line))
+            raise InputError(Sentence("pain001.element_twice_in_level", line=line))
         if what == "method" and control.text not in _METHODS:
-            raise InputError(Sentence("pain001.payment_method_line", line=line, methods=list(_METHODS)))
+            raise InputError(Sentence("pain001.payment_method_unknown", line=line, methods=list(_METHODS)))
         self._stated[what] = control
 
     def closed(self, start: int, end: int) -> None:
@@ -200,7 +200,7 @@ def controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[StatedTotal]
             text = None if total is None else amount_like(total, said_sum)
             wrong = None
             if said is None:
-                wrong = Sentence("formats.control_is_no_number", file=THE_FILE, stated=said_sum, where=where)
+                wrong = Sentence("formats.control_not_a_number", file=THE_FILE, stated=said_sum, where=where)
             yield StatedTotal(where, said_sum, text, wrong, is_equal=said == total)
 
 

@@ -52,7 +52,7 @@ def parse(data: Bytes) -> Iterator[pl.DataFrame]:
         if len(found.rows) >= _BLOCK_HEIGHT:
             yield _part(found)
     if not found.levels.facts:
-        raise InputError(Sentence("pain001.xml_but_holds"))
+        raise InputError(Sentence("pain001.no_credit_transfers"))
     yield _part(found)
     yield _last(found, stream)
 

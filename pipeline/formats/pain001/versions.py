@@ -9,20 +9,20 @@ from pipeline.wording import Sentence
 CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02", "CBIPaymentRequest")
 """The elements that hold the message; the second one up to version .02, the third one in Italy."""
 OTHER_MESSAGES = {
-    "CstmrDrctDbtInitn": Sentence("pain001.pain_direct_debits"),
-    "pain.008.001.01": Sentence("pain001.pain_direct_debits"),
-    "CstmrPmtStsRpt": Sentence("pain001.pain_report_bank"),
-    "pain.002.001.02": Sentence("pain001.pain_report_bank"),
-    "CstmrPmtRvsl": Sentence("pain001.pain_reversals"),
-    "MndtInitnReq": Sentence("pain001.pain_mandate"),
-    "CdtrPmtActvtnReq": Sentence("pain001.pain_requests_pay"),
-    "BkToCstmrAcctRpt": Sentence("pain001.camt_account_report"),
-    "BkToCstmrStmt": Sentence("pain001.camt_account_statement"),
-    "BkToCstmrDbtCdtNtfctn": Sentence("pain001.camt_booking_notices"),
-    "CstmrPmtCxlReq": Sentence("pain001.camt_cancellations"),
-    "FIToFICstmrCdtTrf": Sentence("pain001.pacs_between_banks"),
-    "FIToFIPmtStsRpt": Sentence("pain001.pacs_between_banks_give"),
-    "PmtRtr": Sentence("pain001.pacs_between_banks_give_pain"),
+    "CstmrDrctDbtInitn": Sentence("pain001.is_direct_debits"),
+    "pain.008.001.01": Sentence("pain001.is_direct_debits"),
+    "CstmrPmtStsRpt": Sentence("pain001.is_bank_report"),
+    "pain.002.001.02": Sentence("pain001.is_bank_report"),
+    "CstmrPmtRvsl": Sentence("pain001.is_reversals"),
+    "MndtInitnReq": Sentence("pain001.is_mandate"),
+    "CdtrPmtActvtnReq": Sentence("pain001.is_requests_to_pay"),
+    "BkToCstmrAcctRpt": Sentence("pain001.is_account_report"),
+    "BkToCstmrStmt": Sentence("pain001.is_account_statement"),
+    "BkToCstmrDbtCdtNtfctn": Sentence("pain001.is_booking_notices"),
+    "CstmrPmtCxlReq": Sentence("pain001.is_cancellations"),
+    "FIToFICstmrCdtTrf": Sentence("pain001.is_interbank_transfer"),
+    "FIToFIPmtStsRpt": Sentence("pain001.is_interbank_status_report"),
+    "PmtRtr": Sentence("pain001.is_interbank_return"),
 }
 """Element of a message that holds no credit transfers -> its refusal."""
 

@@ -64,16 +64,16 @@ def parse(text: str) -> Selection:
         key, separator, value = condition.partition("=")
         if not separator or key in given:
             raise UsageError(
-                Sentence("sandbox.no_condition_stands", name=name, condition=repr(condition), form=FORM)
+                Sentence("sandbox.condition_malformed", name=name, condition=repr(condition), form=FORM)
             )
         given[key] = value
     if given and fault.reach is Reach.CONNECTIONS:
         raise UsageError(Sentence("sandbox.affects_every_connection", name=name))
     selection = _selection(fault, given)
     if (selection.account or selection.api) and not fault.befalls_checks:
-        raise UsageError(Sentence("sandbox.token_request_about", name=name))
+        raise UsageError(Sentence("sandbox.token_fault_without_conditions", name=name))
     if selection.api is not None and not fault.befalls(selection.api):
-        raise UsageError(Sentence("sandbox.does_not_befall", name=name, api=selection.api))
+        raise UsageError(Sentence("sandbox.fault_not_of_api", name=name, api=selection.api))
     return selection
 
 
@@ -83,15 +83,15 @@ def _selection(fault: Fault, given: dict[str, str]) -> Selection:
     try:
         fields = {_CONDITIONS[key][0]: _CONDITIONS[key][1](value) for key, value in known.items()}
     except ValueError:
-        raise UsageError(Sentence("sandbox.write", fault=fault.name, form=FORM)) from None
+        raise UsageError(Sentence("sandbox.condition_value_invalid", fault=fault.name, form=FORM)) from None
     if unknown:
-        raise UsageError(Sentence("sandbox.no_condition_write", fault=fault.name, given=unknown, form=FORM))
+        raise UsageError(Sentence("sandbox.condition_unknown", fault=fault.name, given=unknown, form=FORM))
     selection = Selection(fault, **fields)
     if not 0 <= selection.probability <= 1:
-        raise UsageError(Sentence("sandbox.probability_must_from", fault=fault.name))
+        raise UsageError(Sentence("sandbox.probability_out_of_range", fault=fault.name))
     units = {span.is_seconds for span in (selection.after, selection.lasting) if span is not None}
     if len(units) > 1:
-        raise UsageError(Sentence("sandbox.after_must_both", fault=fault.name))
+        raise UsageError(Sentence("sandbox.after_and_for_units_differ", fault=fault.name))
     return selection
 
 

@@ -52,7 +52,7 @@ class ConductVerdict:
         """The verdict in one line."""
         key = "sandbox.verdict_in_scenario" if self.scenario else "sandbox.verdict"
         return Sentence(
-            "sandbox.verdict_scenario_left" if self.missed else key,
+            "sandbox.verdict_scenario_unfinished" if self.missed else key,
             result=Sentence("sandbox.passed" if self.is_passed else "sandbox.failed"),
             scenario=self.scenario or "",
             kept=str(self.counts[RuleStatus.KEPT]),

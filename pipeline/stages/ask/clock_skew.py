@@ -86,7 +86,7 @@ def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationEr
     """Return the error for a run with a daily cap if our clock and the server's are on different days."""
     here, there = timestamp(ours), timestamp(theirs)
     return ConfigurationError(
-        Sentence("stages.this_machine_s", api=api, timestamp=here, timestamp_2=there, advice=_ADVICE)
+        Sentence("stages.clock_on_other_day", api=api, timestamp=here, timestamp_2=there, advice=_ADVICE)
     )
 
 
@@ -105,9 +105,9 @@ def refuses_our_time(response: httpx.Response) -> bool:
 def wrong_clock(api: ApiName, response: httpx.Response, now: datetime) -> ConfigurationError:
     """Return the error for a run whose requests the server finds too old or early; it states both times."""
     theirs, ours = server_time(response), timestamp(now)
-    clock = Sentence("stages.server_gives_none")
+    clock = Sentence("stages.server_states_no_time")
     if theirs is not None:
         clock = Sentence("stages.server_clock", timestamp=timestamp(theirs))
     return ConfigurationError(
-        Sentence("stages.server_refuses_time", api=api, timestamp=ours, server_clock=clock, advice=_ADVICE)
+        Sentence("stages.timestamp_refused", api=api, timestamp=ours, server_clock=clock, advice=_ADVICE)
     )

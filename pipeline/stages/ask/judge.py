@@ -124,7 +124,7 @@ class ReplyJudge:
         if requester is None or status not in {401, 403}:
             return None
         return CredentialsError(
-            Sentence("stages.http_server_does", api=api, status_code=status, requester=requester)
+            Sentence("stages.client_certificate_refused", api=api, status_code=status, requester=requester)
         )
 
     def _refused(
@@ -153,7 +153,7 @@ class ReplyJudge:
 
     def _refused_another(self, attempt: retry.RetryState) -> UselessReply:
         """Judge a refusal of another request: ask again once, then ignore it as evidence."""
-        error = ProtocolError(Sentence("stages.refusals_of_others", api=self._api.name))
+        error = ProtocolError(Sentence("stages.refusals_misdirected", api=self._api.name))
         is_over = attempt.number > 1 or self._admission.doubted(OwnCode.CONTRACT, error)
         decision = retry.TurnAway(error) if is_over else retry.Retry(0.0)
         return UselessReply(OwnCode.CONTRACT, decision, misdirected=True)

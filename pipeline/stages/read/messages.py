@@ -26,7 +26,7 @@ def read_message(
     """Read a message format: a file's bytes, or the message that a child has read; same errors as `read`."""
     file_format = entry.format
     if not content:
-        raise InputError(Sentence("stages.file_empty_give", where=where))
+        raise InputError(Sentence("formats.file_empty", where=where))
     if isinstance(content, bytes):
         message, identity = file_format.read(content, arguments.options, where=where), identity_of(content)
     else:
@@ -66,8 +66,8 @@ def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.Da
         return message.payments.with_columns(message.defects.alias("defect"))
     found = located(message.payments, message.signs._replace(country=arguments.country))
     if found.is_open:
-        advice = (Sentence("advice.name_country"), Sentence("stages.give_ibans"))
-        raise InputError(Sentence("stages.country_not_said", where=where), advice=advice)
+        advice = (Sentence("advice.say_accounts_are_uk"), Sentence("stages.give_ibans"))
+        raise InputError(Sentence("stages.account_country_unknown", where=where), advice=advice)
     defects = pl.select(pl.coalesce(message.defects, found.defects)).to_series()
     return found.payments.with_columns(defects.alias("defect"))
 

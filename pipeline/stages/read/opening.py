@@ -181,17 +181,17 @@ def _refuse_no_file(path: Path) -> None:
             Sentence("stages.folder_not_file", path=path), advice=Sentence("advice.check_as_data_set")
         )
     if not stat.S_ISREG(mode):
-        raise InputError(Sentence("stages.pipe_device_not", path=path))
+        raise InputError(Sentence("stages.pipe_or_device", path=path))
 
 
 def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: str) -> None:
     if arguments.sheet is not None and "sheet" not in entry.format.OPTIONS:
         raise UsageError(
-            Sentence("stages.no_workbook_so", where=where), advice=Sentence("advice.name_no_sheet")
+            Sentence("stages.not_a_workbook", where=where), advice=Sentence("advice.name_no_sheet")
         )
     if isinstance(entry, MessageEntry) and arguments.mapping:
         raise UsageError(
-            Sentence("stages.no_columns_standard", where=where, title=entry.format.TITLE),
+            Sentence("stages.format_without_columns", where=where, title=entry.format.TITLE),
             advice=Sentence("advice.map_nothing"),
         )
 
@@ -204,7 +204,7 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
     with opened_file as file:
         if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
             raise InputError(
-                Sentence("stages.larger_than_gib", path=path.name, file_bytes_max=FILE_BYTES_MAX // 1024**3)
+                Sentence("stages.file_too_large", path=path.name, file_bytes_max=FILE_BYTES_MAX // 1024**3)
             )
         yield file
 
@@ -215,4 +215,4 @@ def _as_input_errors(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         reason = error if isinstance(error, OSError) else Sentence("stages.not_file_name")
-        raise InputError(Sentence("stages.cannot_read_check", path=path.name, reason=reason)) from error
+        raise InputError(Sentence("stages.file_unreadable", path=path.name, reason=reason)) from error

@@ -71,9 +71,9 @@ def read_table(
         raise ColumnsError(error.reason, columns.readings, advice=error.advice) from None
     if is_open and not arguments.is_ours:
         raise ColumnsError(
-            Sentence("stages.country_not_said", where=where),
+            Sentence("stages.account_country_unknown", where=where),
             columns.readings,
-            advice=(Sentence("advice.name_country"), Sentence("stages.give_ibans")),
+            advice=(Sentence("advice.say_accounts_are_uk"), Sentence("stages.give_ibans")),
         )
     ended = (
         Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.positions)
@@ -116,7 +116,9 @@ def _headers_again(table: Table) -> list[NotPayment]:
     return [
         NotPayment(place=place, row=None, kind="headers", label=None, sentence=said.recorded())
         for place in table.repeated_headers
-        for said in [Sentence("footer.is_no_payment_as", place=place_of(unit, place), label="", why=again)]
+        for said in [
+            Sentence("footer.not_a_payment_because", place=place_of(unit, place), label="", why=again)
+        ]
     ]
 
 
@@ -126,14 +128,14 @@ def _refuse_other_headers(original: pl.DataFrame, rows: pl.Series, where: str) -
         cells = [cell if isinstance(cell, str) else "" for cell in original.row(index)]
         differ = [meaning(cell).what for cell in cells] != [meaning(one).what for one in original.columns]
         if differ and is_sufficient(recognised(cells, {})):
-            raise InputError(Sentence("stages.other_headers", where=where, row=index + 1))
+            raise InputError(Sentence("stages.second_header_differs", where=where, row=index + 1))
 
 
 def _refuse_patterns(headers: Sequence[str], where: str) -> None:
     """Refuse a header that polars would treat as a pattern of headers (InputError)."""
     for position, header in enumerate(headers, start=1):
         if header.startswith("^") and header.endswith("$"):
-            raise InputError(Sentence("stages.header_column_starts", where=where, position=position))
+            raise InputError(Sentence("stages.header_is_pattern", where=where, position=position))
 
 
 def _has_outcomes(cells: pl.DataFrame) -> bool:
@@ -225,7 +227,7 @@ def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
         for field, count in counts.items()
         if count
     ]
-    return (Sentence("stages.cells_are_empty", fields=fields),) if fields else ()
+    return (Sentence("stages.placeholders_read_as_empty", fields=fields),) if fields else ()
 
 
 def _direct_debits(original: pl.DataFrame) -> list[pl.Expr]:
@@ -252,7 +254,7 @@ def _zeros(table: Table, columns: Columns) -> Iterator[Sentence]:
         if {*table.zeros} & {header for parts in columns.sources.get(field, ()) for header in parts}
     ]
     if fields:
-        yield Sentence("stages.zeros_of_formats", fields=fields)
+        yield Sentence("stages.zeros_by_number_format", fields=fields)
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
@@ -285,7 +287,7 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     if column.dtype != pl.String:
         advice = _advice(column, field)
         raise InputError(
-            Sentence("stages.column", where=where, column=column.name, field=field, advice=advice)
+            Sentence("stages.column_type_unfit", where=where, column=column.name, field=field, advice=advice)
         )
     stripped = column.str.strip_chars()
     before, after = pl.nth(0).str.len_bytes(), pl.nth(1).str.len_bytes()

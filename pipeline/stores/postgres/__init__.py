@@ -40,4 +40,4 @@ def cared_for(url: str, clocks: StoreClocks, *, role: str | None = None) -> "Pos
 
 def _require_driver() -> None:
     if find_spec("psycopg") is None:
-        raise ConfigurationError(Sentence("stores.ledger_postgresql_needs"))
+        raise ConfigurationError(Sentence("stores.postgres_not_installed"))

@@ -44,19 +44,21 @@ def parsed(url: str) -> LedgerAddress:
         port = PORT if parts.port is None else parts.port
     except ValueError:
         # The library's message would quote the address, including any misplaced password.
-        raise WrongValueError(Sentence("config.no_address", form=_FORM)) from None
+        raise WrongValueError(Sentence("config.not_an_address", form=_FORM)) from None
     if parts.scheme not in {"postgresql", "postgres"} or re.search(r"[^!-~]", url) or parts.fragment:
-        raise WrongValueError(Sentence("config.no_address", form=_FORM))
+        raise WrongValueError(Sentence("config.not_an_address", form=_FORM))
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if parts.password is not None or "password" in options:
-        raise WrongValueError(Sentence("config.ledger_password"))
+        raise WrongValueError(Sentence("config.ledger_address_has_password"))
     if unknown := sorted(options.keys() - _OPTIONS):
-        raise WrongValueError(Sentence("config.ledger_option", option=unknown[0], options=sorted(_OPTIONS)))
+        raise WrongValueError(
+            Sentence("config.ledger_option_not_allowed", option=unknown[0], options=sorted(_OPTIONS))
+        )
     host = parts.hostname or options.pop("host", "")
     options.pop("host", None)
     database = unquote(parts.path.removeprefix("/"))
     if not host or not database or "/" in database or "," in host:
-        raise WrongValueError(Sentence("config.ledger_host", form=_FORM))
+        raise WrongValueError(Sentence("config.ledger_must_name_one_host", form=_FORM))
     user = None if parts.username is None else unquote(parts.username)
     return LedgerAddress(url, host, port, user, database, _proved(host, options))
 
@@ -66,7 +68,7 @@ def _proved(host: str, options: Mapping[str, str]) -> Mapping[str, str]:
     if _is_here(host):
         return options
     if options.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
-        raise WrongValueError(Sentence("config.ledger_sslmode", mode=_SAFE_MODE))
+        raise WrongValueError(Sentence("config.ledger_sslmode_too_weak", mode=_SAFE_MODE))
     # Without this setting, libpq would look for a file of authorities in the user's home.
     return {"sslrootcert": "system", **options, "sslmode": _SAFE_MODE}
 

@@ -51,7 +51,7 @@ class PostgresCare(Closing):
                 self._database.run(lambda db: _grant(db, grant_to))
             except errors.UndefinedObject:
                 raise ConfigurationError(
-                    Sentence("stores.there_no_role", place=self.place, grant_to=grant_to)
+                    Sentence("stores.no_such_role", place=self.place, grant_to=grant_to)
                 ) from None
         return is_new
 
@@ -104,7 +104,7 @@ def _findings(db: psycopg.Connection, address: LedgerAddress, *, is_restored: bo
     runs = {"run_count": run_count, "unfinished_count": unfinished_count}
     found = [
         StoreFinding(Sentence("inspection.ledger"), Sentence("inspection.ledger_at", **place)),
-        StoreFinding(Sentence("inspection.key"), Sentence("inspection.key_of_profile")),
+        StoreFinding(Sentence("inspection.key"), Sentence("inspection.key_matches_profile")),
         StoreFinding(Sentence("inspection.server"), Sentence("inspection.server_version", version=server)),
         StoreFinding(
             Sentence("inspection.disk"),
@@ -126,9 +126,9 @@ def _findings(db: psycopg.Connection, address: LedgerAddress, *, is_restored: bo
         [request_count] = only_row(db, STATEMENTS["administration.doubt"])
         [latest] = only_row(db, _LATEST)
         doubt = (
-            Sentence("inspection.doubt_about_all", request_count=request_count)
+            Sentence("inspection.no_request_recorded", request_count=request_count)
             if latest is None
-            else Sentence("inspection.doubt", latest=Moment(latest), request_count=request_count)
+            else Sentence("inspection.requests_in_doubt", latest=Moment(latest), request_count=request_count)
         )
         found.append(StoreFinding(Sentence("inspection.restored"), doubt))
     return found
@@ -145,11 +145,11 @@ def _role(db: psycopg.Connection) -> StoreFinding:
         if column not in meant[privilege].get(table, ())
     ]
     if surplus and not powers:  # powerful roles have these permissions anyway
-        powers = [Sentence("inspection.may_also", what=surplus)]
+        powers = [Sentence("inspection.has_surplus_permissions", what=surplus)]
     detail = (
-        Sentence("inspection.role_too_mighty", role=role, powers=powers)
+        Sentence("inspection.role_too_powerful", role=role, powers=powers)
         if powers
-        else Sentence("inspection.role_fit", role=role)
+        else Sentence("inspection.role_may_read_and_add", role=role)
     )
     return StoreFinding(Sentence("inspection.role"), detail, is_wrong=bool(powers))
 
@@ -160,7 +160,7 @@ def _triggers(db: psycopg.Connection) -> StoreFinding:
         Sentence("inspection.trigger_on_table", name=name, table=table)
         for table, name in sorted(schema.TRIGGERS - there)
     ]
-    key = "inspection.triggers_missing" if names else "inspection.triggers_there"
+    key = "inspection.triggers_missing" if names else "inspection.triggers_in_place"
     detail = Sentence(key, names=names) if names else Sentence(key)
     return StoreFinding(Sentence("inspection.triggers"), detail, is_wrong=bool(names))
 
@@ -170,11 +170,11 @@ def _require_owner(db: psycopg.Connection, place: str) -> None:
     role, name, owner_of_database, may_create, owner, may_use = only_row(db, STATEMENTS["administration.who"])
     if owner is not None and not may_use:
         raise ConfigurationError(
-            Sentence("stores.ledger_already_which", place=place, name=name, owner=owner, role=role)
+            Sentence("stores.role_may_not_use_ledger", place=place, name=name, owner=owner, role=role)
         )
     if owner is None and not may_create:
         names = {"role": role, "name": name, "owner_of_database": owner_of_database}
-        raise ConfigurationError(Sentence("stores.may_not_create", place=place, **names))
+        raise ConfigurationError(Sentence("stores.role_may_not_create_tables", place=place, **names))
 
 
 def _create(db: psycopg.Connection, secret: SecretStr) -> bool:
@@ -204,12 +204,12 @@ def _closed(db: psycopg.Connection, run_id: UUID, place: str) -> ClosedRun:
     with db.transaction():
         row = db.execute(STATEMENTS["administration.run"], (run_id,)).fetchone()
         if row is None:
-            raise UsageError(Sentence("stores.this_ledger_no", place=place, run_id=str(run_id)))
+            raise UsageError(Sentence("stores.no_such_run", place=place, run_id=str(run_id)))
         run, question_count, was_closed, answer_count = row
         at_work = db.execute(STATEMENTS["administration.at_work"], (run,)).fetchone()
         if at_work is not None:
             pid, host = at_work
-            raise IncompleteError(Sentence("stores.run_process_on", run_id=str(run_id), pid=pid, host=host))
+            raise IncompleteError(Sentence("stores.run_in_progress", run_id=str(run_id), pid=pid, host=host))
         if not was_closed:
             db.execute(_CLOSE, (run,))
     return ClosedRun(question_count, answer_count, was_closed)

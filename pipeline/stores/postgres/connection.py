@@ -42,7 +42,7 @@ _CONNECTING = {
 _SYSTEM_TEXTS = {os.strerror(number): number for number in errorcode}
 """The text of a system error, as libpq quotes it -> its errno, for translation."""
 _REFUSALS = {
-    "root certificate file": Sentence("stores.no_authorities"),
+    "root certificate file": Sentence("stores.ca_file_invalid"),
     "password authentication failed": Sentence("stores.password_refused"),
     "no password supplied": Sentence("stores.password_missing"),
     "no pg_hba.conf entry": Sentence("stores.not_in_hba"),
@@ -225,26 +225,26 @@ class Database(Closing):
         match error:
             case errors.UndefinedTable() | errors.InvalidSchemaName():
                 where = {"place": self.address.place, "database": repr(self.address.database)}
-                return ConfigurationError(Sentence("stores.database_no_ledger", **where))
+                return ConfigurationError(Sentence("stores.database_without_ledger", **where))
             case errors.ForeignKeyViolation() if self.was_lost:
                 return self.has_forgotten()
             case errors.InsufficientPrivilege():
-                return ConfigurationError(Sentence("stores.this_role_may", place=self.address.place))
+                return ConfigurationError(Sentence("stores.role_lacks_permission", place=self.address.place))
             case _:
                 return error
 
     def has_forgotten(self) -> IncompleteError:
         """Return the error for acknowledged data that the server has lost."""
         return IncompleteError(
-            Sentence("stores.ledger_s_database", place=self.address.place),
-            advice=Sentence("stores.let_look_database"),
+            Sentence("stores.database_lost_records", place=self.address.place),
+            advice=Sentence("stores.check_database_and_rerun"),
         )
 
     def _away(self, since: datetime, error: psycopg.Error) -> PrecheckError:
         reason = (str(error).splitlines() or [""])[0].rpartition(": ")[2]
         return IncompleteError(
             Sentence(
-                "stores.ledger_s_database_does",
+                "stores.database_not_answering",
                 place=self.address.place,
                 timestamp=timestamp(since),
                 reason=OSError(_SYSTEM_TEXTS[reason], reason) if reason in _SYSTEM_TEXTS else reason,

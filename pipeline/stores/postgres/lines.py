@@ -178,7 +178,7 @@ def _line(what: str, question: bytes, attempt: int) -> bytes:
 
 def damaged(place: str, run: int) -> DiskError:
     """Return the error for a ledger that cannot be trusted."""
-    return DiskError(Sentence("stores.ledger_damaged_line", place=place, run=run))
+    return DiskError(Sentence("stores.ledger_line_changed", place=place, run=run))
 
 
 _AT_ONCE = 1_000

@@ -167,7 +167,7 @@ class PostgresStore(protocols.Closing):
         if run_id is not None:
             row = first_row(db, _RUN + "WHERE id = %s", (run_id,))
             if row is None:
-                raise UsageError(Sentence("stores.this_ledger_no_run", place=place, run_id=str(run_id)))
+                raise UsageError(Sentence("stores.run_of_folder_missing", place=place, run_id=str(run_id)))
         else:
             seal = self.keys.seal(plan.hash, "\n".join(("run", str(new_id), *identity)))
             db.execute(STATEMENTS["store.begin"], (new_id, *identity, *plan, seal))
@@ -184,7 +184,9 @@ class PostgresStore(protocols.Closing):
                 raise UsageError(Sentence(key, id=str(run.id)))
         if their_plan != plan.hash:
             raise ConfigurationError(
-                Sentence("stores.this_run_begun", tool_version=run.tool_version, tool_version_2=tool_version)
+                Sentence(
+                    "stores.run_of_other_version", tool_version=run.tool_version, tool_version_2=tool_version
+                )
             )
         return run
 
@@ -196,11 +198,11 @@ def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
     if row is None or row[0] != schema.VERSION:
         theirs = 0 if row is None else row[0]
         raise ConfigurationError(
-            Sentence("stores.ledger_s_tables", place=place, theirs=theirs, version=schema.VERSION)
+            Sentence("stores.table_version_differs", place=place, theirs=theirs, version=schema.VERSION)
         )
     keys = StoreKeys.unwrapped(row[1], row[2], secret)
     if keys is None:
-        raise ConfigurationError(Sentence("stores.this_ledger_another", place=place))
+        raise ConfigurationError(Sentence("stores.ledger_has_other_key", place=place))
     return keys
 
 
@@ -224,7 +226,7 @@ def _require_same_limits(division: Division, me: HeldShare, now: float) -> None:
     """Refuse to begin if another process has different limits; the error names both hosts."""
     if (other := sharing.with_other_limits(division, me, now)) is not None:
         limits = {"ours": _limits_text(me), "theirs": _limits_text(other)}
-        raise ConfigurationError(Sentence("stores.set_same_limits", server=me.who.server, **limits))
+        raise ConfigurationError(Sentence("stores.limits_differ", server=me.who.server, **limits))
 
 
 def _limits_text(share: HeldShare) -> str:

@@ -20,7 +20,7 @@ from pipeline.stores.sharing import Division
 from pipeline.wording import Sentence
 
 RETRY_INTERVAL_S = 0.002
-ELSEWHERE = Sentence("stores.elsewhere")
+ELSEWHERE = Sentence("stores.set_state_home")
 _BYTES_MAX = 1 << 20
 _CHECKSUM_LENGTH = 8
 

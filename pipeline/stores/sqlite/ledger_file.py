@@ -121,7 +121,7 @@ def require_ledger(path: Path) -> None:
     """Refuse a folder without a readable run; same errors as `require_folder`."""
     require_folder(path.parent)
     if not os.path.lexists(path):
-        raise UsageError(Sentence("stores.no_ledger_db", parent=path.parent))
+        raise UsageError(Sentence("stores.no_ledger_in_folder", parent=path.parent))
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         raise disk_errors.not_writable(path, error) from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            raise LockedError(Sentence("stores.another_program_ledger", path=path)) from error
+            raise LockedError(Sentence("stores.ledger_in_use", path=path)) from error
         if disk_errors.is_full_or_failed(error):
             raise disk_errors.write_failed(path, error) from error
         raise damaged(path, disk_errors.sqlite_code(error)) from error
@@ -169,12 +169,12 @@ def _require_ours(path: Path, *otherwise: Sentence) -> None:
         os.close(descriptor)
     if header[:16] != b"SQLite format 3\0" or int.from_bytes(header[68:72]) != _APPLICATION_ID:
         raise OutputError(
-            Sentence("stores.not_ledger_this", path=path), advice=(*otherwise, Sentence("advice.start_over"))
+            Sentence("stores.not_a_ledger", path=path), advice=(*otherwise, Sentence("advice.start_over"))
         )
     if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
         raise OutputError(
-            Sentence("stores.ledger_another_version", path=path),
-            advice=(Sentence("stores.use_version"), Sentence("advice.start_over")),
+            Sentence("stores.ledger_of_other_version", path=path),
+            advice=(Sentence("stores.use_that_version"), Sentence("advice.start_over")),
         )
 
 

@@ -296,7 +296,7 @@ def _create(path: Path) -> None:
 
 def _connected(path: Path) -> sqlite3.Connection:
     if path.is_symlink() or not path.is_file():
-        raise OutputError(Sentence("stores.not_regular_file", path=path))
+        raise OutputError(Sentence("stores.count_file_not_regular", path=path))
     with count_errors(path):
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MAX_S, check_same_thread=False)
         try:
@@ -314,7 +314,7 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [table_count] = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if table_count and application_id != _APPLICATION_ID:
-            raise OutputError(Sentence("stores.not_count_this", path=path))
+            raise OutputError(Sentence("stores.not_a_count_file", path=path))
         if not table_count:
             for statement in SCHEMA:
                 db.execute(statement)
@@ -334,11 +334,11 @@ def count_errors(path: Path) -> Iterator[None]:
         raise  # a bug of ours, not a disk error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            busy = Sentence("stores.other_processes_kept", path=path, busy_max_s=BUSY_MAX_S)
+            busy = Sentence("stores.count_file_locked", path=path, busy_max_s=BUSY_MAX_S)
             raise IncompleteError(busy) from error
         if is_full_or_failed(error):
             raise write_failed(path, error) from error
-        raise DiskError(Sentence("stores.damaged_move_away", path=path, error=sqlite_code(error))) from error
+        raise DiskError(Sentence("stores.count_file_damaged", path=path, error=sqlite_code(error))) from error
 
 
 def _ms(time: datetime) -> int:

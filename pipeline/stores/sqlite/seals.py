@@ -44,7 +44,7 @@ _DIGESTED = [table for table in SEALED if table not in ("problem", "purge")]
 _FINISHES = "(SELECT count(*) FROM finish)"
 _SEAL_BYTE_COUNT = 32
 _SALT_BYTE_COUNT = 16
-_RESTORE = (Sentence("stores.bring_back_from"), Sentence("advice.ask_again"))
+_RESTORE = (Sentence("stores.restore_from_copy"), Sentence("advice.ask_again"))
 _ENCODER = json.JSONEncoder(default=bytes.hex)
 
 
@@ -127,7 +127,7 @@ def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     if differs := [table for table in found if found[table] != proof.digests.get(table)]:
         raise InputError(
             Sentence("stores.ledger_not_recorded", path=path, tables=differs),
-            advice=(Sentence("stores.bring_back_from"), Sentence("advice.start_over")),
+            advice=(Sentence("stores.restore_from_copy"), Sentence("advice.start_over")),
         )
     if proof.signing_key_of is None:
         return
@@ -138,7 +138,7 @@ def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
         if count := _count(db, table, is_unsealed):
             raise InputError(
                 Sentence("stores.ledger_not_sealed", path=path, table=table, count=count),
-                advice=Sentence("stores.bring_back_from" if was_signed else "advice.adopt"),
+                advice=Sentence("stores.restore_from_copy" if was_signed else "advice.let_key_holder_adopt"),
             )
 
 
@@ -157,7 +157,7 @@ def _count(db: sqlite3.Connection, table: str, condition: str) -> int:
 
 def damaged(path: Path, finding: Sentence | str) -> DiskError:
     """Return the error for a ledger that cannot be read; a ledger is never silently repaired or replaced."""
-    return DiskError(Sentence("stores.damaged_unreadable", path=path, finding=finding), advice=_RESTORE)
+    return DiskError(Sentence("stores.ledger_damaged", path=path, finding=finding), advice=_RESTORE)
 
 
 def altered(path: Path, finding: Sentence | str) -> InputError:
@@ -209,9 +209,9 @@ class NameEncryption:
             begun_in_clear = (Sentence("stores.begun_without_key"), Sentence("stores.finish_without_key"))
             return None if self._cipher is None else begun_in_clear
         if self._cipher is None:
-            return Sentence("stores.names_this_ledger"), Sentence("stores.name_their_key")
+            return Sentence("stores.names_are_encrypted"), Sentence("stores.name_encryption_key")
         if self._cipher.decrypt(proof, _PROOF) is None:
-            return Sentence("stores.this_ledger_encrypted"), Sentence("stores.name_one_profile")
+            return Sentence("stores.encrypted_with_other_key"), Sentence("stores.name_original_key")
         return None
 
     def write(self, name: str | None, intent: int, table: str = "answer") -> str | bytes | None:

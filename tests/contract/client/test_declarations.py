@@ -108,7 +108,7 @@ def test_a_breach_names_the_model_or_the_members_that_contradict_each_other(
     ("code", "key"),
     [
         ("AC01", "explain.account_unknown"),
-        ("CASS", "explain.nor_new_account"),
+        ("CASS", "explain.name_or_new_account"),
         ("FOURHUN", "explain.bank_did_not_take"),
         ("NOROUTE", "explain.no_such_sort_code"),
     ],

@@ -144,5 +144,5 @@ def test_what_makes_no_sense_changes_nothing(controlled, path, document):
 
 def test_a_folder_whose_path_is_too_long_is_told_in_one_sentence(tmp_path):
     settings = SandboxSettings(folder=tmp_path / ("x" * 120), has_control=True)
-    with refused(ConfigurationError, "sandbox.no_control_address"):
+    with refused(ConfigurationError, "sandbox.control_address_unusable"):
         run(settings, announce=print)

@@ -198,13 +198,13 @@ def test_a_sandbox_of_its_own_process_ends_quietly_on_sigterm(tmp_path):
 
 def test_a_taken_port_is_said_in_one_sentence(serving, tmp_path, sandbox):
     _, port = sandbox.address
-    with refused(ConfigurationError, "sandbox.sandbox_cannot_listen", host="127.0.0.1", port=port):
+    with refused(ConfigurationError, "sandbox.cannot_listen", host="127.0.0.1", port=port):
         run(SandboxSettings(folder=tmp_path / "folder", port=port), announce=print)
 
 
 def test_a_folder_that_cannot_be_made_is_said_in_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    with refused(OutputError, "files.cannot_written"):
+    with refused(OutputError, "files.not_writable"):
         run(SandboxSettings(folder=tmp_path / "file" / "folder"), announce=print)
 
 

@@ -167,7 +167,7 @@ def test_a_chunk_that_no_run_planned_is_not_asked(worker, ledger_desk):
             "INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%s, %s, 1, %s, 0, %s)",
             (run.number, chunk, api, members),
         )
-        with refused(DiskError, "stores.ledger_damaged_line"):
+        with refused(DiskError, "stores.ledger_line_changed"):
             anyio.run(ledger_desk.shared(ledger_desk.store(), run).claim, ApiName(api))
         worker.execute("UPDATE precheck.run SET finished_at = now() WHERE run = %s", (run.number,))
 
@@ -224,9 +224,9 @@ def test_lines_that_were_made_up_or_copied_from_another_run_are_noticed(worker, 
     for table, fields in FORGED.items():
         copied = COPIED.format(run=later.number, more=more, fields=fields, table=table)
         worker.execute(f"INSERT INTO precheck.{table}({columns[table]}) {copied}")
-    with refused(DiskError, "stores.ledger_damaged_line"):
+    with refused(DiskError, "stores.ledger_line_changed"):
         anyio.run(ask_all, ledger_desk.shared(store, later))
-    with refused(DiskError, "stores.ledger_damaged_line"):
+    with refused(DiskError, "stores.ledger_line_changed"):
         list(store.lines(later))
 
 

@@ -58,7 +58,7 @@ def test_a_request_that_is_forgotten_ends_the_run_with_what_to_do(ledger_desk, t
                 "fail": lambda: process.fail(first.key, attempt=1, code="HTTP_500", time=NOW),
                 "intend": lambda: process.intend(first.key, attempt=2, request_id="next", time=NOW),
             }
-            with refused(IncompleteError, "stores.ledger_s_database") as ended:
+            with refused(IncompleteError, "stores.database_lost_records") as ended:
                 await writes[point]()
             with pytest.raises(IncompleteError):
                 await process.intend(second.key, attempt=1, request_id="after it", time=NOW)

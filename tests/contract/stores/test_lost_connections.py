@@ -207,7 +207,7 @@ def test_a_server_that_was_never_there_is_waited_for_and_named(ledger_desk, prox
     proxy = proxy_to(postgres.port)
     proxy.close_door()
     address = f"127.0.0.1:{proxy.port}"
-    with refused(IncompleteError, "stores.ledger_s_database_does", "system.econnrefused", place=address):
+    with refused(IncompleteError, "stores.database_not_answering", "system.econnrefused", place=address):
         ledger_desk.store(port=proxy.port, wait_max_s=0.3)
 
     opening = threading.Timer(0.5, proxy.open_door)
@@ -238,7 +238,7 @@ def test_a_connection_that_the_server_ends_in_a_transaction_is_made_anew(postgre
     [
         ("nobody_here", None, Sentence("stores.no_user", name="nobody_here")),
         (RUNNER, "not_there", Sentence("stores.no_database", name="not_there")),
-        (RUNNER, "postgres", "stores.database_no_ledger"),
+        (RUNNER, "postgres", "stores.database_without_ledger"),
     ],
 )
 def test_what_no_waiting_helps_against_is_refused_at_once(ledger_desk, user, database, said):
@@ -261,11 +261,11 @@ def test_a_password_that_is_wrong_or_missing_is_refused_at_once(ledger_desk, pos
 
 def test_another_key_and_another_version_are_refused(ledger_desk, postgres, ledger_database):
     other = type(LEDGER_KEY)("another key")
-    with refused(ConfigurationError, "stores.this_ledger_another"):
+    with refused(ConfigurationError, "stores.ledger_has_other_key"):
         ledger_desk.store(key=other)
     with database_of(postgres, ledger_database, OWNER) as database:
         database.run(lambda db: db.execute("UPDATE precheck.store SET version = 99"))
-    with refused(ConfigurationError, "stores.ledger_s_tables", theirs=99, version=3):
+    with refused(ConfigurationError, "stores.table_version_differs", theirs=99, version=3):
         ledger_desk.store()
 
 

@@ -83,7 +83,7 @@ def test_where_the_database_is_away_nothing_is_deleted(shared_folder, ledger_des
     keep_document(shared_folder / STORE, record)
     proxy.close_door()
     before = sorted(path.name for path in shared_folder.iterdir())
-    with refused(IncompleteError, "stores.ledger_s_database_does"):
+    with refused(IncompleteError, "stores.database_not_answering"):
         purge(shared_folder, PurgeJob(with_files=True), now=NOW)
     assert sorted(path.name for path in shared_folder.iterdir()) == before
 

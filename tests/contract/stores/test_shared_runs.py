@@ -442,7 +442,7 @@ def test_a_run_is_joined_only_by_who_asks_the_same_questions(ledger_desk):
     newer = IDENTITY._replace(tool_version="0.2.0")
     for other in ([checks_of(2)], [checks_of(3).reverse()], [checks_of(3), checks_of(0)]):
         with refused(
-            ConfigurationError, "stores.this_run_begun", tool_version="0.1.0", tool_version_2="0.2.0"
+            ConfigurationError, "stores.run_of_other_version", tool_version="0.1.0", tool_version_2="0.2.0"
         ):
             joined(store, identity=newer, plan=store.plan_of(other))
 
@@ -450,7 +450,7 @@ def test_a_run_is_joined_only_by_who_asks_the_same_questions(ledger_desk):
 def test_the_run_of_a_folder_is_in_this_ledger_and_of_this_file(ledger_desk):
     store = ledger_desk.store()
     run = joined(store)
-    with refused(UsageError, "stores.this_ledger_no_run"):
+    with refused(UsageError, "stores.run_of_folder_missing"):
         joined(store, run_id=uuid4())
     with refused(UsageError, "stores.run_of_other_file", id=str(run.id)):
         joined(store, run_id=run.id, identity=IDENTITY._replace(input_sha256="3d"))

@@ -130,10 +130,10 @@ def test_a_line_that_was_changed_all_the_same_is_not_believed(asked, ledger_desk
         for table, change in FORGERIES:
             db.execute(f"CREATE TEMP TABLE before AS SELECT * FROM precheck.{table}")
             db.execute(f"UPDATE precheck.{table} SET {change}")
-            with refused(DiskError, "stores.ledger_damaged_line", run=run.number):
+            with refused(DiskError, "stores.ledger_line_changed", run=run.number):
                 list(store.lines(run))
             if table != "failure":  # of a question that was asked again, only the latest request is looked at
-                with refused(DiskError, "stores.ledger_damaged_line"):
+                with refused(DiskError, "stores.ledger_line_changed"):
                     anyio.run(shared.known, keys)
             db.execute(f"DELETE FROM precheck.{table}")
             db.execute(f"INSERT INTO precheck.{table} OVERRIDING SYSTEM VALUE SELECT * FROM before")
@@ -149,7 +149,7 @@ def test_an_answer_that_was_moved_to_another_question_is_not_believed(asked, led
             "UPDATE precheck.answer AS one SET matched_name = other.matched_name"
             " FROM precheck.answer AS other WHERE other.question <> one.question"
         )
-    with refused(DiskError, "stores.ledger_damaged_line"):
+    with refused(DiskError, "stores.ledger_line_changed"):
         list(store.lines(run))
 
 
@@ -196,7 +196,7 @@ def test_a_run_whose_line_was_changed_is_not_joined(ledger_desk):
     ledger_desk.begin(store, 1)
     with ledger_desk.postgres.connect(ledger_desk.database) as db:
         db.execute("UPDATE precheck.run SET plan_hash = 'x'")
-    with refused(DiskError, "stores.ledger_damaged_line"):
+    with refused(DiskError, "stores.ledger_line_changed"):
         store.join(IDENTITY, QuestionPlan(b"x", 1), new_id=uuid4())
 
 

@@ -130,5 +130,5 @@ def test_damaged_substitutions_are_told_by_their_line(refusal, substitutions, sa
 
 
 def test_a_table_that_is_not_there_is_told(tmp_path):
-    with refused(ConfigurationError, "rules.cannot_read_check", "system.enoent", path="weights"):
+    with refused(ConfigurationError, "runs.file_unreadable", "system.enoent", path="weights"):
         read_tables(tmp_path / "weights", tmp_path / "substitutions", TODAY)

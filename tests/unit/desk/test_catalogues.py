@@ -145,14 +145,14 @@ def test_how_two_names_differ_is_said_in_the_language(spoken, code, ours, theirs
 
 
 def test_a_sentence_of_a_document_is_said_in_the_language_and_compared_in_english(spoken):
-    why = Sentence("footer.counts_others", number=1200, found=11)
+    why = Sentence("footer.count_differs", number=1200, found=11)
     place, label = Sentence("footer.sheet_row", number=9), Sentence("footer.label", label="<total>")
     row = NotPayment(
         place=9,
         row=8,
         kind="count",
         label="<total>",
-        sentence=Sentence("footer.is_no_payment_as", place=place, label=label, why=why).recorded(),
+        sentence=Sentence("footer.not_a_payment_because", place=place, label=label, why=why).recorded(),
     )
     assert row.sentence == (
         'Sheet row 9 is not a payment ("<total>"): it counts 1,200 payments, but there are 11; '

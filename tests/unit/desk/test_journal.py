@@ -56,7 +56,7 @@ def test_there_is_nothing_in_a_journal_that_is_not_there(tmp_path):
 def test_a_change_is_found(journal, change):
     lines = journal.path.read_text().splitlines()
     journal.path.write_text("\n".join(change(lines)) + "\n")
-    with refused(InputError, "desk.changed_another_program"):
+    with refused(InputError, "desk.changed_by_another_program"):
         journal.entries()
 
 
@@ -81,7 +81,7 @@ def test_a_change_of_lines_that_were_read_before_is_found(journal):
     journal.entries()
     add(journal, "Dora")
     journal.path.write_text(journal.path.read_text().replace("Bram", "Eve."))
-    with refused(InputError, "desk.changed_another_program"):
+    with refused(InputError, "desk.changed_by_another_program"):
         journal.entries()
 
 

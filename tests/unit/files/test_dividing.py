@@ -39,8 +39,8 @@ def test_the_parts_are_the_file(tmp_path, table, row_group_size, rows_max, heigh
 def test_a_damaged_file_and_a_folder_that_cannot_be_written_are_told_apart(tmp_path, table):
     path = tmp_path / "all.parquet"
     table.write_parquet(path)
-    with refused(DiskError, "files.parts_cannot_written"):
+    with refused(DiskError, "files.parts_not_writable"):
         divide_parquet(path, tmp_path / "none", rows_max=10)
     os.truncate(path, path.stat().st_size - 5)
-    with refused(InputError, "files.parquet_file_damaged"):
+    with refused(InputError, "files.parquet_damaged_or_too_large"):
         divide_parquet(path, tmp_path, rows_max=10)

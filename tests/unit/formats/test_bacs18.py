@@ -174,7 +174,7 @@ def test_an_account_without_a_contra_is_told_where_others_have_one():
 
 def payment_has(count):
     has = Sentence("bacs18.has_characters", count=count)
-    return Sentence("bacs18.line_payment", line=6, has=has, single=100, multi=106)
+    return Sentence("bacs18.payment_length_wrong", line=6, has=has, single=100, multi=106)
 
 
 @pytest.mark.parametrize(
@@ -183,28 +183,31 @@ def payment_has(count):
         (6, lambda line: line[:-3], payment_has(97)),
         (6, lambda line: line + b" 2633", payment_has(105)),
         (6, lambda line: line + b" " * 12, payment_has(112)),
-        (6, lambda _: b"", Sentence("bacs18.line_blank_remove", line=6)),
+        (6, lambda _: b"", Sentence("bacs18.blank_line", line=6)),
         (
             6,
             lambda line: line[:-4] + "É".encode() + line[-2:],
-            Sentence("bacs18.line_character_bacs", line=6),
+            Sentence("bacs18.character_not_allowed", line=6),
         ),
-        (6, lambda line: line[:-4] + b"\0" + line[-3:], Sentence("bacs18.line_control_character", line=6)),
+        (6, lambda line: line[:-4] + b"\0" + line[-3:], Sentence("bacs18.control_character_in_line", line=6)),
         (
             10,
             lambda line: b"UTL1" + b"X" * 40 + line[44:],
-            Sentence("bacs18.line_utl1_not", line=10, name="bacs18.debit_total"),
+            Sentence("bacs18.utl1_not_a_number", line=10, name="bacs18.debit_total"),
         ),
         (
             4,
             lambda line: line[:20] + b"01" + line[22:],
-            Sentence("bacs18.line_uhl1_another", line=4, sterling="00"),
+            Sentence("bacs18.currency_not_sterling", line=4, sterling="00"),
         ),
         (
             1,
             lambda line: line + b"X",
             Sentence(
-                "bacs18.line_label", line=1, has=Sentence("bacs18.has_characters", count=81), label_length=80
+                "bacs18.label_length_wrong",
+                line=1,
+                has=Sentence("bacs18.has_characters", count=81),
+                label_length=80,
             ),
         ),
     ],
@@ -215,13 +218,13 @@ def test_a_line_that_is_none_of_standard_18_is_refused_in_a_sentence(number, cha
 
 
 def test_a_file_that_is_cut_after_its_payments_is_refused():
-    with refused(InputError, "bacs18.starts_label_no", where="pay.bac", first="VOL1"):
+    with refused(InputError, "bacs18.no_utl1_at_end", where="pay.bac", first="VOL1"):
         read(TWO.data()[:-82])
 
 
 def test_several_submissions_in_one_file_are_refused():
     with refused(
-        InputError, "bacs18.line_stands_after", where="pay.bac", line=11, records="UTL1", kind="VOL1"
+        InputError, "bacs18.line_out_of_order", where="pay.bac", line=11, records="UTL1", kind="VOL1"
     ):
         read(TWO.data() * 2)
 
@@ -371,5 +374,5 @@ def test_a_label_in_small_letters_or_indented_is_one_of_standard_18_and_refused(
     kind, lines[at] = lines[at][:4], oddly(lines[at])
     data = "\r\n".join(lines).encode()
     assert bacs18.sniff(data)
-    with refused(InputError, "bacs18.line_label_start", kind=kind):
+    with refused(InputError, "bacs18.label_indented_or_lower_case", kind=kind):
         bacs18.read(data, ReadingOptions({}, None), where="x.bac")

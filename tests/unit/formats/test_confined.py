@@ -35,7 +35,7 @@ def parse(data):
         raise InputError(Sentence("jobs.part_unusable", problem="the sheet is empty"))
     if what == "advise":
         said = Sentence("jobs.part_unusable", problem="the sheet is empty")
-        raise InputError(said, advice=(Sentence("advice.name_sheet"), Sentence("files.remove")))
+        raise InputError(said, advice=(Sentence("advice.name_sheet"), Sentence("files.remove_it")))
     if what in ("nested", "no list"):
         said = b"[" * 3_000 if what == "nested" else b'{"reason": "x"}'
         sys.stdout.buffer.write((0).to_bytes(8) + said)
@@ -93,13 +93,13 @@ def test_parts_come_back_as_one_table_in_their_order(parse):
 
 
 def test_a_sentence_of_the_parser_is_told(parse):
-    with refused(InputError, "files.refused", where="payroll.x", problem="the sheet is empty"):
+    with refused(InputError, "files.refused_because", where="payroll.x", problem="the sheet is empty"):
         parse("refuse")
 
 
 def test_advice_of_the_parser_has_words_of_its_own_on_each_surface(parse):
     with refused(
-        InputError, "advice.name_sheet", "files.remove", where="payroll.x", problem="the sheet is empty"
+        InputError, "advice.name_sheet", "files.remove_it", where="payroll.x", problem="the sheet is empty"
     ):
         parse("advise")
 
@@ -109,12 +109,12 @@ def test_advice_of_the_parser_has_words_of_its_own_on_each_surface(parse):
     ["abort", "kill", "memory", "cut", "half", "halt", "endless", "other columns", "nested", "no list"],
 )
 def test_a_child_that_dies_is_a_sentence(parse, end):
-    with refused(InputError, "files.damaged_needs_more", where="payroll.x", what="the file"):
+    with refused(InputError, "files.damaged_or_needs_memory", where="payroll.x", what="the file"):
         parse(end)
 
 
 def test_what_a_parser_says_is_not_repeated(parse):
-    with refused(InputError, "files.damaged_copy_export", where="payroll.x", what="the file") as error:
+    with refused(InputError, "files.is_damaged", where="payroll.x", what="the file") as error:
         parse("raise")
     assert error.value.__cause__ is None
 
@@ -129,7 +129,7 @@ def test_parts_may_not_fill_the_parent_one_after_the_other():
 
 
 def test_a_child_that_does_not_read_to_the_end_is_no_error_of_ours(parse):
-    with refused(InputError, "files.damaged_needs_more"):
+    with refused(InputError, "files.damaged_or_needs_memory"):
         parse_confined("no_such_module", b"x" * 10_000_000, where="payroll.x", what="the file")
 
 

@@ -92,7 +92,7 @@ def test_a_header_line_that_ends_otherwise_than_the_rows_takes_none_of_them():
 @pytest.mark.parametrize("header", ["name,iban,note", 'name,iban,"note"'])
 def test_a_row_is_as_long_as_its_utf_8_whatever_its_encoding(encoding, note, header):
     text = f"{header}\nQuillon,GB1,x\nMarrow,GB2,{note}\n"
-    with refused(InputError, "csv.line_longer_than", where="payroll.csv", line=3, record_bytes_max=65536):
+    with refused(InputError, "csv.line_too_long", where="payroll.csv", line=3, record_bytes_max=65536):
         read(text.encode(encoding), encoding=encoding)
 
 
@@ -180,7 +180,7 @@ def test_headers_that_nobody_knows_are_the_first_line_of_several_cells():
 
 
 def test_line_numbers_count_the_lines_before_the_header():
-    with refused(InputError, "csv.line_quoted_cell_not", line=5):
+    with refused(InputError, "csv.quoted_cell_malformed", line=5):
         read(f'Payroll of June\n\n{HEADER}\na,1,1\n"b,2,2\n')
 
 
@@ -223,7 +223,7 @@ def test_a_byte_that_is_not_utf_8_is_refused_with_its_line(line_count):
     body = b"Gruen,GB1,1\n" * line_count + b"Gr\xfcnwald,GB1,1\n"
     with refused(
         InputError,
-        Sentence("csv.line_byte_not", encoding="UTF-8", line=line_count + 2),
+        Sentence("csv.byte_not_in_encoding", encoding="UTF-8", line=line_count + 2),
         Sentence("advice.reading", encoding="cp1252", cells=["Grünwald"]),
     ) as error:
         read(b"name,iban,nome\n" + body)
@@ -247,20 +247,22 @@ def test_utf_16_and_32_are_known_by_their_marks_and_written_back_with_them(encod
 
 
 def test_utf_8_that_is_said_to_be_something_else_is_refused():
-    with refused(InputError, "csv.is_utf_8", "advice.read_as_utf_8", encoding="latin-1"):
+    with refused(InputError, "csv.file_is_utf_8", "advice.read_as_utf_8", encoding="latin-1"):
         read(f"{HEADER}\nZoë,1,1\n", encoding="latin-1")
     assert read(f"{HEADER}\nZoe,1,1\n", encoding="latin-1").cells.row(0)[0] == "Zoe"
 
 
 def test_utf_16_without_any_mark_is_refused():
-    with refused(InputError, "csv.line_nul_bytes", Sentence("advice.read_as_if_text", choices=["utf-16-le"])):
+    with refused(
+        InputError, "csv.nul_bytes_in_header", Sentence("advice.read_as_if_text", choices=["utf-16-le"])
+    ):
         read(f"{HEADER}\na,1,1\n".encode("utf-16-le"))
 
 
 def test_a_byte_unknown_to_the_named_encoding_is_refused_not_replaced():
     with refused(
         InputError,
-        Sentence("csv.line_byte_not", encoding="cp1252", line=2),
+        Sentence("csv.byte_not_in_encoding", encoding="cp1252", line=2),
         Sentence("advice.reading", encoding="cp850", cells=["ü"]),
     ):
         read(HEADER.encode() + b"\n\x81,GB1,1\n", encoding="cp1252")
@@ -268,7 +270,7 @@ def test_a_byte_unknown_to_the_named_encoding_is_refused_not_replaced():
 
 @pytest.mark.parametrize("encoding", ["ebcdic", "utf-7", "rot13", "zlib", "idna"])
 def test_an_encoding_that_is_not_supported_is_a_usage_error(encoding):
-    with refused(UsageError, "csv.not_supported", encoding=encoding):
+    with refused(UsageError, "csv.encoding_not_supported", encoding=encoding):
         read(f"{HEADER}\na,1,1\n", encoding=encoding)
 
 
@@ -279,20 +281,20 @@ def like_payment(line):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "csv.file_empty_give"),
-        ("\n\r\n  \n", "csv.file_empty_give"),
+        ("", "csv.file_empty"),
+        ("\n\r\n  \n", "csv.file_empty"),
         (HEADER, "csv.no_payment_rows"),
         (f"{HEADER}\n\n\n", "csv.no_payment_rows"),
         ("Quillon Marrow,112233,12345678,10.00\n", like_payment(line=1)),
         ("Quillon Marrow,Quillon Marrow,11-22-33\n", like_payment(line=1)),
         ("Payroll\n\nQuillon Marrow,112233,12345678,10.00\n", like_payment(line=3)),
-        (",".join(f"h{i}" for i in range(1001)) + "\n1\n", "headers.columns_most_can"),
-        (f"{HEADER}\n" + "," * 1000 + "\n", Sentence("csv.line_more_than", line=2, columns_max=1000)),
-        ('name^iban\n"Marrow ""Q"""^GB1\n', "csv.one_column"),
-        (f'{HEADER}\na,1,1\n"Marrow,2,2\n', Sentence("csv.line_quoted_cell_not", line=3)),
-        (f"{HEADER}\na,1,1\n{'x' * 70_000},2,2\n", Sentence("csv.line_longer_than", line=3)),
+        (",".join(f"h{i}" for i in range(1001)) + "\n1\n", "headers.too_many_columns"),
+        (f"{HEADER}\n{',' * 1000}\n", Sentence("csv.line_has_too_many_cells", line=2, columns_max=1000)),
+        ('name^iban\n"Marrow ""Q"""^GB1\n', "csv.each_line_one_cell"),
+        (f'{HEADER}\na,1,1\n"Marrow,2,2\n', Sentence("csv.quoted_cell_malformed", line=3)),
+        (f"{HEADER}\na,1,1\n{'x' * 70_000},2,2\n", Sentence("csv.line_too_long", line=3)),
         (HEADER + '\na,1,1\n"' + "x\n" * 35_000 + '",2,2\n', Sentence("places.rows", rows=["2"])),
-        (HEADER + '\n"' + "x\n" * 70_000 + '",2\n', "csv.row_longer_than"),
+        (HEADER + '\n"' + "x\n" * 70_000 + '",2\n', "csv.row_too_long"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_read_one_way_only_is_refused(text, sentence):

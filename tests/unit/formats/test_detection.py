@@ -123,7 +123,7 @@ def of_kind(kind):
 
 
 is_layout, is_statement, is_direct_debit = map(of_kind, ("layout", "statement", "direct_debit"))
-NOT_18 = Sentence("formats.not_whatever_name", title="Bacs Standard 18")
+NOT_18 = Sentence("formats.not_what_name_says", title="Bacs Standard 18")
 REFUSED = {
     "a PDF named as a table": ("pay.csv", b"%PDF-1.7\n", "formats.is_pdf"),
     "a web page": ("pay.csv", b"\n<!DOCTYPE html><html>", "formats.is_web_page"),
@@ -192,9 +192,9 @@ REFUSED = {
     "CSV named as XML": (
         "pay.xml",
         TABLE,
-        Sentence("formats.not_whatever_name", title="formats.title_pain001"),
+        Sentence("formats.not_what_name_says", title="formats.title_pain001"),
     ),
-    "another suffix": ("pay.dta", TABLE, "formats.not_format_can"),
+    "another suffix": ("pay.dta", TABLE, "formats.not_a_readable_format"),
 }
 
 
@@ -208,7 +208,7 @@ def test_what_is_no_payment_file_is_refused_in_a_sentence(name, data, said, tmp_
 
 def test_columns_of_a_message_are_not_mapped(tmp_path):
     (tmp_path / "pay.xml").write_bytes(pain_001())
-    with refused(UsageError, "stages.no_columns_standard", "advice.map_nothing", where="pay.xml"):
+    with refused(UsageError, "stages.format_without_columns", "advice.map_nothing", where="pay.xml"):
         read(tmp_path / "pay.xml", mapping={"name": "Payee"})
 
 
@@ -233,8 +233,8 @@ def test_an_empty_file_is_said_to_be_empty(suffix, room, tmp_path):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (bank_file("lloyds"), "layouts.text_utf_16_which"),
-        (standard_18.any_file(3).data(), "bacs18.text_utf_16_which"),
+        (bank_file("lloyds"), "layouts.utf_16_not_accepted"),
+        (standard_18.any_file(3).data(), "bacs18.utf_16_text"),
     ],
 )
 def test_utf_16_is_told_by_what_it_holds(data, said, tmp_path):
@@ -284,7 +284,9 @@ def test_what_is_in_a_compressed_file_has_a_format_too(name, data, unpacked_name
 
 def test_what_is_wrong_in_a_compressed_file_is_told_by_the_name_of_the_file(tmp_path):
     (tmp_path / "pay.gz").write_bytes(gzip.compress(TABLE))
-    with refused(InputError, "formats.not_format_can", "formats.give_file_whose", where="pay.gz"):
+    with refused(
+        InputError, "formats.not_a_readable_format", "formats.give_file_with_suffix", where="pay.gz"
+    ):
         read(tmp_path / "pay.gz", mapping={})
     (tmp_path / "pay.zip").write_bytes(zipped(b"%PDF-1.7", "pay.csv"))
     with refused(InputError, "formats.is_something_else", "formats.is_pdf", where="pay.zip"):

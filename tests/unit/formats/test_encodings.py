@@ -68,7 +68,7 @@ def test_names_show_their_encoding_by_their_letters(encoding, names):
 def test_utf_8_with_a_damaged_line_is_not_sent_to_another_encoding(damaged, tmp_path):
     text = "Name,IBAN\nZoë Größe,1\nŁukasz Żółw,2\n".encode() + damaged + b"3\n"
     (tmp_path / "pay.csv").write_bytes(text)
-    with refused(InputError, "csv.correct_line", line=4) as raised:
+    with refused(InputError, "csv.correct_line_not_utf_8", line=4) as raised:
         read(tmp_path / "pay.csv", mapping={})
     assert "--encoding" not in str(raised.value)
 
@@ -87,7 +87,7 @@ MISREAD = {
 def test_an_encoding_that_misspells_most_names_is_refused_with_the_right_one(language, encoding, tmp_path):
     rows = "".join(f"{name},DE62370400440532013001\n" for name in MISREAD[language])
     (tmp_path / "pay.csv").write_bytes(("Name,IBAN\n" + rows).encode("cp1250"))
-    with refused(InputError, "csv.misspelt", encoding=encoding) as said:
+    with refused(InputError, "csv.names_misspelt_in_encoding", encoding=encoding) as said:
         read(tmp_path / "pay.csv", mapping={}, encoding=encoding)
     choices = said.value.advice[0].lists("choices")
     assert "cp1250" in choices
@@ -137,7 +137,7 @@ def test_a_text_in_two_encodings_has_no_reading():
 def test_a_file_in_another_encoding_is_refused_with_the_names_in_each_and_read_by_the_option(
     name, encoding, options
 ):
-    with refused(InputError, "csv.line_byte_not", line=2, encoding="UTF-8") as raised:
+    with refused(InputError, "csv.byte_not_in_encoding", line=2, encoding="UTF-8") as raised:
         read(CASES / name, mapping={})
     said = raised.value.sentence("command")
     assert all(f"--encoding {option}" in said for option in options)

@@ -197,7 +197,7 @@ def test_formulas_have_the_value_that_was_calculated_last_and_errors_their_name(
 
 
 def test_a_formula_that_nobody_calculated_is_no_empty_cell():
-    with refused(InputError, "excel.sheet_row_formula", uncalculated_row=3):
+    with refused(InputError, "excel.formula_never_calculated", uncalculated_row=3):
         column("x", formula(""))
 
 
@@ -251,9 +251,9 @@ def named(*sheets):
         (
             sheets(May=[HEADER, PAYMENT], June=[HEADER, PAYMENT]),
             None,
-            Sentence("excel.several_sheets_data", listed=named("May", "June")),
+            Sentence("excel.several_sheets_with_data", listed=named("May", "June")),
         ),
-        (sheets(May=[HEADER, PAYMENT]), "may", Sentence("excel.no_sheet_this", listed=named("May"))),
+        (sheets(May=[HEADER, PAYMENT]), "may", Sentence("excel.no_such_sheet", listed=named("May"))),
         (sheets(Pay=[], hidden=[HEADER, PAYMENT]), None, Sentence("excel.hidden_sheet", name="hidden")),
         (sheets(Pay=[]), "Pay", "excel.sheet_empty"),
         (sheets(Pay=[HEADER]), None, "excel.no_payment_rows"),
@@ -265,16 +265,16 @@ def named(*sheets):
         (
             sheets(Pay=[[f"c{number}" for number in range(1001)], PAYMENT]),
             None,
-            Sentence("excel.columns_most_can", width=1001),
+            Sentence("excel.too_many_columns", width=1001),
         ),
-        (b"", None, "excel.file_empty_give"),
-        (b"name,iban\na,b\n", None, "excel.not_excel_workbook"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), None, "excel.protected_password_old"),
-        (repacked(SHEET, **{"content.xml": b"<office/>"}), None, "formats.kind_workbook_cannot"),
-        (SHEET[:-30], None, "excel.workbook_damaged_copy"),
-        (SHEET[:1000] + SHEET[1010:], None, "files.damaged_copy_export"),
-        (repacked(SHEET, **{"xl/workbook.xml": None}), None, "files.damaged_copy_export"),
-        (repacked(SHEET, **{"xl/worksheets/sheet1.xml": SHEET_XML[:-60]}), None, "files.damaged_copy_export"),
+        (b"", None, "formats.file_empty"),
+        (b"name,iban\na,b\n", None, "excel.not_a_workbook"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), None, "excel.password_or_old_xls"),
+        (repacked(SHEET, **{"content.xml": b"<office/>"}), None, "formats.workbook_kind_unreadable"),
+        (SHEET[:-30], None, "excel.workbook_damaged"),
+        (SHEET[:1000] + SHEET[1010:], None, "files.is_damaged"),
+        (repacked(SHEET, **{"xl/workbook.xml": None}), None, "files.is_damaged"),
+        (repacked(SHEET, **{"xl/worksheets/sheet1.xml": SHEET_XML[:-60]}), None, "files.is_damaged"),
     ],
     # A workbook tells when it was made: as the name of a test it would be another in each worker.
     ids=lambda value: "file" if isinstance(value, bytes) else None,
@@ -298,7 +298,7 @@ def test_what_is_no_readable_sheet_is_refused_with_a_sentence(data, sheet, sente
 def test_a_sheet_that_nobody_writes_is_damaged(before, after):
     assert before in SHEET_XML
     data = repacked(SHEET, **{"xl/worksheets/sheet1.xml": SHEET_XML.replace(before, after)})
-    with refused(InputError, "files.damaged_copy_export", where="payroll.xlsx"):
+    with refused(InputError, "files.is_damaged", where="payroll.xlsx"):
         read_confined(data)
 
 
@@ -306,7 +306,7 @@ def test_a_cell_in_each_corner_is_refused_before_it_takes_all_memory():
     corners = SHEET_XML.replace(
         "</sheetData>", '<row r="1048576"><c r="ALL1048576"><v>1</v></c></row></sheetData>'
     )
-    with refused(InputError, "excel.cells_spread_over"):
+    with refused(InputError, "excel.cells_too_sparse"):
         read(repacked(SHEET, **{"xl/worksheets/sheet1.xml": corners}))
 
 
@@ -326,5 +326,5 @@ def test_a_part_that_stands_twice_is_damage_as_two_readers_may_take_different_on
         pytest.warns(UserWarning, match="Duplicate name"),
     ):
         archive.writestr("xl/worksheets/sheet1.xml", SHEET_XML.replace("12.5", "99.5"))
-    with refused(InputError, "files.damaged_copy_export"):
+    with refused(InputError, "files.is_damaged"):
         read_confined(file.getvalue())

@@ -67,7 +67,7 @@ PAIR = f"<r><t>{LONG}</t></r><r><t>{LONG}</t></r>"
 
 
 def too_long(row):
-    return Sentence("files.longer_than_bytes", where=f"sheet row {row}", record_bytes_max=65536)
+    return Sentence("files.row_too_long", where=f"sheet row {row}", record_bytes_max=65536)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def too_long(row):
             lambda: workbook(*payments(3), *(row(number, 0) for number in (5, 6, 5, 6)), texts=[PAIR]),
             too_long(5),
         ),
-        (lambda: workbook(*payments(9, 0)), "files.damaged_copy_export"),  # no such text
+        (lambda: workbook(*payments(9, 0)), "files.is_damaged"),  # no such text
     ],
 )
 def test_no_row_is_longer_than_that_of_a_payment(made, sentence):
@@ -99,7 +99,7 @@ def test_rows_whose_cells_take_turns_are_added_up_too():
 
 def test_a_text_that_many_cells_share_counts_for_each_of_them():
     data = workbook(*payments(10_000, 0), texts=[f"<t>{'x' * 60_000}</t>"])
-    with refused(InputError, "files.cells_expand_more"):
+    with refused(InputError, "files.cells_expand_too_large"):
         read(data)
 
 
@@ -139,7 +139,7 @@ def test_overlapping_ranges_name_each_of_their_rows_once():
 
 def test_more_merged_ranges_than_rows_are_refused():
     data = workbook(*payments(1), after=merged(*["A1:B1"] * 250_001), padding=50_000)
-    with refused(InputError, "excel.more_than_merged", merged_max=250000):
+    with refused(InputError, "excel.too_many_merged_ranges", merged_max=250000):
         read(data)
 
 
@@ -149,16 +149,19 @@ def test_more_merged_ranges_than_rows_are_refused():
 @pytest.mark.parametrize(
     ("made", "sentence"),
     [
-        (lambda: b"", "excel.not_excel_workbook"),
-        (lambda: b"\xd0\xcf\x11\xe0" + bytes(100), "excel.protected_password_old"),
-        (lambda: workbook(row(1, *HEADER), " " * 30_000_000), "excel.unpacks_from_bytes"),
-        (lambda: workbook(*payments(10_000, 0), texts=[f"<t>{'x' * 60_000}</t>"]), "files.cells_expand_more"),
+        (lambda: b"", "excel.not_a_workbook"),
+        (lambda: b"\xd0\xcf\x11\xe0" + bytes(100), "excel.password_or_old_xls"),
+        (lambda: workbook(row(1, *HEADER), " " * 30_000_000), "excel.unpacks_too_large"),
+        (
+            lambda: workbook(*payments(10_000, 0), texts=[f"<t>{'x' * 60_000}</t>"]),
+            "files.cells_expand_too_large",
+        ),
         (lambda: workbook(row(1, "x" * 70_000)), too_long(1)),
         (
             lambda: workbook(row(1, "a"), '<row r="1048576"><c r="ALL1048576"><v>1</v></c></row>'),
-            Sentence("excel.cells_spread_over", filled_count=2),
+            Sentence("excel.cells_too_sparse", filled_count=2),
         ),
-        (lambda: workbook(row(1, *HEADER)) + b"PK", "excel.not_workbook_present"),
+        (lambda: workbook(row(1, *HEADER)) + b"PK", "excel.not_workbook_of_current_answers"),
     ],
 )
 def test_a_workbook_of_decisions_is_under_the_guards_of_one_of_payments(tmp_path, made, sentence):
@@ -169,5 +172,5 @@ def test_a_workbook_of_decisions_is_under_the_guards_of_one_of_payments(tmp_path
 
 def test_decisions_in_what_is_no_file_are_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "decided.xlsx")
-    with refused(UsageError, "excel.not_file_give", path="decided.xlsx"):
+    with refused(UsageError, "excel.decisions_not_a_file", path="decided.xlsx"):
         decisions.read(tmp_path / "decided.xlsx", run_id="any", row_count=1)

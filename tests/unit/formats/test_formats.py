@@ -31,14 +31,16 @@ def test_the_suffix_says_the_format_of_a_file_that_starts_as_none(name, expected
 @pytest.mark.parametrize("name", ["a.pdf", "a", ".csv", "csv", "a.csv.gz"])
 def test_another_suffix_is_refused_and_says_which_there_are(name):
     suffixes = list(dict.fromkeys(suffix for each in FORMATS for suffix in each.format.SUFFIXES))
-    with refused(InputError, "formats.not_format_can", "formats.give_file_whose", suffixes=suffixes):
+    with refused(
+        InputError, "formats.not_a_readable_format", "formats.give_file_with_suffix", suffixes=suffixes
+    ):
         entry_by_suffix(name)
 
 
 @pytest.mark.parametrize("name", ["a.xls", "a.XLSB", "a.ods", "a.numbers"])
 def test_workbooks_of_other_kinds_are_told_what_to_become(name):
     start = b"\xd0\xcf\x11\xe0" if name.endswith("s") and "x" in name else b"PK\x03\x04"
-    with refused(InputError, "formats.kind_workbook_cannot"):
+    with refused(InputError, "formats.workbook_kind_unreadable"):
         entry_of(Path(name), lambda: start)
 
 

@@ -230,7 +230,7 @@ def test_bytes_of_another_encoding_are_refused_never_guessed():
     data = bank_file("lloyds", [replace(ADA, name="Zoë")], encoding="cp1252")
     with refused(
         InputError,
-        Sentence("csv.line_byte_not", where="pay.csv", line=3, encoding="UTF-8"),
+        Sentence("csv.byte_not_in_encoding", where="pay.csv", line=3, encoding="UTF-8"),
         Sentence("advice.reading", encoding="cp1252", cells=["Zoë"]),
     ):
         read("lloyds", data)
@@ -238,7 +238,7 @@ def test_bytes_of_another_encoding_are_refused_never_guessed():
 
 @pytest.mark.parametrize("encoding", ["utf-16", "klingon", "cp037", "a\0b", "shift_jis", "euc-kr"])
 def test_an_encoding_that_no_bank_takes_is_refused(encoding):
-    with refused(UsageError, {"csv.not_supported", "layouts.not_supported_bank"}):
+    with refused(UsageError, {"csv.encoding_not_supported", "layouts.encoding_not_supported"}):
         read("lloyds", bank_file("lloyds"), encoding=encoding)
 
 
@@ -246,15 +246,15 @@ def test_a_name_that_cannot_be_written_is_told():
     message = read("lloyds", bank_file("lloyds", [ADA], encoding="cp1252"), encoding="cp1252")
     assert FORMATS["lloyds"].name_obstacle(message, 1, "Zoë") is None
     obstacle = FORMATS["lloyds"].name_obstacle(message, 1, "Łukasz")
-    assert obstacle == Sentence("layouts.character_not_of_encoding", encoding="cp1252")
+    assert obstacle == Sentence("layouts.name_not_in_encoding", encoding="cp1252")
     message = read("paygate", bank_file("paygate"))
-    assert FORMATS["paygate"].name_obstacle(message, 1, "Σ") == Sentence("layouts.letters_not_of_bank")
+    assert FORMATS["paygate"].name_obstacle(message, 1, "Σ") == Sentence("layouts.name_letters_not_accepted")
 
 
 def test_a_line_that_is_not_as_others_gets_no_name():
     data = bank_file("barclays") + b"112233,ADA,12345678,1.00,x,99,more\r\n"
     obstacle = FORMATS["barclays"].name_obstacle(read("barclays", data), 4, "Zoe")
-    assert obstacle == Sentence("layouts.line_not_as_others")
+    assert obstacle == Sentence("layouts.line_differs")
 
 
 def test_a_hash_of_unknown_rule_is_read_and_never_written():
@@ -358,17 +358,17 @@ def test_a_sum_of_what_cannot_be_added_is_told():
 @pytest.mark.parametrize(
     ("layout", "damage", "sentence"),
     [
-        ("lloyds", lambda data: data[data.index(b"D,") :], Sentence("layouts.line_not_header", first=1)),
-        ("bank-of-scotland", lambda data: data[:-3], Sentence("layouts.line_not_trailer", last=4)),
+        ("lloyds", lambda data: data[data.index(b"D,") :], Sentence("layouts.header_line_missing", first=1)),
+        ("bank-of-scotland", lambda data: data[:-3], Sentence("layouts.trailer_line_missing", last=4)),
         (
             "cashbacs",
             lambda data: data.replace(b'TEASEL"', b"TEASEL"),
-            Sentence("layouts.line_quoted_cell", line=3),
+            Sentence("csv.quoted_cell_malformed", line=3),
         ),
-        ("lloyds", lambda _: b"\r\n\r\n", "layouts.empty_give_file"),
-        ("lloyds", lambda _: b"H,20261126,P,0,0.00\r\n", "layouts.no_payments_give"),
-        ("paygate", lambda data: data.replace(b"\r\n", b"\r"), Sentence("layouts.line_ends_cr", line=1)),
-        ("paygate", lambda data: data.decode().encode("utf-16"), "layouts.text_utf_16_which"),
+        ("lloyds", lambda _: b"\r\n\r\n", "layouts.file_empty"),
+        ("lloyds", lambda _: b"H,20261126,P,0,0.00\r\n", "layouts.no_payments"),
+        ("paygate", lambda data: data.replace(b"\r\n", b"\r"), Sentence("layouts.line_ends_with_cr", line=1)),
+        ("paygate", lambda data: data.decode().encode("utf-16"), "layouts.utf_16_not_accepted"),
     ],
 )
 def test_what_is_not_in_its_layout_is_refused_in_a_sentence(layout, damage, sentence):
@@ -462,7 +462,7 @@ def test_a_sum_that_its_cell_has_no_room_for_is_told():
     lines = (b"11223312345678Ada Quil  0123.45", b"44556687654321Zoe Marrow0005.55", b"END00002129")
     data = b"\n".join(lines)
     fmt, message = own({**FIXED, "amount_in": "main", "trailer": trailer}, data)
-    with refused(OutputError, "layouts.line_cell_characters", line=3, old_count=3):
+    with refused(OutputError, "layouts.no_room_for_sum", line=3, old_count=3):
         fmt.kept(data, message, pl.Series([True, False]), "release")
 
 
@@ -508,9 +508,9 @@ def test_a_layout_known_by_one_column_alone_is_refused():
     columns = {"account_number": 1, "sort_code": 1, "name": 1}
     with pytest.raises(ValidationError) as refusal:
         BankLayout.model_validate({"separator": ",", "payments": [{"columns": columns}]})
-    says(refusal.value.errors()[0]["ctx"]["error"], "layouts.one_column_alone")
+    says(refusal.value.errors()[0]["ctx"]["error"], "layouts.recognised_by_one_column")
 
 
 def test_a_layout_of_the_user_does_not_take_the_name_of_a_bank():
-    with refused(ConfigurationError, "layouts.layouts_there_layout", name="lloyds"):
+    with refused(ConfigurationError, "layouts.layout_name_taken", name="lloyds"):
         layout_formats({"lloyds": BankLayout.model_validate(OWN)})

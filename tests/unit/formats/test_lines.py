@@ -47,7 +47,7 @@ def test_lines_of_any_number_are_read_to_the_end(line_end, shift):
 def test_a_line_too_long_is_told_by_its_number_wherever_pieces_are_cut(line_end, shift):
     line = b"x" * (1024 - len(line_end)) + line_end
     data = b"y" * shift + line * 9000 + LONGEST + b"x"
-    with refused(InputError, "csv.line_longer_than", where="payroll.csv", line=9001, record_bytes_max=65536):
+    with refused(InputError, "csv.line_too_long", where="payroll.csv", line=9001, record_bytes_max=65536):
         look(data + line_end)
 
 
@@ -58,7 +58,7 @@ def test_the_longest_line_is_read():
 
 def test_nothing_is_read_after_a_line_too_long():
     file = Watched(HEADERS + b"x" * 3 * PIECE)
-    with refused(InputError, "csv.line_longer_than", line=2):
+    with refused(InputError, "csv.line_too_long", line=2):
         load(file, ReadingOptions({}, None), where="payroll.csv")
     assert file.furthest <= PIECE
 
@@ -66,7 +66,7 @@ def test_nothing_is_read_after_a_line_too_long():
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
 def test_in_utf_16_half_a_character_is_no_line_end(encoding):
     text = HEADERS.decode() + "\u010a" * 70_000
-    with refused(InputError, "csv.line_longer_than", line=2):
+    with refused(InputError, "csv.line_too_long", line=2):
         look(text.encode(encoding), encoding)
     short = HEADERS.decode() * 10 + "Zo\u00eb,x"
     assert look(short.encode(encoding), encoding) == len(short.encode(encoding))
@@ -89,21 +89,23 @@ CELLS = b'"a ""b""\nc",' * 100
 def test_a_row_that_goes_on_over_lines_is_refused_before_all_of_it_is_read(row, encoding, above):
     head = above + (HEADERS.replace(b"name", "empf\u00e4nger".encode("cp1252")) if encoding else HEADERS)
     file = Watched(head + row)
-    with refused(InputError, "csv.line_quoted_cell", record_bytes_max=65536, line=3 if above else 2):
+    with refused(
+        InputError, "csv.quoted_cell_unclosed_or_long", record_bytes_max=65536, line=3 if above else 2
+    ):
         load(file, ReadingOptions({}, encoding), where="payroll.csv")
     assert file.furthest <= PIECE
 
 
 def test_a_row_of_cells_without_end_is_refused_before_all_of_it_is_read():
     file = Watched(HEADERS + CELLS * 10_000)
-    with refused(InputError, "csv.line_quoted_cell", record_bytes_max=65536):
+    with refused(InputError, "csv.quoted_cell_unclosed_or_long", record_bytes_max=65536):
         load(file, ReadingOptions({}, None), where="payroll.csv")
     assert file.furthest <= PIECE
 
 
 def test_an_unclosed_row_far_below_is_told_by_its_line():
     rows = b'Ada,"a\nb"\r\n' * 800_000
-    with refused(InputError, "csv.line_quoted_cell", where="payroll.csv", line=1600002):
+    with refused(InputError, "csv.quoted_cell_unclosed_or_long", where="payroll.csv", line=1600002):
         look(HEADERS + rows + b'Ada,"' + SHORT * 100)
 
 
@@ -134,7 +136,7 @@ def test_in_utf_16_that_its_mark_tells_half_a_character_is_no_line_end():
 
 
 def test_an_encoding_that_is_not_known_is_told():
-    with refused(UsageError, "csv.not_supported", encoding="klingon"):
+    with refused(UsageError, "csv.encoding_not_supported", encoding="klingon"):
         look(HEADERS, "klingon")
 
 

@@ -29,6 +29,6 @@ def test_a_file_that_fits_is_not_refused():
 
 def test_a_file_that_does_not_fit_is_refused_with_both_figures():
     with refused(
-        InputError, "files.gib_which_needs", where="payroll.csv", byte_count=memory_max_bytes() / GIB
+        InputError, "files.needs_more_memory", where="payroll.csv", byte_count=memory_max_bytes() / GIB
     ):
         refuse_too_large(memory_max_bytes(), per_byte=4, where="payroll.csv")

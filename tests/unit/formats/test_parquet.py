@@ -55,19 +55,19 @@ def test_a_file_of_the_other_library_is_read():
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"", "formats.file_empty_give"),
-        (b"name,iban\na,b\n", "formats.not_parquet_file"),
-        (b"PAR1 and then no more", "formats.parquet_file_ends"),
-        (bytes_of(TABLE)[:-1], "formats.parquet_file_ends"),
-        (b"PARE" + bytes_of(TABLE)[4:-4] + b"PARE", "formats.parquet_file_encrypted"),
-        (bytes_of(TABLE)[:-4] + b"PARE", "formats.parquet_file_encrypted"),
-        (b"PAR1PAR1", "files.damaged_copy_export"),
-        (b"PAR1" + b"\0" * 40 + b"PAR1", "files.damaged_copy_export"),
-        (bytes_of(TABLE)[:-60] + bytes_of(TABLE)[-30:], "files.damaged_copy_export"),
+        (b"", "formats.file_empty"),
+        (b"name,iban\na,b\n", "formats.not_a_parquet_file"),
+        (b"PAR1 and then no more", "formats.parquet_ends_early"),
+        (bytes_of(TABLE)[:-1], "formats.parquet_ends_early"),
+        (b"PARE" + bytes_of(TABLE)[4:-4] + b"PARE", "formats.parquet_encrypted"),
+        (bytes_of(TABLE)[:-4] + b"PARE", "formats.parquet_encrypted"),
+        (b"PAR1PAR1", "files.is_damaged"),
+        (b"PAR1" + b"\0" * 40 + b"PAR1", "files.is_damaged"),
+        (bytes_of(TABLE)[:-60] + bytes_of(TABLE)[-30:], "files.is_damaged"),
         (bytes_of(TABLE.clear()), "formats.no_payment_rows"),
         (
             bytes_of(pl.DataFrame({f"c{i}": [1] for i in range(1001)})),
-            Sentence("formats.columns_most_can", width=1001),
+            Sentence("formats.too_many_columns", width=1001),
         ),
     ],
 )
@@ -139,7 +139,7 @@ def test_a_row_group_of_another_length_than_the_file_says_is_noticed():
     pages = file.getvalue()
     damaged = pages.replace(b"\xd8\x04", b"\xd6\x04")
     assert damaged != pages  # 300 rows in all, as the footer writes it, are now 299
-    with refused(InputError, "files.damaged_copy_export"):
+    with refused(InputError, "files.is_damaged"):
         read(damaged)
 
 
@@ -153,7 +153,7 @@ def test_a_changed_name_of_a_column_is_noticed_wherever_the_footer_has_it(use_py
     assert data.count(name, footer_at) == 2
     first, second = data.index(name, footer_at), data.rindex(name)
     for at in (first, second):
-        with refused(InputError, "files.damaged_copy_export"):
+        with refused(InputError, "files.is_damaged"):
             read(data[:at] + b"sort_cofe" + data[at + len(name) :])
 
 
@@ -185,12 +185,12 @@ def many_lists(count):
 
 
 LONG, TOO_LONG = "x" * 65_536, "x" * 65_537
-HUGE = "files.value_all_cells"
-TOO_LARGE = "files.cells_expand_more"
+HUGE = "files.values_too_large"
+TOO_LARGE = "files.cells_expand_too_large"
 
 
 def too_long(row):
-    return Sentence("files.longer_than_bytes", where=f"row {row}", record_bytes_max=65536)
+    return Sentence("files.row_too_long", where=f"row {row}", record_bytes_max=65536)
 
 
 @pytest.mark.parametrize(
@@ -211,11 +211,11 @@ def too_long(row):
                 use_dictionary=False,
                 column_encoding={"note": "DELTA_BYTE_ARRAY"},
             ),
-            {"files.longer_than_bytes", HUGE},
+            {"files.row_too_long", HUGE},
         ),
         (
             lambda: arrow_bytes({"x" * 70_000: ["Ada"]}),
-            Sentence("files.names_columns_longer", record_bytes_max=65536),
+            Sentence("files.column_names_too_long", record_bytes_max=65536),
         ),
     ],
 )

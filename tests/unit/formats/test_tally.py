@@ -57,7 +57,7 @@ def test_the_delimiter_alone_separates():
     [(b'a,b\n"c,d\ne,f', 3), (b'"a"x,b', 2), (b'a,b\r\n\r\n"', 4), (b'a,"b""', 2), (b'a,b\r"c" ,d', 3)],
 )
 def test_a_quote_that_does_not_close_is_refused_with_its_line(body, line):
-    with refused(InputError, "csv.line_quoted_cell_not", where="f.csv", line=line):
+    with refused(InputError, "csv.quoted_cell_malformed", where="f.csv", line=line):
         count(body)
 
 
@@ -105,7 +105,7 @@ def test_a_row_of_many_lines_is_refused_before_it_is_parsed(rows_before):
     body = b"a,b\n" * rows_before + row + b"a,b\n" * 20_000
     with refused(
         InputError,
-        Sentence("csv.row_longer_than", record_bytes_max=65536),
+        Sentence("csv.row_too_long", record_bytes_max=65536),
         Sentence("places.rows", rows=[str(rows_before + 1)]),
     ):
         count(body)

@@ -72,7 +72,7 @@ def test_nothing_is_written_through_a_symbolic_link(tmp_path, name):
     other.write_bytes(b"precious")
     (tmp_path / name).symlink_to(other)
     if name == "outcomes.csv":
-        with refused(OutputError, "files.symbolic_link", "files.remove", path="outcomes.csv"):
+        with refused(OutputError, "files.symbolic_link", "files.remove_it", path="outcomes.csv"):
             write(tmp_path / "outcomes.csv")
     else:
         write(tmp_path / "outcomes.csv")
@@ -81,31 +81,31 @@ def test_nothing_is_written_through_a_symbolic_link(tmp_path, name):
 
 def test_a_dangling_symbolic_link_is_refused(tmp_path):
     (tmp_path / "outcomes.csv").symlink_to(tmp_path / "nowhere")
-    with refused(OutputError, "files.this_name", "files.symbolic_link"):
+    with refused(OutputError, "files.name_taken_by", "files.symbolic_link"):
         write(tmp_path / "outcomes.csv")
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_folder_of_this_name_is_refused(tmp_path):
     (tmp_path / "outcomes.csv").mkdir()
-    with refused(OutputError, "files.this_name", "files.something_not_file"):
+    with refused(OutputError, "files.name_taken_by", "files.not_a_plain_file"):
         write(tmp_path / "outcomes.csv")
 
 
 def test_a_missing_folder_is_an_output_error(tmp_path):
-    with refused(OutputError, "files.cannot_written", "system.enoent", path="outcomes.csv"):
+    with refused(OutputError, "files.not_writable", "system.enoent", path="outcomes.csv"):
         write(tmp_path / "missing" / "outcomes.csv")
 
 
 def test_a_folder_that_may_not_be_written_is_an_output_error():
-    with refused(OutputError, "files.cannot_written"):
+    with refused(OutputError, "files.not_writable"):
         write(Path("/proc/outcomes.csv"))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 def test_a_failing_disk_is_told_from_a_wrong_place(tmp_path, number):
     with (
-        refused(DiskError, "files.cannot_written_make", path="outcomes.csv"),
+        refused(DiskError, "files.not_writable_make_room", path="outcomes.csv"),
         write_atomically(tmp_path / "outcomes.csv"),
     ):
         raise OSError(number, os.strerror(number))

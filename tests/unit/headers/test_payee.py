@@ -405,11 +405,11 @@ def test_the_header_of_the_account_says_which_party_is_paid(columns, name):
     [
         (
             {"Employee": [ADA, BO], "Supplier IBAN": IBANS},
-            Sentence("headers.account_of_others", account='"Supplier IBAN"', names='"Employee"'),
+            Sentence("headers.account_of_other_party", account='"Supplier IBAN"', names='"Employee"'),
         ),
         (
             {"Tenant": [ADA, BO], "Landlord IBAN": IBANS},
-            Sentence("headers.account_of_others", account='"Landlord IBAN"', names='"Tenant"'),
+            Sentence("headers.account_of_other_party", account='"Landlord IBAN"', names='"Tenant"'),
         ),
         ({"Payee": [ADA, BO], "Landlord": [ACME, BRILL], "Landlord IBAN": IBANS}, "headers.either_could_be"),
         ({"Volunteer": ["Ada", "Bo"], "Name": [ADA, BO], "IBAN": IBANS}, "headers.either_could_be"),

@@ -103,7 +103,7 @@ def test_the_header_of_the_amount_gives_the_currency():
     ],
 )
 def test_a_statement_or_a_direct_debit_is_refused_unless_the_user_insists(columns):
-    with refused(InputError, "headers.insist"):
+    with refused(InputError, "headers.give_payments_or_name_columns"):
         columns_of(columns)
     assert columns_of(columns, {"name": "Payee", "iban": "IBAN"}).sources["iban"] == (("IBAN",),)
 
@@ -168,7 +168,7 @@ def test_who_owes_something_is_not_paid_without_an_amount_unless_it_is_staff():
         *("Jahresbeitrag", "Membership type", "previous_membership_expiry", "Mahnstufe", "Type d'adhésion"),
         *("Vrsta članstva", "Typ členství", "Tagsági díj", "lidgeld", "üyelik tipi", "členské príspevky"),
     ):
-        with refused(InputError, "headers.payers", columns=[f'"{header}"']):
+        with refused(InputError, "headers.list_of_payers", columns=[f'"{header}"']):
             columns_of({header: ["96.00", "48.00"]})
         for beside in ({"Refund amount": ["5.00", "6.00"]}, {"Employee No": ["7", "8"]}):
             assert columns_of({header: ["96.00", "48.00"], **beside}).sources["iban"] == (("IBAN",),)
@@ -181,7 +181,7 @@ def test_members_who_get_dividends_refunds_or_the_like_in_every_row_are_paid(hea
     dues = {"Jahresbeitrag": ["9,00", "9,00"]}
     for columns in ({f"{header} Jahresbeitrag": ["€ 5,00", "6,00"]}, {**dues, header: ["5", "6"]}):
         assert columns_of(columns).sources["iban"] == (("IBAN",),)
-    with refused(InputError, "headers.payers"):
+    with refused(InputError, "headers.list_of_payers"):
         columns_of({**dues, header: ["5,00", "0,00"]})
 
 
@@ -228,7 +228,7 @@ def test_labels_of_accounts_without_amounts_are_a_list_of_ones_own_accounts(labe
 def test_one_account_beside_different_payees_is_the_payers_unless_it_is_marked_as_theirs():
     names, own = ["Ute Grabowski", "Jonas Brückner", "Silke Jürgens"], [IBANS[0]] * 3
     for beside in ({}, {"Betrag": ["5,00", "6,00", "7,00"]}):
-        with refused(InputError, "headers.only_account", column='"Kontonummer"'):
+        with refused(InputError, "headers.only_own_account", column='"Kontonummer"'):
             list_of({"Lieferant": names, "Kontonummer": own, **beside})
     assert list_of({"Lieferant": names, "Kontonummer": IBANS}) == (("Lieferant",),)
     assert list_of({"Lieferant": names, "Empfängerkonto": own}) == (("Lieferant",),), "they share an account"
@@ -357,20 +357,23 @@ def test_what_somebody_earns_net_is_the_amount(header):
 )
 def test_money_that_went_both_ways_is_a_statement(columns):
     rows = {header: [*cells, cells[0]] for header, cells in PAYMENTS.items()}
-    with refused(InputError, {"headers.statement", "headers.statement_of_both_signs"}):
+    with refused(InputError, {"headers.bank_statement", "headers.statement_of_both_signs"}):
         read_columns(pl.DataFrame({**rows, **columns}), {}, where="x.csv")
 
 
 @pytest.mark.parametrize(
     ("columns", "look"),
     [
-        ({"Descrizione": ["Bonifico ricevuto", "Commissioni"]}, "headers.statement"),
-        ({"Buchungstext": ["Zahlungseingang RE 7", "Zahlungseingang RE 8"]}, "headers.statement"),
+        ({"Descrizione": ["Bonifico ricevuto", "Commissioni"]}, "headers.bank_statement"),
+        ({"Buchungstext": ["Zahlungseingang RE 7", "Zahlungseingang RE 8"]}, "headers.bank_statement"),
         (
             {"Deposit": ["500.00", "400.00"], "APR": ["9.9", "9.9"], "Amount": ["1.00", "2.00"]},
-            "headers.credit",
+            "headers.purchases_on_credit",
         ),
-        ({"Anzahlung": ["500,00", "400,00"], "Monatsrate": ["20,00", "30,00"]}, "headers.credit"),
+        (
+            {"Anzahlung": ["500,00", "400,00"], "Monatsrate": ["20,00", "30,00"]},
+            "headers.purchases_on_credit",
+        ),
         ({"Order status": ["Payment received", "Payment received"]}, None),
         ({"Reference": ["Rent received late", "INV 7"]}, None),
         ({"Deposit": ["500.00", "400.00"], "Rent": ["50.00", "40.00"]}, None),
@@ -406,7 +409,7 @@ def test_what_is_owed_to_suppliers_is_no_balance_of_a_statement():
     }
     assert read_columns(pl.DataFrame(columns), {}, where="x.csv").sources["name"] == (("Fornecedor",),)
     for dates in ({"Data": ["2026-11-01", "2026-11-02"]}, {"Data valor": ["2026-11-01", "2026-11-02"]}):
-        with refused(InputError, "headers.statement"):
+        with refused(InputError, "headers.bank_statement"):
             read_columns(pl.DataFrame({**columns, **dates}), {}, where="x.csv")
 
 

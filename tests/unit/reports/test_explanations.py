@@ -142,10 +142,10 @@ def test_a_status_of_the_server_is_explained_under_its_own_name(code):
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("AC00", Sentence("reports.no_code_near", near="AC01")),
-        ("HTTP_5033", Sentence("reports.no_code_near", wanted="'HTTP_5033'")),
-        ("", Sentence("reports.no_code_precheck", wanted="''")),
-        ("\x1b[31m", Sentence("reports.no_code_precheck", wanted="'\\x1b[31M'")),
+        ("AC00", Sentence("reports.unknown_code_near_match", near="AC01")),
+        ("HTTP_5033", Sentence("reports.unknown_code_near_match", wanted="'HTTP_5033'")),
+        ("", Sentence("reports.unknown_code", wanted="''")),
+        ("\x1b[31m", Sentence("reports.unknown_code", wanted="'\\x1b[31M'")),
     ],
 )
 def test_a_word_that_is_no_code_is_refused_with_what_is_nearest(code, said):

@@ -124,13 +124,13 @@ OPEN = "Name,Account\nAda Quillon,01020312345678\nBo Marrow,01020387654321\n"
 
 
 def test_a_whole_file_of_fourteen_digits_without_a_sign_is_refused_once(tmp_path):
-    with refused(InputError, "stages.country_not_said", "advice.name_country"):
+    with refused(InputError, "stages.account_country_unknown", "advice.say_accounts_are_uk"):
         judged_text(tmp_path, OPEN)
 
 
 @pytest.mark.parametrize("code", ["Branch code", "Bank Branch No."])
 def test_a_whole_file_of_branch_codes_without_a_sign_is_refused_too(tmp_path, code):
-    with refused(InputError, "stages.country_not_said", "advice.name_country"):
+    with refused(InputError, "stages.account_country_unknown", "advice.say_accounts_are_uk"):
         judged_text(
             tmp_path, f"Name,{code},Account number\nAda Quillon,632005,12345678\nBo,250655,87654321\n"
         )

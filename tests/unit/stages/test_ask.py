@@ -642,24 +642,24 @@ def test_a_refusal_in_another_form_than_the_apis_rejects_no_row(asking, reply):
 @pytest.mark.parametrize(
     ("reply", "error", "key"),
     [
-        (page(400, NGINX_CERTIFICATE), CredentialsError, "transport.http_certificate"),
+        (page(400, NGINX_CERTIFICATE), CredentialsError, "transport.http_certificate_refused"),
         (
             page(400, b"<center>The SSL certificate error</center>"),
             CredentialsError,
-            "transport.http_certificate",
+            "transport.http_certificate_refused",
         ),
-        (page(495, b""), CredentialsError, "transport.http_certificate"),
-        (page(496, b""), CredentialsError, "transport.http_certificate"),
+        (page(495, b""), CredentialsError, "transport.http_certificate_refused"),
+        (page(496, b""), CredentialsError, "transport.http_certificate_refused"),
         (page(407, b""), CredentialsError, "transport.proxy_wants_credentials"),
         (page(400, NGINX_HEADERS), ProtocolError, "transport.headers_too_large"),
         (page(431, b""), ProtocolError, "transport.headers_too_large"),
-        (page(400, WAF), ProtocolError, "transport.means_in_between"),
+        (page(400, WAF), ProtocolError, "transport.means_intermediary_refused"),
         (page(406, b""), ProtocolError, "transport.means_no_json"),
         (page(421, b""), ProtocolError, "transport.means_another_host"),
         (page(451, b""), ProtocolError, "transport.means_blocked"),
-        (page(418, b""), ProtocolError, "transport.means_in_between"),
-        (page(204, b""), ProtocolError, "transport.means_in_between"),
-        (page(410, b""), ConfigurationError, "transport.server_http_there"),
+        (page(418, b""), ProtocolError, "transport.means_intermediary_refused"),
+        (page(204, b""), ProtocolError, "transport.means_intermediary_refused"),
+        (page(410, b""), ConfigurationError, "transport.no_api_at_address"),
     ],
 )
 def test_whatever_turns_everything_away_is_recognised_within_five_requests(asking, reply, error, key):
@@ -743,7 +743,7 @@ class TestRefusalsOfOthers:
     def test_a_server_that_sends_nothing_else_is_soon_left_alone(self, asking):
         sender = FakeSender(always(self.refusal(self.OTHER)))
 
-        with refused(ProtocolError, "stages.refusals_of_others"):
+        with refused(ProtocolError, "stages.refusals_misdirected"):
             asking(checks(400), sender, in_flight_max=32)
 
         assert len(sender.said) == TURNED_AWAY_IN_A_ROW_MAX
@@ -940,7 +940,7 @@ def ibans(how_many, api="vop_standard"):
 def test_a_server_that_does_not_know_us_is_named_our_certificate(asking):
     sender = FakeSender(always(problem(401, "CLIENT_INVALID")))
 
-    with refused(CredentialsError, "stages.http_server_does", requester="PSDFR-ACPR-99999"):
+    with refused(CredentialsError, "stages.client_certificate_refused", requester="PSDFR-ACPR-99999"):
         asking(ibans(30), {ApiName.VOP_STANDARD: sender}, in_flight_max=8)
 
     assert len(sender.said) == ALIKE_MAX
@@ -1246,7 +1246,7 @@ def test_a_clock_that_three_replies_call_wrong_ends_the_asking_of_the_other_api_
     senders = {ApiName.COP: FakeSender(reply), ApiName.VOP_GATEWAY: FakeSender(other)}
     questions = pl.concat([ibans(40, "vop_gateway"), checks(40, first=41)])
 
-    with refused(ConfigurationError, "stages.this_machine_s"):
+    with refused(ConfigurationError, "stages.clock_on_other_day"):
         asking(questions, senders, quota={ApiName.COP: capped(50)}, rate_per_s=1)
 
     assert len(senders[ApiName.COP].said) == 3
@@ -1405,7 +1405,7 @@ def test_an_answer_that_did_not_reach_the_disk_ends_the_run_and_does_not_count(a
             return good(said.request)
 
         sender = FakeSender(reply)
-        with refused(DiskError, "files.cannot_written_make", path="ledger.db"):
+        with refused(DiskError, "files.not_writable_make_room", path="ledger.db"):
             asking(checks(9), sender, in_flight_max=1)
     assert [said.name for said in sender.said] == ["Payee 1", "Payee 2", "Payee 3"]
     sender = FakeSender(always(None))

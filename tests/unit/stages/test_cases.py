@@ -87,10 +87,10 @@ def test_a_name_that_was_damaged_before_is_asked_as_entered_with_a_warning(own):
 
 def test_what_is_said_to_be_latin_1_and_is_utf_8_is_refused(own):
     for path in (CASES / "d10_utf8.csv", own(f"name,iban\nŁukasz,{DE[0]}\n")):
-        with refused(InputError, "csv.is_utf_8"):
+        with refused(InputError, "csv.file_is_utf_8"):
             read(path, mapping={}, encoding="latin-1")
         assert judged(path)[0][0] == DE[0]
-    with refused(InputError, "pain001.declaration_false"):
+    with refused(InputError, "pain001.is_utf_8_despite_declaration"):
         read(CASES / "p09_says_latin1_is_utf8.xml", mapping={})
 
 
@@ -117,7 +117,7 @@ def test_bank_lines_and_standard_18_of_any_make(own):
     assert judged(CASES / "s16_utf8_bom.txt")[0] == ["01020312345601", "01020312345602"]
     record = (CASES / "s16_utf8_bom.txt").read_bytes().splitlines(keepends=True)[1]
     for label in (b"VOL1123456", b"UHL1 26330", b"HDR1A123456S  1123456"):
-        with refused(InputError, "bacs18.starts_label_no"):
+        with refused(InputError, "bacs18.no_utl1_at_end"):
             read(own(label + b"\r\n" + record), mapping={})
 
 

@@ -40,7 +40,7 @@ def values(source, *fields):
 
 
 def test_file_that_is_no_text_is_not_sent_back_for_its_encoding(tmp_path):
-    with refused(InputError, "csv.not_text_file") as raised:
+    with refused(InputError, "csv.not_a_text_file") as raised:
         source_of(tmp_path, b"\x93\x00\xff\x07name,iban\n")
     assert "cp1252" not in str(raised.value)
 
@@ -78,13 +78,16 @@ def test_hundredths_that_are_not_read_are_noted(tmp_path):
     )
     source = source_of(tmp_path, f"Payee,IBAN,Amount (cents),Currency\n{rows}")
     assert values(source, "amount") == [(None,), ("20.00",), (None,)]
-    assert [note.key for note in source.notes] == ["headers.in_hundredths", "stages.hundredths_of_others"]
+    assert [note.key for note in source.notes] == [
+        "headers.amount_in_hundredths",
+        "stages.hundredths_of_others",
+    ]
     assert str(source.notes[1]).startswith("1 amount is not read")
 
 
 def test_headers_too_far_down_to_be_found_are_named_by_their_row(tmp_path):
     text = "A line of a letter,\n" * 30 + f"Payee,IBAN\nAda,{GERMAN}\n"
-    with refused(InputError, "stages.other_headers", row=30):
+    with refused(InputError, "stages.second_header_differs", row=30):
         source_of(tmp_path, text)
     assert values(source_of(tmp_path, text.split("\n", 30)[30]), "name") == [("Ada",)]
 
@@ -311,11 +314,11 @@ def test_a_cell_that_is_no_whole_number_of_pence_is_no_amount():
     [
         (
             {"account_number": [12345678]},
-            Sentence("stages.column", column="account_number", advice="stages.column_of_numbers"),
+            Sentence("stages.column_type_unfit", column="account_number", advice="stages.column_of_numbers"),
         ),
         (
             {"iban": ["x"], "Sort Code": [1.0]},
-            Sentence("stages.column", column="Sort Code", advice="stages.column_of_numbers"),
+            Sentence("stages.column_type_unfit", column="Sort Code", advice="stages.column_of_numbers"),
         ),
         ({"iban": ["x"], "amount": [1.5]}, "stages.column_of_floats"),
         ({"iban": ["x"], "bic": [True]}, Sentence("stages.column_of_type", type="Boolean")),
@@ -351,7 +354,7 @@ def test_a_table_of_other_columns_below_another_is_refused(tmp_path, headers, is
     rows = ["Ada Quillon,DE62370400440532013001,one", headers, "salary,DE35370400440532013002,Bo Marrow"]
     text = "\n".join(["name,iban,reference", *rows])
     if is_refused:
-        with refused(InputError, "stages.other_headers", row=2):
+        with refused(InputError, "stages.second_header_differs", row=2):
             source_of(tmp_path, text)
     else:
         assert source_of(tmp_path, text).payments.height == 3
@@ -363,7 +366,7 @@ def test_characters_of_a_glob_in_a_file_name_are_just_characters(tmp_path):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with refused(InputError, "stages.cannot_read_check", "system.enoent", path="payroll.csv"):
+    with refused(InputError, "stages.file_unreadable", "system.enoent", path="payroll.csv"):
         read(tmp_path / "payroll.csv", mapping={})
 
 
@@ -382,23 +385,23 @@ def test_the_folder_that_the_command_stands_in_is_named():
 @pytest.mark.parametrize("name", ["payroll.csv", "payroll", "payroll.parquet"])
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / name)
-    with refused(InputError, "stages.pipe_device_not", path=name):
+    with refused(InputError, "stages.pipe_or_device", path=name):
         read(tmp_path / name, mapping={})
 
 
 def test_a_device_is_refused():
-    with refused(InputError, "stages.pipe_device_not", path="/dev/null"):
+    with refused(InputError, "stages.pipe_or_device", path="/dev/null"):
         read(Path("/dev/null"), mapping={})
 
 
 def test_a_name_that_no_file_can_have_is_refused(tmp_path):
-    with refused(InputError, "stages.cannot_read_check"):
+    with refused(InputError, "stages.file_unreadable"):
         read(tmp_path / "pay\0roll.csv", mapping={})
 
 
 def test_a_loop_of_links_is_refused(tmp_path):
     (tmp_path / "payroll.csv").symlink_to("payroll.csv")
-    with refused(InputError, "stages.cannot_read_check", "system.eloop"):
+    with refused(InputError, "stages.file_unreadable", "system.eloop"):
         read(tmp_path / "payroll.csv", mapping={})
 
 
@@ -407,7 +410,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
     path = tmp_path / "payroll.csv"
     path.write_text("name,iban\na,1\n")
     path.chmod(0)
-    with refused(InputError, "stages.cannot_read_check", "system.eacces"):
+    with refused(InputError, "stages.file_unreadable", "system.eacces"):
         read(path, mapping={})
 
 
@@ -436,7 +439,7 @@ def test_fewer_rows_are_read_as_the_whole_file_was(tmp_path):
 
 
 def test_a_header_that_looks_like_a_pattern_of_headers_is_refused(tmp_path):
-    with refused(InputError, "stages.header_column_starts", position=3):
+    with refused(InputError, "stages.header_is_pattern", position=3):
         source_of(tmp_path, "name,iban,^n.*$\na,1,2\n")
 
 

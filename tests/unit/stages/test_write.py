@@ -101,5 +101,5 @@ def test_outcomes_that_are_not_one_per_payment_are_a_mistake_of_ours(tmp_path, o
 
 
 def test_a_missing_folder_is_an_output_error(tmp_path):
-    with refused(OutputError, "files.cannot_written", path="outcomes.csv"):
+    with refused(OutputError, "files.not_writable", path="outcomes.csv"):
         write(ORIGINAL, OUTCOMES_OF_ORIGINAL, tmp_path / "missing", format_name="csv", dialect=Dialect())

@@ -62,7 +62,7 @@ def test_a_certificate_without_the_extension_may_be_used_for_everything(issue):
 @pytest.mark.parametrize("number", [None, "VATFR-123456789", "PSDFR-99999", "psdfr-ACPR-1"])
 def test_a_certificate_without_an_authorisation_number_is_a_problem(issue, number):
     (problem,) = facts_of(issue("no-number", number=number)).problems
-    says(problem, {"transport.certificate_without_number", "transport.certificate_number_odd"})
+    says(problem, {"transport.certificate_without_number", "transport.certificate_number_malformed"})
 
 
 def test_every_problem_names_the_file(issue):

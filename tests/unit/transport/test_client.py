@@ -566,7 +566,7 @@ def test_too_few_open_files_are_called_that():
         async def handle_async_request(self, _request):
             raise httpx.ConnectError("no socket") from OSError(errno.EMFILE, "Too many open files")
 
-    with refused(IncompleteError, "transport.too_few_files"):
+    with refused(IncompleteError, "transport.open_files_limit_reached"):
         anyio.run(partial(exchange_by, Full(), httpx.Request("GET", "https://cop.example"), deadline_s=1))
 
 

@@ -222,9 +222,11 @@ def test_a_proxy_that_is_away_or_not_trusted_is_named(loopback):
 
     async def main():
         async with loopback.serving(answering) as port:
-            with refused(TlsError, "transport.certificate_not_trusted", server=f"https://127.0.0.1:{port}"):
+            with refused(
+                TlsError, "transport.server_certificate_untrusted", server=f"https://127.0.0.1:{port}"
+            ):
                 await preflight(NAME, 443, loopback.trust, connect=Proxy("127.0.0.1", port, stranger).connect)
-        with refused(IncompleteError, "transport.proxy_away", proxy=f"http://127.0.0.1:{port}"):
+        with refused(IncompleteError, "transport.proxy_unreachable", proxy=f"http://127.0.0.1:{port}"):
             await preflight(NAME, 443, loopback.trust, connect=Proxy("127.0.0.1", port).connect)
 
     anyio.run(main)

@@ -33,7 +33,7 @@ async def by_a_question_whose_connection_is_dropped(port, context):
 
 
 async def by_a_token(port, context):
-    with refused(Exception, "transport.no_token_json"):
+    with refused(Exception, "transport.token_answer_not_json"):
         await TokenEndpoint(f"https://127.0.0.1:{port}/", context=context)(REQUEST)
 
 

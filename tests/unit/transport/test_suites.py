@@ -62,7 +62,7 @@ def test_without_a_way_to_limit_tls_13_the_hello_offers_the_three_suites_of_tls_
 
 def test_a_context_that_keeps_another_suite_of_tls_13_is_refused():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    with refused(TlsError, "transport.tls_cannot_offer"):
+    with refused(TlsError, "transport.cipher_suites_unavailable"):
         limit_suites(context, limit_tls13=lambda _context: True)
 
 

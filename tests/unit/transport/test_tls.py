@@ -238,10 +238,10 @@ class TestPreflight:
     @pytest.mark.parametrize(
         ("certificate", "key"),
         [
-            ("none", {"transport.requires_client_certificate", "transport.shares_no_cipher"}),
-            ("stranger", "transport.does_not_trust"),
+            ("none", {"transport.requires_client_certificate", "transport.no_suite_or_no_certificate"}),
+            ("stranger", "transport.client_issuer_untrusted"),
             ("expired", "transport.client_certificate_expired"),
-            ("server only", "transport.client_certificate_not"),
+            ("server only", "transport.client_certificate_wrong_use"),
         ],
     )
     def test_a_refused_client_certificate_is_found_before_any_row(
@@ -264,7 +264,7 @@ class TestPreflight:
         if blocking:
             says(caught.value, key)
         elif version is ssl.TLSVersion.TLSv1_3:
-            says(caught.value, "transport.closed_connection_right")
+            says(caught.value, "transport.closed_after_handshake")
             assert caught.value.exit_code == 77
         else:  # it closed without an alert, as a server does that reloads
             assert caught.value.exit_code == 75
@@ -276,12 +276,12 @@ class TestPreflight:
 
     def test_a_server_of_another_authority_is_not_trusted(self, loopback):
         server = loopback.server_context(loopback.stranger.issue("server"))
-        with refused(TlsError, "transport.name_authority", authority="ca_file"):
+        with refused(TlsError, "transport.name_issuing_authority", authority="ca_file"):
             self.greet(loopback, server, client_of(loopback), blocking=True)
 
     def test_an_expired_server_is_not_trusted(self, loopback):
         pair = loopback.authority.issue("expired-server", not_after=datetime(2021, 1, 1, tzinfo=UTC))
-        with refused(TlsError, "transport.certificate_not_trusted", "transport.untrusted_expired"):
+        with refused(TlsError, "transport.server_certificate_untrusted", "transport.untrusted_expired"):
             self.greet(loopback, loopback.server_context(pair), client_of(loopback), blocking=True)
 
     def test_a_server_for_another_host_is_not_trusted(self, loopback):
@@ -292,8 +292,8 @@ class TestPreflight:
     @pytest.mark.parametrize(
         ("blocking", "kind", "key"),
         [
-            (True, TlsError, "transport.shares_no_cipher"),
-            (False, IncompleteError, "transport.closed_connection_during"),
+            (True, TlsError, "transport.no_suite_or_no_certificate"),
+            (False, IncompleteError, "transport.closed_during_handshake"),
         ],
     )
     def test_a_server_with_other_suites_is_a_matter_of_tls_if_it_says_so(self, loopback, blocking, kind, key):
@@ -366,7 +366,7 @@ class TestPreflight:
         async def connect(*_):
             raise OSError(errno.EMFILE, "Too many open files")
 
-        with refused(IncompleteError, "transport.too_few_files"):
+        with refused(IncompleteError, "transport.open_files_limit_reached"):
             anyio.run(partial(preflight, "127.0.0.1", 443, client_of(loopback), connect=connect))
 
     def test_a_suite_that_the_reference_does_not_list_is_refused_after_the_handshake(self, loopback):
@@ -375,7 +375,7 @@ class TestPreflight:
         server = loopback.server_context(loopback.pair, restricted=False)
         server.maximum_version = ssl.TLSVersion.TLSv1_2
         server.set_ciphers("ECDHE-ECDSA-CHACHA20-POLY1305")
-        with refused(TlsError, "transport.chose_suite_api", suite="ECDHE-ECDSA-CHACHA20-POLY1305"):
+        with refused(TlsError, "transport.cipher_suite_not_listed", suite="ECDHE-ECDSA-CHACHA20-POLY1305"):
             self.greet(loopback, server, lax, blocking=True)
 
     def test_no_server_at_all_is_an_outage_to_wait_out(self, loopback):

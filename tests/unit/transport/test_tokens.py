@@ -15,7 +15,7 @@ from schemas.token import TokenRequest, TokenResponse
 REQUEST = TokenRequest(
     grant_type="client_credentials", client_id="client", client_secret="hush-hush", scope="s/.default"
 )
-DOWN = TokenUnavailable(Sentence("transport.token_later", where="token endpoint login.example", status=503))
+DOWN = TokenUnavailable(Sentence("transport.no_token_now", where="token endpoint login.example", status=503))
 
 
 class Issuer:
@@ -143,7 +143,7 @@ class TestARefusedToken:
         async def story(issuer, tokens):
             second = await tokens.refresh(await tokens.current())
             issuer.now += 4.9
-            with refused(CredentialsError, "transport.server_http_token"):
+            with refused(CredentialsError, "transport.renewed_token_refused"):
                 await tokens.refresh(second)
 
         issuer = Issuer()
@@ -176,7 +176,7 @@ class TestAnEndpointInTrouble:
         async def story(issuer, tokens):
             issuer.failure = DOWN
             with refused(
-                IncompleteError, "transport.token_later", where="token endpoint login.example", status=503
+                IncompleteError, "transport.no_token_now", where="token endpoint login.example", status=503
             ):
                 await tokens.current()
 

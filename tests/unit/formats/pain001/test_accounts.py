@@ -101,7 +101,7 @@ def test_a_uk_account_beside_other_signs():
 
 def test_digits_alone_are_refused_once_and_the_users_word_goes_before_every_sign(tmp_path):
     payment = Payment(account="00112233445566", currency="USD")
-    with refused(InputError, "stages.country_not_said", "advice.name_country"):
+    with refused(InputError, "stages.account_country_unknown", "advice.say_accounts_are_uk"):
         read_file(tmp_path, payment, payment)
     assert accounts(read_file(tmp_path, payment, country="GB")) == [(*BOTH, None)]
     assert accounts(read_file(tmp_path, payment, country="DK"))[0][-1] == "ACCOUNT_ELSEWHERE"

@@ -40,20 +40,20 @@ def wrapped(element, inside=b""):
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (FILE.replace(b"<Document", b"<!DOCTYPE Document><Document"), "pain001.doctype_which_payment"),
+        (FILE.replace(b"<Document", b"<!DOCTYPE Document><Document"), "pain001.has_doctype"),
         (
             FILE.replace(b"<Document", b'<!DOCTYPE Document SYSTEM "http://127.0.0.1:9/x.dtd"><Document'),
-            "pain001.doctype_which_payment",
+            "pain001.has_doctype",
         ),
         (
             FILE.replace(b"<Document", LAUGHS + b"]><Document").replace(b"M\xc3\xbc", b"&k;"),
-            "pain001.doctype_which_payment",
+            "pain001.has_doctype",
         ),
         (FILE.replace(b"Ada", b"&eacute;", 1), "pain001.entity_not_defined"),
-        (FILE[:2000], "pain001.ends_before_end"),
-        (FILE[: FILE.index(b"</PmtInf>") + 3], "pain001.ends_before_end"),
-        (FILE[: FILE.index(b"<!-- second") + 9], "pain001.ends_before_end"),
-        (b"\n\n", "pain001.ends_before_end"),
+        (FILE[:2000], "pain001.cut_short"),
+        (FILE[: FILE.index(b"</PmtInf>") + 3], "pain001.cut_short"),
+        (FILE[: FILE.index(b"<!-- second") + 9], "pain001.cut_short"),
+        (b"\n\n", "pain001.cut_short"),
         (FILE + FILE, "pain001.outside_document"),
         (FILE + b"\x1a", "pain001.outside_document"),
         (FILE + b"\x00" * 4096, "pain001.outside_document"),
@@ -67,38 +67,47 @@ def wrapped(element, inside=b""):
         (FILE.replace(b"Ada", b"\x00da", 1), "pain001.not_well_formed_xml"),
         (FILE.replace(b"Ada", b"&#1;da", 1), "pain001.not_well_formed_xml"),
         (gzip.compress(FILE), "pain001.not_well_formed_xml"),
-        (FILE.replace(b"M\xc3\xbc", b"M\xfc", 1), "pain001.bytes_not_encoding"),
-        (FILE.replace(b"UTF-8", b"KLINGON"), Sentence("pain001.written_which_not", declared="'KLINGON'")),
-        (FILE.replace(b"UTF-8", b"UTF-7"), Sentence("pain001.written_which_not", declared="'UTF-7'")),
-        (FILE.replace(b"UTF-8", b"Shift_JIS"), Sentence("pain001.written_which_not", declared="'Shift_JIS'")),
-        (FILE.replace(b"UTF-8", b"UTF-16"), "pain001.other_encoding"),
+        (FILE.replace(b"M\xc3\xbc", b"M\xfc", 1), "pain001.bytes_not_in_encoding"),
+        (
+            FILE.replace(b"UTF-8", b"KLINGON"),
+            Sentence("pain001.encoding_not_supported", declared="'KLINGON'"),
+        ),
+        (FILE.replace(b"UTF-8", b"UTF-7"), Sentence("pain001.encoding_not_supported", declared="'UTF-7'")),
+        (
+            FILE.replace(b"UTF-8", b"Shift_JIS"),
+            Sentence("pain001.encoding_not_supported", declared="'Shift_JIS'"),
+        ),
+        (FILE.replace(b"UTF-8", b"UTF-16"), "pain001.not_in_declared_encoding"),
         (
             b"\xef\xbb\xbf" + FILE.replace(b"UTF-8", b"ISO-8859-1"),
-            Sentence("pain001.declaration_false", declared="iso-8859-1"),
+            Sentence("pain001.is_utf_8_despite_declaration", declared="iso-8859-1"),
         ),
-        (FILE.decode().encode("utf-16"), "pain001.other_encoding"),
-        (FILE.replace(b'"1.0"', b'"1.1"'), "pain001.not_xml_which"),
-        (wrapped(b"CstmrDrctDbtInitn"), "pain001.pain_direct_debits"),
-        (wrapped(b"x:CstmrDrctDbtInitn"), "pain001.pain_direct_debits"),
-        (wrapped(b"CstmrPmtStsRpt"), "pain001.pain_report_bank"),
-        (wrapped(b"BkToCstmrStmt"), "pain001.camt_account_statement"),
-        (b"<html><body/></html>", "pain001.xml_but_holds"),
-        (wrapped(b"Other", b"<a>" * 6 + b"<CstmrCdtTrfInitn/>" + b"</a>" * 6), "pain001.xml_but_holds"),
-        (b"<a>" + wrapped(b"CstmrCdtTrfInitn") * 2 + b"</a>", "pain001.holds_several_messages"),
+        (FILE.decode().encode("utf-16"), "pain001.not_in_declared_encoding"),
+        (FILE.replace(b'"1.0"', b'"1.1"'), "pain001.xml_version_not_supported"),
+        (wrapped(b"CstmrDrctDbtInitn"), "pain001.is_direct_debits"),
+        (wrapped(b"x:CstmrDrctDbtInitn"), "pain001.is_direct_debits"),
+        (wrapped(b"CstmrPmtStsRpt"), "pain001.is_bank_report"),
+        (wrapped(b"BkToCstmrStmt"), "pain001.is_account_statement"),
+        (b"<html><body/></html>", "pain001.no_credit_transfers"),
+        (wrapped(b"Other", b"<a>" * 6 + b"<CstmrCdtTrfInitn/>" + b"</a>" * 6), "pain001.no_credit_transfers"),
+        (b"<a>" + wrapped(b"CstmrCdtTrfInitn") * 2 + b"</a>", "pain001.several_messages"),
         (
             wrapped(b"CstmrCdtTrfInitn", b"<a>" * 40 + b"</a>" * 40),
-            Sentence("pain001.too_deep", depth=32, line=1),
+            Sentence("pain001.nested_too_deep", depth=32, line=1),
         ),
-        (wrapped(b"CstmrCdtTrfInitn", b"<a>" * 100_000), Sentence("pain001.too_deep", depth=32, line=1)),
-        (FILE.replace(b"<PmtMtd>TRF<", b"<PmtMtd>TRX<"), "pain001.payment_method_line"),
-        (FILE.replace(b"<NbOfTxs>", b"<NbOfTxs>9</NbOfTxs><NbOfTxs>"), "pain001.says_same_level"),
+        (
+            wrapped(b"CstmrCdtTrfInitn", b"<a>" * 100_000),
+            Sentence("pain001.nested_too_deep", depth=32, line=1),
+        ),
+        (FILE.replace(b"<PmtMtd>TRF<", b"<PmtMtd>TRX<"), "pain001.payment_method_unknown"),
+        (FILE.replace(b"<NbOfTxs>", b"<NbOfTxs>9</NbOfTxs><NbOfTxs>"), "pain001.element_twice_in_level"),
         (
             FILE.replace(b">Ada Quillon<", b"><![CDATA[Ada]]x> <![CDATA[Quillon]]><", 1),
-            Sentence("pain001.damaged_before_line", decode="<![CDATA["),
+            Sentence("pain001.markup_not_closed", decode="<![CDATA["),
         ),
         (
             FILE.replace(b"<PmtTpInf>", b"<?erp <?erp ?>"),
-            Sentence("pain001.damaged_before_line", decode="<?"),
+            Sentence("pain001.markup_not_closed", decode="<?"),
         ),
     ],
 )
@@ -111,10 +120,10 @@ def test_what_is_no_whole_file_of_credit_transfers_is_refused(data, sentence):
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"", "pain001.file_empty_give"),
-        (wrapped(b"CstmrCdtTrfInitn"), "pain001.no_payments_cdttrftxinf"),
-        (FILE[:-30], "pain001.ends_before_end"),
-        (FILE.replace(b"<Document", LAUGHS + b"]><Document"), "pain001.doctype_which_payment"),
+        (b"", "pain001.file_empty"),
+        (wrapped(b"CstmrCdtTrfInitn"), "pain001.no_payments"),
+        (FILE[:-30], "pain001.cut_short"),
+        (FILE.replace(b"<Document", LAUGHS + b"]><Document"), "pain001.has_doctype"),
     ],
 )
 def test_a_refusal_names_the_file(data, sentence):
@@ -140,7 +149,7 @@ HUGE_FILES = {
 def test_what_is_longer_than_any_payment_is_refused_before_it_costs_anything(name):
     data = HUGE_FILES[name]()
     began = time.process_time()
-    with refused(InputError, "pain001.too_long"):
+    with refused(InputError, "pain001.token_too_long"):
         read(data)
     assert time.process_time() - began < 2, name
 
@@ -153,7 +162,7 @@ def test_the_limit_of_a_token_holds_wherever_it_stands(size, before):
     if size <= TOKEN_BYTES_MAX:
         assert read(data).payments.height == 4
     else:
-        with refused(InputError, "pain001.too_long"):
+        with refused(InputError, "pain001.token_too_long"):
             read(data)
 
 
@@ -222,7 +231,7 @@ def test_a_changed_byte_is_refused_or_changes_its_own_payment_alone(name, choice
 @examples(60)
 @given(st.integers(1, len(FILE) - 12))
 def test_a_cut_file_is_refused_wherever_it_is_cut(end):
-    with refused(InputError, "pain001.ends_before_end"):
+    with refused(InputError, "pain001.cut_short"):
         read(FILE[:end])
 
 

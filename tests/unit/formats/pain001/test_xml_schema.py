@@ -95,7 +95,7 @@ def test_supplementary_data_of_a_batch_stay_when_a_payment_goes(before):
 
 def test_what_is_deep_in_supplementary_data_is_refused_as_it_is_elsewhere():
     deep = b"<CdtTrfTxInf>" * 40 + b"</CdtTrfTxInf>" * 40
-    with refused(InputError, "pain001.too_deep", depth=32):
+    with refused(InputError, "pain001.nested_too_deep", depth=32):
         read(around(supplement(deep), b"</CdtTrfTxInf>"))
 
 
@@ -250,12 +250,12 @@ def test_utf_8_that_is_declared_as_something_else_is_refused(declared):
     data = document((Batch((Payment(iban=ADA.iban, name="Zoë Größe"),)),)).replace(
         b"UTF-8", declared.encode()
     )
-    with refused(InputError, "pain001.declaration_false"):
+    with refused(InputError, "pain001.is_utf_8_despite_declaration"):
         read(data)
 
 
 def test_latin_1_that_is_utf_8():
-    with refused(InputError, "pain001.declaration_false", declared="iso-8859-1"):
+    with refused(InputError, "pain001.is_utf_8_despite_declaration", declared="iso-8859-1"):
         of_case("p09_says_latin1_is_utf8.xml")
 
 
@@ -291,7 +291,7 @@ def test_a_declaration_that_misspells_most_names_is_refused_and_one_odd_name_is_
         if count == 1:
             assert read(wrong).payments.height == 1
         else:
-            with refused(InputError, "pain001.reads_as_other", declared="iso-8859-1", other="cp1250"):
+            with refused(InputError, "pain001.encoding_misdeclared", declared="iso-8859-1", other="cp1250"):
                 read(wrong)
 
 
@@ -305,7 +305,7 @@ def test_a_declaration_that_misspells_most_names_is_refused_and_one_odd_name_is_
 )
 def test_a_declaration_that_mixes_letters_of_languages_in_most_words_is_refused(names, codec):
     wrong = _of(names).replace("UTF-8", "windows-1252").encode(codec)
-    with refused(InputError, "pain001.reads_as_other", declared="windows-1252", other=codec):
+    with refused(InputError, "pain001.encoding_misdeclared", declared="windows-1252", other=codec):
         read(wrong)
 
 
