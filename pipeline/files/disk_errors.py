@@ -54,12 +54,12 @@ def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     return DiskError(Sentence("files.not_writable_make_room", path=path, reason=_reason(error)))
 
 
-OTHER_FOLDER = Sentence("advice.other_folder")
+MAKE_WRITABLE, OTHER_FOLDER = Sentence("advice.make_writable"), Sentence("advice.other_folder")
 OTHER_WORK_FOLDER = Sentence("advice.other_work_folder")
 
 
 def not_writable(
-    path: Path, error: OSError, *, otherwise: Sentence = OTHER_FOLDER
+    path: Path, error: OSError, *, otherwise: Sentence = MAKE_WRITABLE
 ) -> DiskError | OutputError | IncompleteError:
     """Return the error for a file that cannot be written; `otherwise` is advice besides making room."""
     if error.errno in TOO_FEW_FILES:
@@ -70,7 +70,7 @@ def not_writable(
 
 
 @contextmanager
-def writing(path: Path, *, otherwise: Sentence = OTHER_FOLDER) -> Iterator[None]:
+def writing(path: Path, *, otherwise: Sentence = MAKE_WRITABLE) -> Iterator[None]:
     """Turn an OSError of the block into the error for a file that cannot be written."""
     try:
         yield

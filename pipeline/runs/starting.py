@@ -97,7 +97,7 @@ class PriorRun(NamedTuple):
             stamp = now[:19].replace(":", "")
             names = (f"{here.name}.{stamp}{'' if number == 1 else f'-{number}'}" for number in range(1, 1000))
             aside = next(path for path in map(here.with_name, names) if not path.exists())
-            with writing(self.folder):
+            with writing(self.folder, otherwise=_OTHER_FOLDER):
                 here.rename(aside)
         return self.folder.with_name(aside.name) if self.folder.name else aside
 

@@ -308,8 +308,11 @@ _UNTRUSTED = {
     18: (Sentence("transport.untrusted_self_signed"), "transport.name_issuing_authority"),
     19: (Sentence("transport.untrusted_self_signed_in_chain"), "transport.name_issuing_authority"),
     20: (Sentence("transport.untrusted_issuer_unknown"), "transport.name_issuing_authority"),
+    26: (Sentence("transport.untrusted_not_for_servers"), "transport.ask_operator"),
     62: (Sentence("transport.untrusted_other_host"), "transport.check_host"),
     64: (Sentence("transport.untrusted_other_host"), "transport.check_host"),
+    **dict.fromkeys((66, 67, 68), (Sentence("transport.untrusted_too_weak"), "transport.ask_operator")),
+    79: (Sentence("transport.untrusted_issuer_no_authority"), "transport.ask_operator"),
 }
 
 _REFUSED_CERTIFICATE = {

@@ -406,7 +406,7 @@ def test_a_ledger_that_another_program_has_open_is_left_to_it(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path):
     (tmp_path / "file").touch()
-    with refused(OutputError, "files.not_writable", "system.enotdir", "advice.other_folder"):
+    with refused(OutputError, "files.not_writable", "system.enotdir", "advice.make_writable"):
         opened(tmp_path / "file" / "folder")
 
 

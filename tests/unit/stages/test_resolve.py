@@ -124,7 +124,7 @@ def test_reason_why_there_is_no_answer_is_what_the_page_on_outcomes_says(decide)
     ("state", "reason"),
     [
         (AnswerState.REFUSED, "The API refused the request as malformed; look at the fields of this row."),
-        (AnswerState.UNANSWERED, "The service answered with an error."),
+        (AnswerState.UNANSWERED, "The service gave no answer that can be used."),
         (AnswerState.DEFERRED, "Left for a later run."),
     ],
 )

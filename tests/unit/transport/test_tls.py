@@ -284,6 +284,11 @@ class TestPreflight:
         with refused(TlsError, "transport.server_certificate_untrusted", "transport.untrusted_expired"):
             self.greet(loopback, loopback.server_context(pair), client_of(loopback), blocking=True)
 
+    def test_a_certificate_for_clients_is_none_of_a_server(self, loopback):
+        pair = loopback.authority.issue("client-only", usages=(ExtendedKeyUsageOID.CLIENT_AUTH,))
+        with refused(TlsError, "transport.untrusted_not_for_servers", "transport.ask_operator"):
+            self.greet(loopback, loopback.server_context(pair), client_of(loopback), blocking=True)
+
     def test_a_server_for_another_host_is_not_trusted(self, loopback):
         pair = loopback.authority.issue("elsewhere", hosts=("pay.example",))
         with refused(TlsError, "transport.untrusted_other_host", "transport.check_host"):
