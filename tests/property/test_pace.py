@@ -29,7 +29,8 @@ def test_a_rate_that_cannot_be_kept_is_a_configuration_error(rate_per_s):
 
 
 def test_rate_out_of_range_is_told_with_the_range():
-    with refused(ConfigurationError, "transport.rate_out_of_range", rate_per_s=5001, rate_max_per_s=5000):
+    limits = {"rate_min_per_s": 0.1, "rate_max_per_s": 5000}
+    with refused(ConfigurationError, "transport.rate_out_of_range", rate_per_s=5001, **limits):
         Pace(5001)
 
 
