@@ -5,6 +5,7 @@ of a small grammar. A header with an unknown word has no meaning, so `Beneficiar
 Only words in brackets may be unknown, as in `Name (as on the statement)`.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -20,7 +21,7 @@ from pipeline.headers.spelling import (
     words_in_one_piece,
     words_of,
 )
-from pipeline.headers.words import GRAMMAR, PRODUCTS, Cue, listed
+from pipeline.headers.words import GRAMMAR, OTHER_UNITS, PRODUCTS, Cue, listed
 from schemas.payments import FIELDS
 
 _HEADER_LENGTH_MAX = 200  # a longer cell is text, not a header
@@ -92,6 +93,7 @@ BARE_ACCOUNT = "an account without an owner in its header"
 USERS = "a user or place, read if no other column names a payee"
 IN_HUNDREDTHS = "the header says amount in hundredths of the currency"
 CANONICAL = "the field's name"
+_OTHER_UNITS = re.compile(OTHER_UNITS, re.IGNORECASE)
 UNKNOWN = HeaderMeaning(None, "unknown")
 
 _ALIASES: Mapping[str, HeaderMeaning] = {
@@ -135,7 +137,8 @@ def meaning(header: str) -> HeaderMeaning:
         if words is not None:
             found = _meaning(words)
             if found.what is not None:
-                return found
+                is_in_other_units = found.what == "amount" and _OTHER_UNITS.search(header)
+                return UNKNOWN if is_in_other_units else found
     if _BALANCES & set(tokens_of(header)):
         return HeaderMeaning(What.BALANCE, "a balance")
     return UNKNOWN

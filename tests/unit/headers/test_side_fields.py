@@ -6,6 +6,7 @@ from refusals import refused
 
 from pipeline.errors import InputError
 from pipeline.headers.columns import read_columns
+from pipeline.headers.meaning import UNKNOWN, meaning
 
 PAYMENTS = {
     "Payee": ["Ada Quillon", "Bo Marrow"],
@@ -325,6 +326,15 @@ def test_a_column_that_says_yes_or_no_is_no_amount():
 @pytest.mark.parametrize("cells", [["482.50", "99"], ["48,250", "9,900"], ["£482", "£99"]])
 def test_a_header_of_hundredths_above_other_cells_is_not_read_as_amounts(cells):
     assert "amount" not in columns_of({"Amount (pence)": cells}).sources
+
+
+@pytest.mark.parametrize(
+    "unit", ["(p)", "[£'000]", "(£000s)", "(k€)", "(TEUR)", "(in Tsd. EUR)", "(en milliers)"]
+)
+def test_amounts_in_a_unit_that_only_their_reader_knows_are_not_read(unit):
+    assert meaning(f"Amount {unit}") == UNKNOWN
+    assert meaning(f"amount {unit.upper()}").what is None
+    assert meaning("Amount (EUR)").what == meaning("Amount (max. 10)").what == "amount"
 
 
 def test_an_amount_in_the_main_unit_goes_before_the_same_in_hundredths():
