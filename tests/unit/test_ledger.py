@@ -131,6 +131,13 @@ def test_the_run_of_another_input_profile_or_environment_is_refused_by_name(tmp_
         opened(tmp_path, IDENTITY._replace(**{field: "different"}))
 
 
+def test_the_folder_of_an_import_that_has_begun_takes_no_other_run(tmp_path):
+    with opened(tmp_path, IDENTITY._replace(environment="bank")) as ledger:
+        ledger.speak("en", time=NOW)
+    with refused(UsageError, "stores.of_other_environment", "advice.other_folder", "advice.start_over"):
+        opened(tmp_path)
+
+
 @pytest.mark.parametrize("field", ["input_sha256", "profile_sha256", "environment"])
 def test_a_folder_without_any_answer_takes_another_run(tmp_path, field):
     async def fail(ledger):

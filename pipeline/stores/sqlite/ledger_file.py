@@ -201,11 +201,11 @@ def _objects() -> list[tuple[str, ...]]:
 
 
 def _binds(db: sqlite3.Connection) -> bool:
-    """True if the ledger belongs to its run, because it has a request, an answer or a finished import."""
+    """True if the ledger belongs to its run, by a request, an answer, or an import that has begun."""
     [has_any] = db.execute(
         "SELECT EXISTS(SELECT 1 FROM answer) OR EXISTS(SELECT 1 FROM reuse)"
         " OR EXISTS(SELECT 1 FROM intent WHERE id NOT IN (SELECT intent FROM failure))"
-        " OR EXISTS(SELECT 1 FROM run, finish WHERE run.environment = ?)",
+        " OR EXISTS(SELECT 1 FROM run, language WHERE run.environment = ?)",
         (Environment.BANK.value,),
     ).fetchone()
     return bool(has_any)
