@@ -212,7 +212,7 @@ def test_columns_of_a_message_are_not_mapped(tmp_path):
         read(tmp_path / "pay.xml", mapping={"name": "Payee"})
 
 
-ROOMS = {"parquet": "formats", "excel": "excel", "pain001": "pain001", "bacs18": "stages"}
+ROOMS = {"parquet": "formats", "excel": "formats", "pain001": "pain001", "bacs18": "formats"}
 """Whose sentence an empty file gets by its name; CSV has one for all other suffixes."""
 
 
@@ -226,7 +226,7 @@ ROOMS = {"parquet": "formats", "excel": "excel", "pain001": "pain001", "bacs18":
 )
 def test_an_empty_file_is_said_to_be_empty(suffix, room, tmp_path):
     (tmp_path / (name := f"pay{suffix}")).write_bytes(b"")
-    with refused(InputError, f"{room}.file_empty_give", where=name):
+    with refused(InputError, f"{room}.file_empty", where=name):
         read(tmp_path / name, mapping={})
 
 
