@@ -136,7 +136,7 @@ PASSES_OR_IS_SAID_ELSEWHERE = {
     *("a time stamp of the server is not believed", "the server asks for a pause", "contract breach"),
     *("no more requests in this run", "the server reports a problem", "waiting for another run"),
     *("jobs.notice_helping", "executors.working_on_questions", "jobs.notice_names_not_latin"),
-    "jobs.import_nothing_new",  # the reports are there already: nothing is to be done
+    "jobs.import_nothing_new",  # the reports are there already, so there is nothing to do
 }
 """What may be missed with --quiet: it ends by itself, or the exit status or the outcome file says it."""
 
