@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
+from string import Formatter
 from typing import TypeVar
 
 import pytest
 
 from pipeline.errors import PrecheckError
-from pipeline.wording import Sentence, Value
+from pipeline.wording import ENGLISH, Sentence, SurfaceKind, Value
+from pipeline.wording.catalogue import entry_of
+from pipeline.wording.sentences import _spoken
 
 Kind = TypeVar("Kind", bound=Exception)
 
@@ -35,6 +38,55 @@ def says(what: Exception | Sentence, /, *said: "str | Sentence | set[str]", **va
         if not any(name in part.values and _is(part.values[name], value) for part in parts):
             lacking.append((name, value))
     assert not lacking, f"{lacking} in {[part.as_data() for part in parts]}"
+
+
+def said(key: str, surface: str = "command", language: str = ENGLISH, /, **values: "Value") -> str:
+    """Return what a surface ("", "command" or "page") says by this key and these values.
+
+    If the sentence, or a sentence within it, has more values, this is its longest part between those that
+    has all of these.
+
+    >>> said("places.rows_and_more", rows="rows 1, 2", more_count=4)
+    'rows 1, 2 and 4 more'
+    >>> said("places.rows_and_more", more_count=4)
+    ' and 4 more'
+    """
+    part = _part(_said(Sentence(key, **values), SurfaceKind(surface), language))
+    assert re.search(r"\w\w", part), f"{key}: nothing is said between the values that are lacking"
+    return part.replace(_MARK, "")
+
+
+_GAP, _MARK = "\0", "\1"
+
+
+def _part(whole: str) -> str:
+    """Return the longest part between gaps that has all marks."""
+    parts = [part for part in whole.split(_GAP) if part.count(_MARK) == whole.count(_MARK)]
+    assert parts, f"no part of it has all values: {whole!r}"
+    return max(parts, key=len)
+
+
+def _said(one: Sentence, surface: SurfaceKind, language: str) -> str:
+    """Return a sentence with a gap for each value that it lacks, and a mark before each that it has."""
+    count = one.values.get("count", 0)
+    assert isinstance(count, int)
+    entry = entry_of(one.key, count, surface, language)
+    shown = ""
+    named = {"count"}
+    for text, name, style, _ in Formatter().parse(entry):
+        shown += text
+        named.add(name or "count")
+        if name not in one.values:
+            shown += _GAP if name else ""
+            continue
+        value = one.values[name]
+        if isinstance(value, Sentence):
+            within = _said(value, surface, language)
+            shown += within.replace(_part(within), _MARK + _part(within), 1)
+        else:
+            shown += _MARK + format(_spoken(value, surface, language), style or "")
+    assert {*one.values} <= named, f"{one.key} shows only {named}"
+    return shown
 
 
 def _sentences(what: Exception | Sentence) -> list[Sentence]:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path, PurePath
 
 import pytest
-from refusals import refused, says
+from refusals import refused, said, says
 
 from pipeline.errors import InputError, OutputError
 from pipeline.wording import ColumnPair, Sentence
@@ -97,3 +97,26 @@ def test_another_key_or_value_is_seen(said, values):
 def test_the_kind_of_an_error_is_asserted_too():
     with pytest.raises(OutputError), refused(InputError, "files.refused_because"):
         raise OutputError(SAID)
+
+
+def test_words_of_a_key_are_those_between_the_values_that_a_test_does_not_name():
+    assert said("places.rows_and_more", rows="rows 1, 2", more_count=4) == "rows 1, 2 and 4 more"
+    assert said("places.rows_and_more", more_count=4) == " and 4 more"
+    assert said("places.rows", count=1, rows=["7"]) == "row 7"
+    assert said("places.rows_and_more", rows=Sentence("places.rows", count=2)) == "rows "
+    assert said("places.rows_and_more", rows=Sentence("places.rows", count=1, rows=["7"])) == "row 7 and "
+    assert said("desk.no_role", "page", "de").startswith("Sie haben")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"rows": "rows 1, 2", "nobody": 4}, {"rows": Sentence("places.rows", count=2, rows=["1"], no=1)}],
+)
+def test_a_value_that_a_sentence_does_not_show_is_a_mistake_of_the_test(values):
+    with pytest.raises(AssertionError, match="shows only"):
+        said("places.rows_and_more", **values)
+
+
+def test_values_that_do_not_lie_in_one_part_are_a_mistake_of_the_test():
+    with pytest.raises(AssertionError, match="no part of it has all values"):
+        said("bacs18.no_contra", file="pay.txt", line=3)
