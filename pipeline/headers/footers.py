@@ -1,6 +1,6 @@
 """Find the rows below the payments, such as totals or counts, and compare totals with the payments.
 
-Only the last rows are examined, and a row with an account is always a payment.
+Only the last rows are examined, except for subtotals, and a row with an account is always a payment.
 """
 
 import re
@@ -26,7 +26,7 @@ from schemas.row_positions import RowPositions
 from schemas.summary import NotPayment
 
 FOOTERS_MAX = 20  # number of last rows that are examined
-_CHARS_MAX = 200
+_CHARS_MAX, _CELLS_BESIDE_SUM = 200, 1
 _RULE_CHARS_SHOWN = 10
 
 
@@ -169,6 +169,54 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPos
     return Footers(count, [_not_payment(row, sums, positions) for row in found])
 
 
+def subtotals_of(
+    payments: pl.DataFrame, original: pl.DataFrame, positions: RowPositions | None
+) -> list[NotPayment]:
+    """Find the rows without account and payee that add up payments above, wherever they are.
+
+    One that no word calls a total adds up two payments or more, since a subtotal or from the first. The total
+    of all payments is left to `footers_of`. Takes the same tables, and finds nothing without positions.
+    """
+    has_account = pl.any_horizontal(pl.col(_ACCOUNT).str.contains("[0-9]").fill_null(value=False))
+    candidates = payments.select((~has_account & pl.col("amount").is_not_null()).arg_true()).to_series()
+    if candidates.is_empty() or positions is None:
+        return []
+    amounts = with_money(payments.select(MONEY_FIELDS))["amount"]
+    counts, sums = ([0, *accumulate(some)] for some in (amounts.is_not_null(), amounts.fill_null(0)))
+    last = payments.select(has_account.arg_true().max()).item() or 0
+    starts, found, in_subtotals = {Decimal(): 0}, list[NotPayment](), Decimal()
+    for index in candidates:
+        amount, above, count = amounts[index], sums[index] - in_subtotals, counts[index] - len(found)
+        start = None if amount is None else starts.get(above - amount)
+        if start is None or start == count:
+            continue
+        [row] = _rows(payments[index : index + 1], original[index : index + 1], 0)
+        words = _words_of_subtotal(row, several=count - start > 1)
+        if words is None or (index > last and start == 0 and not row.has_payee):
+            continue
+        why = Sentence("footer.total_agrees", money=_money(plain(amount), None))
+        listed = _listed(index + 1, positions, LabelKind.SUBTOTAL, words or None, why)
+        found.append(listed.model_copy(update={"amount": plain(amount), "agrees": True}))
+        in_subtotals += amount
+        starts[above] = count
+    return found
+
+
+def _words_of_subtotal(row: _Row, *, several: bool) -> str | None:
+    """Return the words of a total in a row, perhaps none beside one other cell; None if it is not a total."""
+    payees = [value for field in _PAYEE if (value := row.fields[field]) is not None]
+    if holds_account(" ".join(row.cells)) or not all(map(_words_of_total, payees)):
+        return None
+    words = next(filter(None, map(_words_of_total, row.cells)), None)
+    return words or ("" if several and len(row.cells) <= _CELLS_BESIDE_SUM + 1 else None)
+
+
+def _words_of_total(cell: str) -> str | None:
+    """Return the words of a total at the start or end of a cell, as in `Sales Total` and `Summe IT`."""
+    found = _total_of_group().fullmatch(fold(cell)) if len(cell) <= _CHARS_MAX else None
+    return None if found is None else _spelling()[found["first"] or found["last"]]
+
+
 def likely_payment_count(original: pl.DataFrame) -> int:
     """Count the rows before a likely footer: a label without an account, and no account below."""
     first = max(0, original.height - FOOTERS_MAX)
@@ -227,24 +275,25 @@ def _count(row: _Row) -> int | None:
     return int(numbers[0]) if numbers else None
 
 
-def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotPayment:
-    kind = LabelKind.TOTAL if row.label is None else row.label.kind
-    number = row.row_index + 1
+def _listed(
+    number: int, positions: RowPositions | None, kind: LabelKind, words: str | None, why: Sentence | None
+) -> NotPayment:
     where = Sentence("footer.row", number=number)
     if positions is not None:
         where = place_of(positions.unit, positions.of(number))
-    label = "" if row.label is None else Sentence("footer.label", label=row.label.words)
-    footer = NotPayment(
-        place=None if positions is None else positions.of(number),
-        row=number,
-        kind=kind.value,
-        label=None if row.label is None else row.label.words,
-        sentence=Sentence("footer.not_a_payment", place=where, label=label).recorded(),
-    )
+    label = "" if words is None else Sentence("footer.label", label=words)
+    said = Sentence("footer.not_a_payment", place=where, label=label)
+    if why is not None:
+        said = Sentence("footer.not_a_payment_because", place=where, label=label, why=why)
+    place = None if positions is None else positions.of(number)
+    return NotPayment(place=place, row=number, kind=kind.value, label=words, sentence=said.recorded())
 
-    def with_reason(why: Sentence, **found: object) -> NotPayment:
-        sentence = Sentence("footer.not_a_payment_because", place=where, label=label, why=why).recorded()
-        return footer.model_copy(update={"sentence": sentence, **found})
+
+def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotPayment:
+    kind, words = (LabelKind.TOTAL, None) if row.label is None else row.label[:2]
+
+    def listed(why: Sentence | None, **found: object) -> NotPayment:
+        return _listed(row.row_index + 1, positions, kind, words, why).model_copy(update=found)
 
     amount, currency = _figure(row)
     if kind is LabelKind.COUNT and (count := _count(row)) is not None:
@@ -254,11 +303,11 @@ def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotP
             if agrees
             else Sentence("footer.count_differs", number=count, found=sums.money.height)
         )
-        return with_reason(why, payment_count=count, agrees=agrees)
+        return listed(why, payment_count=count, agrees=agrees)
     if row.label is None and amount is None:
-        return with_reason(Sentence("footer.text_below"), kind=LabelKind.NOTE.value)
+        return listed(Sentence("footer.text_below"), kind=LabelKind.NOTE.value)
     if kind is LabelKind.NOTE or amount is None:
-        return footer
+        return listed(None)
     agrees = sums.are(amount, currency) or (kind is LabelKind.SUBTOTAL and sums.end_in(amount, count_min=1))
     if agrees:
         why = Sentence("footer.total_agrees", money=_money(amount, currency))
@@ -269,7 +318,7 @@ def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotP
             money=_money(amount, currency),
             found=Sentence("footer.several_totals", sums=found) if found else Sentence("footer.nothing"),
         )
-    return with_reason(why, amount=amount, currency=currency, agrees=agrees)
+    return listed(why, amount=amount, currency=currency, agrees=agrees)
 
 
 def place_of(unit: str, number: int) -> Sentence:
@@ -349,6 +398,12 @@ def _patterns() -> dict[LabelKind, re.Pattern[str]]:
         LabelKind.TOTAL: re.compile(rf"(?P<words>{_any(TOTALS)})(?: ?\([0-9]+ (?:{counted})\))?{amount}"),
         LabelKind.NOTE: re.compile(note),
     }
+
+
+@cache
+def _total_of_group() -> re.Pattern[str]:
+    words = _any([*SUBTOTALS, *TOTALS])
+    return re.compile(rf"(?P<first>{words})(?:\b.*)?|.*\b(?P<last>{words}) ?:?")
 
 
 def _any(labels: tuple[str, ...] | list[str]) -> str:

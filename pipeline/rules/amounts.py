@@ -16,7 +16,9 @@ DEBIT_OR_CREDIT = rf"^\s*{_SIDE}[:+-]*[^0-9\s]{{0,3}}\s*[.,]?[0-9]|[0-9)]\s*(?:[
 
 _PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"  # the form of most amounts, which is never ambiguous
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
-_GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
+_GROUPED_ENGLISH = (
+    r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$|^-?[1-9][0-9]?(,[0-9]{2})+,[0-9]{3}(\.[0-9]{1,3})?$"
+)
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
 _GAP = "[\\s'\u2019\u00b4]"
 _GROUPED_BY_GAPS = f"^-?[1-9][0-9]{{0,2}}({_GAP}[0-9]{{3}})+([.,][0-9]{{1,3}})?$"
@@ -36,7 +38,7 @@ _WORDS = {
 """Currency as people write it next to an amount -> its code."""
 _HAS_WORD = r"[^\x00-\x7f£€]|[A-Za-z]"
 _NO_DECIMALS = r"([.,])\s*[-\x{2012}-\x{2015}]{1,2}(\s*[£€$\p{L}]*\.?\s*)$"
-"""A dash in place of zero decimals: `1.250,-`."""
+"""A dash in place of zero decimals: `1.250,-`; in India also `1,250/-`."""
 _LESS_THAN_ONE = r"^(-?)[.,]([0-9]{1,3})$"
 _MARK_FIRST = rf"^(-?)\s*(?:{_MARK})\s*([-(]?[.,]?[0-9].*)$"
 _MARK_LAST = rf"^(.*[0-9)-])\s*(?:{_MARK})$"
@@ -73,7 +75,7 @@ def read_amounts(written: pl.Series) -> Amounts:
 
 def _with_codes(amounts: pl.Series) -> pl.Series:
     """Replace currency words by codes, and a dash by decimals."""
-    amounts = amounts.str.replace(_NO_DECIMALS, "${1}00$2")
+    amounts = amounts.str.replace(_NO_DECIMALS, "${1}00$2").str.replace(r"([0-9])\s*/[-=]\s*$", "$1.00")
     return replaced(amounts, where=amounts.str.contains(_HAS_WORD), by=_with_words_as_codes)
 
 

@@ -183,3 +183,24 @@ def test_a_separator_or_repeated_headers_among_payments_are_held_and_the_rest_is
     assert [line["payment_id"] for line in released] == ["P1", "P4"]
     assert len(table(folder / f"hold.simulated.{kind}")) == 1
     assert desk("verify", "payments.precheck").status == 0
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_subtotals_are_in_no_sum_and_no_released_file(desk, sandbox, file, kind):
+    again = ("P4", *PAYMENTS[0][1:5], "60.00", "GBP")
+    one, two = ("Sales Total", "", "", "", "", "150.00"), ("IT Total", "", "", "", "", "85.50")
+    rows = [HEADERS, *PAYMENTS[:2], one, (), PAYMENTS[2], again, two, ("Grand Total", *("",) * 4, "235.50")]
+    done = desk("run", file(rows), *sandbox.using("sandbox"))
+    folder = desk.folder / "payments.precheck"
+    assert "TOTALS_DIFFER" not in done.err
+    said = json.loads((folder / "summary.json").read_text())
+    assert [(row["place"], row["agrees"]) for row in said["input"]["not_payments"]] == [
+        (4, True),
+        (8, True),
+        (9, True),
+    ]
+    assert [line["payment_id"] for line in desk.outcomes() if line["payment_id"]] == ["P1", "P2", "P3", "P4"]
+    split = desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
+    assert split.status == 0, split.err
+    assert [line["payment_id"] for line in table(folder / f"release.simulated.{kind}")] == ["P1", "P4"]
+    assert desk("verify", "payments.precheck").status == 0

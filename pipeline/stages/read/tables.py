@@ -7,13 +7,13 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.formats.protocols import TabularFormat
 from pipeline.formats.registry import entry_named
-from pipeline.formats.table import Table
+from pipeline.formats.table import Ragged, Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_patterns import by_cell
 from pipeline.headers.account_signs import account_signs, may_hold_sort_codes
 from pipeline.headers.choice import quoted, rule_of
 from pipeline.headers.columns import Columns, ColumnsError, is_sufficient, read_columns, recognised
-from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
+from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of, subtotals_of
 from pipeline.headers.meaning import IN_HUNDREDTHS, meaning
 from pipeline.headers.not_payments import are_direct_debits, transaction_code
 from pipeline.headers.parties import is_list_of_payees
@@ -24,6 +24,7 @@ from pipeline.rules.amounts import exact_text
 from pipeline.rules.currencies import of_hundredths, with_three_decimals
 from pipeline.rules.identifiers import bic_column_is_none
 from pipeline.rules.placeholders import FIELDS_WITH_PLACEHOLDERS, without_placeholders
+from pipeline.rules.row_positions import lines_at
 from pipeline.rules.unasked import DIRECT_DEBIT, ROW_BLANK
 from pipeline.stages.read.opening import PaymentSource, ReadingArguments, identity_of
 from pipeline.wording import Sentence
@@ -75,6 +76,8 @@ def read_table(
             columns.readings,
             advice=(Sentence("advice.say_accounts_are_uk"), Sentence("stages.give_ibans")),
         )
+    between = () if arguments.is_ours else subtotals_of(payments, original, table.positions)
+    payments, original, cells, table = _without(between, payments, original, cells, table)
     ended = (
         Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.positions)
     )
@@ -105,9 +108,31 @@ def read_table(
         byte_count=identity.byte_count,
         extra_column_count=original.width - len(own),
         positions=table.positions,
-        not_payments=[*_headers_again(table), *ended.rows],
+        not_payments=[*_headers_again(table), *between, *ended.rows],
         earlier=cells.select(column for column in COLUMNS if column in cells.columns),
     )
+
+
+def _without(
+    listed: Sequence[NotPayment],
+    payments: pl.DataFrame,
+    original: pl.DataFrame,
+    cells: pl.DataFrame,
+    table: Table,
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, Table]:
+    """Return the tables without some rows: payments are numbered again, and keep their positions."""
+    if not listed or table.positions is None:
+        return payments, original, cells, table
+    left = payments["row"].filter(~payments["row"].is_in([row.row for row in listed]))
+    new = {row - 1: number for number, row in enumerate(left)}
+    hidden, short, long = ([new[row] for row in some if row in new] for some in (table.hidden, *table.ragged))
+    places = lines_at(pl.Series(map(table.positions.of, left)))
+    if places is not None:
+        places = places.model_copy(update={"unit": table.positions.unit})
+    payments, original, cells = (frame[left - 1] for frame in (payments, original, cells))
+    rows = pl.int_range(1, left.len() + 1, dtype=pl.UInt32)
+    table = table._replace(positions=places, hidden=hidden, ragged=Ragged(short, long))
+    return payments.with_columns(row=rows), original, cells, table
 
 
 def _headers_again(table: Table) -> list[NotPayment]:

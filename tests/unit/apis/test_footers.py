@@ -7,7 +7,14 @@ import pytest
 from tables import for_each
 
 from pipeline.frames import PAYMENTS
-from pipeline.headers.footers import FOOTERS_MAX, LabelKind, footers_of, label_of, likely_payment_count
+from pipeline.headers.footers import (
+    FOOTERS_MAX,
+    LabelKind,
+    footers_of,
+    label_of,
+    likely_payment_count,
+    subtotals_of,
+)
 from schemas.row_positions import RowPositions
 
 LINES = RowPositions(unit="line", stretches=[(1, 2, 1)])
@@ -19,7 +26,7 @@ TOTAL = (None, "Total", None, None, "150.00", None)
 BLANK = (None,) * 6
 
 
-def ended(*rows, places=LINES):
+def ended(*rows, places=LINES, by=footers_of):
     """How a table of these rows ends."""
     original = pl.DataFrame(rows, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
     defects = ["ROW_BLANK" if row == BLANK else None for row in rows]
@@ -30,7 +37,7 @@ def ended(*rows, places=LINES):
         pl.col(name) if name in numbered.columns else pl.lit(None, kind).alias(name)
         for name, kind in PAYMENTS.items()
     )
-    return footers_of(payments, original, places)
+    return by(payments, original, places)
 
 
 @for_each(
@@ -160,6 +167,88 @@ def test_a_row_that_names_a_payee_is_never_left_out():
 
 def test_a_total_among_the_payments_is_a_row():
     assert ended(ADA, TOTAL, BO) == (3, [])
+
+
+def subtotals(*rows, places=LINES):
+    """The lines of the subtotals among these rows, and their labels."""
+    found = ended(*rows, places=places, by=subtotals_of)
+    assert all(row.kind == "subtotal" and row.agrees for row in found)
+    return [(row.place, row.label) for row in found]
+
+
+def sum_of(amount, label=None, name=None):
+    return (label, name, None, None, amount, None)
+
+
+@pytest.mark.parametrize(
+    ("row", "label"),
+    [
+        (sum_of("150.00", "Subtotal"), "subtotal"),
+        (sum_of("150.00", "Subtotal Sales"), "subtotal"),
+        (sum_of("150.00", "Sales Total"), "total"),
+        (sum_of("150.00", None, "Total Sales"), "total"),
+        (sum_of("150,00", None, "Zwischensumme Vertrieb:"), "zwischensumme"),
+        (sum_of("150.00", "Vertrieb Ergebnis"), "ergebnis"),
+        (sum_of("150.00", "Carried forward"), "carried forward"),
+        (sum_of("150.00"), None),
+        (sum_of("150.00", "Sales"), None),
+    ],
+)
+def test_a_row_among_the_payments_that_adds_up_those_above_is_a_subtotal(row, label):
+    assert subtotals(ADA, BO, row, EURO) == [(4, label)]
+
+
+def test_groups_of_groups_and_running_totals_add_up():
+    one, two = sum_of("150.00", "Team 1 total"), sum_of("57.00", "Team 2 total")
+    assert subtotals(ADA, BO, one, BO, EURO, two, sum_of("207.00", "Sales total"), ADA) == [
+        (4, "total"),
+        (7, "total"),
+        (8, "total"),
+    ]
+    assert subtotals(ADA, BO, sum_of("150.00"), BO, sum_of("200.00", "Carried forward"), ADA) == [
+        (4, None),
+        (6, "carried forward"),
+    ]
+    assert subtotals(ADA, sum_of("100.00", "Ada Total"), BO, sum_of("50.00", "Bo Total"), ADA)[1] == (
+        5,
+        "total",
+    )
+
+
+def test_the_total_of_all_payments_is_left_to_the_footers_unless_these_would_take_it_for_a_payment():
+    assert subtotals(ADA, BO, TOTAL) == subtotals(ADA, BO, sum_of("150.00")) == []
+    assert subtotals(ADA, sum_of("100.00", "A total"), BO, sum_of("50.00", "B total"), TOTAL) == [
+        (3, "total"),
+        (5, "total"),
+    ]
+    assert subtotals(ADA, BO, sum_of("150.00", None, "Total Sales"), TOTAL) == [(4, "total")]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        sum_of("151.00", "Subtotal"),  # it adds up nothing: some payment may be missing
+        sum_of("150.00", None, "Zoe Quillon"),
+        sum_of("150.00", None, "Totalise Ltd"),
+        sum_of("150.00", "P4", "Zoe Quillon"),
+        ("Subtotal", None, "12-34-56", "12345678", "150.00", None),
+        ("Subtotal", None, None, "1234567", "150.00", None),
+        ("Subtotal DE89370400440532013000", None, None, None, "150.00", None),
+        ("P4", None, None, None, "150.00", "GBP"),  # a payment that lacks its payee and account
+    ],
+)
+def test_a_row_that_may_be_a_payment_is_no_subtotal(row):
+    assert subtotals(ADA, BO, row, EURO) == []
+
+
+def test_one_amount_again_is_a_subtotal_only_with_a_word_for_it():
+    assert subtotals(ADA, sum_of("100.00"), BO) == subtotals(ADA, BLANK, sum_of("100.00"), BO) == []
+    assert subtotals(ADA, BO, sum_of("0.00", "Subtotal"), EURO) == []
+
+
+def test_subtotals_are_not_looked_for_without_positions_or_rows_that_lack_an_account():
+    assert subtotals(ADA, BO, sum_of("150.00", "Subtotal"), EURO, places=None) == []
+    assert subtotals(ADA, BO, EURO) == []
 
 
 def test_blank_rows_and_single_texts_go_with_the_footer():

@@ -261,6 +261,28 @@ def test_separators_and_repeated_headers_between_payments_are_no_payments(tmp_pa
     assert values(source, "row", "defect") == [(1, None), (2, "ROW_BLANK"), (3, None)]
 
 
+def test_subtotals_are_left_out_and_the_payments_keep_their_lines(tmp_path):
+    """Also the note on short rows counts payments only."""
+    rows = ["a,1,10.00", "b,2,5.00,", ",Subtotal,15.00,", "", "c,3,7", "IT total,,7.00", "Total,,22.00"]
+    source = source_of(tmp_path, "\n".join(["name,iban,amount,note", *rows, ""]))
+    assert values(source, "row", "name", "amount", "defect") == [
+        (1, "a", "10.00", None),
+        (2, "b", "5.00", None),
+        (3, None, None, "ROW_BLANK"),
+        (4, "c", "7", None),
+    ]
+    assert [source.positions.text(row) for row in (1, 2, 3, 4)] == ["line 2", "line 3", "line 5", "line 6"]
+    assert [(row.place, row.kind, row.agrees) for row in source.not_payments] == [
+        (4, "subtotal", True),
+        (7, "subtotal", True),
+        (8, "total", True),
+    ]
+    assert source.original["name"].to_list() == ["a", "b", None, "c"]
+    assert [str(note) for note in source.notes if "end" in str(note)] == [
+        "2 rows have missing cells at their end; they are read as empty"
+    ]
+
+
 def test_rows_like_headers_or_separators_that_name_something_are_payments(tmp_path):
     rows = ["Name,,", "Name,IBAN,x", "Name,DE89,note", "-----,1,", "---,---,x", ",,Ada"]
     source = source_of(tmp_path, "\n".join(["Payee,IBAN,note", "a,1,x", *rows, "b,2,x"]))
