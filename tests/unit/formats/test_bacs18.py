@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import refused, says
 from standard_18 import PENCE_MAX, File, Payment
 
 from pipeline.errors import InputError
 from pipeline.formats import bacs18
 from pipeline.formats.edits import edited
 from pipeline.formats.table import ReadingOptions
-from pipeline.wording import Sentence, words
+from pipeline.wording import Sentence
 
 ADA = Payment()
 ZOE = Payment("445566", "87654321", 200_05, "Z MARROW & SONS", "INVOICE 2")
@@ -147,11 +147,20 @@ def test_a_name_that_fills_its_field_is_told():
     assert message.warnings.select("row", "field", "code").rows() == [(2, "name", "NAME_TRUNCATED")]
 
 
+TOTAL_DIFFERS = Sentence(
+    "formats.control_differs",
+    file=Sentence("formats.the_file"),
+    stated="323.60",
+    where=Sentence("bacs18.in_utl1", name=Sentence("bacs18.debit_total")),
+    found="323.50",
+)
+
+
 def test_totals_that_lie_are_told():
     data = TWO.data().replace(b"UTL1000000003235", b"UTL1000000003236")
     [control] = differing(data)
     assert control == ("UTL1, debit total", "323.60", "323.50")
-    assert words(read(data).difference, language="de").startswith("Die Datei nennt 323.60 (UTL1, Summe der ")
+    assert read(data).difference == TOTAL_DIFFERS
 
 
 def test_a_payment_cut_out_by_hand_is_told_by_every_total():
@@ -305,9 +314,7 @@ def test_blocks_that_were_never_counted_stay_as_they_are():
 def test_a_file_whose_totals_lie_is_not_changed():
     data = TWO.data().replace(b"UTL1000000003235", b"UTL1000000003236")
     assert bacs18.obstacle(read(TWO.data())) is None
-    assert str(bacs18.obstacle(read(data))) == (
-        "The file says 323.60 (UTL1, debit total) but has 323.50; it may be cut or changed"
-    )
+    assert bacs18.obstacle(read(data)) == TOTAL_DIFFERS
     for change in (
         lambda: split(data, True, False),
         lambda: bacs18.renamed(data, read(data), {1: "Zoe"}),
@@ -318,31 +325,24 @@ def test_a_file_whose_totals_lie_is_not_changed():
 
 def test_a_file_that_cannot_be_added_up_is_not_changed():
     data = with_line(TWO.data(), 5, lambda line: line[:35] + b"0000001234O" + line[46:])
-    assert str(bacs18.obstacle(read(data))) == (
-        "The file says 323.50 (UTL1, credit total), but its amounts cannot be added up; correct them at the "
-        "source"
+    assert bacs18.obstacle(read(data)) == Sentence(
+        "formats.amounts_cannot_be_added",
+        file=Sentence("formats.the_file"),
+        stated="323.50",
+        where=Sentence("bacs18.in_utl1", name=Sentence("bacs18.credit_total")),
     )
 
 
 @pytest.mark.parametrize(
-    ("other", "sentence"),
+    ("other", "key", "values"),
     [
-        (
-            DEBIT,
-            (
-                "The file has a direct debit on line 3; split a file that mixes these with payments "
-                "at the source"
-            ),
-        ),
-        (
-            replace(ADA, code="Z9"),
-            "The file has an unknown kind of line, line 3; correct it at the source",
-        ),
+        (DEBIT, "formats.mixed_with_payments", {"what": "formats.direct_debit"}),
+        (replace(ADA, code="Z9"), "formats.line_of_unknown_kind", {}),
     ],
 )
-def test_a_file_with_other_codes_is_not_split(other, sentence):
+def test_a_file_with_other_codes_is_not_split(other, key, values):
     data = File((ADA, ZOE, other), labels=False, contras=False).data()
-    assert str(bacs18.split_obstacle(read(data))) == sentence
+    says(bacs18.split_obstacle(read(data)), key, file="formats.the_file", line=3, **values)
     assert bacs18.split_obstacle(read(TWO.data())) is None
 
 

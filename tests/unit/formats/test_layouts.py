@@ -260,9 +260,9 @@ def test_a_line_that_is_not_as_others_gets_no_name():
 def test_a_hash_of_unknown_rule_is_read_and_never_written():
     data = bank_file("santander")
     message = read("santander", data)
-    assert str(FORMATS["santander"].obstacle(message)) == (
-        "The file cannot be changed: the rule for the hash total in its trailer is not known; correct or "
-        "split it at the source"
+    obstacle = FORMATS["santander"].obstacle(message)
+    says(
+        obstacle, "layouts.cannot_be_changed", file="formats.the_file", why="layouts.hash_total_rule_unknown"
     )
     with pytest.raises(AssertionError):
         split("santander", data, True, False, True)
@@ -388,9 +388,10 @@ def test_direct_debits_are_told_and_never_payments():
     message = read("paygate", data)
     assert message.payments.height == 2
     assert message.set_aside.rows() == [(3, "17", "direct debit")]
-    assert str(FORMATS["paygate"].split_obstacle(message)) == (
-        "The file has a direct debit on line 3; split a file that mixes these with payments at the source"
-    )
+    says(
+        FORMATS["paygate"].split_obstacle(message),
+        "formats.mixed_with_payments", file="formats.the_file", what="formats.direct_debit", line=3,
+    )  # fmt: skip
     with pytest.raises(AssertionError):
         split("paygate", data, True, False)
 

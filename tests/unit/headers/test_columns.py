@@ -66,15 +66,15 @@ def test_case_spaces_punctuation_and_width_do_not_matter(header):
 )
 def test_a_header_that_could_mean_two_things_is_kept_as_unknown(header):
     reading = columns_of("name", "iban", header).readings[-1]
-    assert (reading.field, str(reading.how)) == (None, "header not known")
+    assert (reading.field, reading.how) == (None, Sentence("column.header_not_known"))
 
 
 def test_a_reading_says_rule_other_candidates_and_values():
     columns = columns_of("Beneficiary Name", "Supplier", "IBAN")
     name, supplier, _ = columns.readings
-    assert (name.field, str(name.how), name.others) == ("name", "the payee's role", ("Supplier",))
+    assert name[1:4] == ("name", Sentence("column.the_payees_role"), ("Supplier",))
     assert name.values == ("Beneficiary Name 0", "Beneficiary Name 1")
-    assert (supplier.field, str(supplier.how)) == (None, '"Beneficiary Name" is read instead')
+    assert supplier[1:3] == (None, Sentence("column.read_instead", header='"Beneficiary Name"'))
 
 
 def test_map_decides_between_two_headers_and_the_other_is_kept():
@@ -206,11 +206,13 @@ def said_of(headers, *rows, mapping=None):
 def test_headers_that_cannot_be_used_still_tell_how_each_would_be_read():
     with pytest.raises(ColumnsError) as raised:
         columns_of("Tenant", "Landlord", "IBAN", "Colour")
-    assert [(*reading[:2], str(reading.how), reading.others) for reading in raised.value.readings] == [
-        ("Tenant", "name", "the subject of the list", ("Landlord",)),
-        ("Landlord", "name", "the subject of the list", ("Tenant",)),
-        ("IBAN", "iban", "the field's name; no IBAN in its cells", ()),
-        ("Colour", None, "header not known", ()),
+    subject = Sentence("column.the_subject_of_the_list")
+    no_iban = Sentence("column.none_in_cells", field=Sentence("field.iban"))
+    assert [reading[:4] for reading in raised.value.readings] == [
+        ("Tenant", "name", subject, ("Landlord",)),
+        ("Landlord", "name", subject, ("Tenant",)),
+        ("IBAN", "iban", Sentence("column.both", one=Sentence("column.the_fields_name"), other=no_iban), ()),
+        ("Colour", None, Sentence("column.header_not_known"), ()),
     ]
     assert [reading.is_disputed for reading in raised.value.readings] == [True, True, False, False]
 
@@ -253,14 +255,14 @@ def test_what_is_not_read_says_why():
         ("Mills Ltd", "Imre Falkner", "Imre", "V101", "Rowan", iban, "2.00", "28.11.2026", iban),
         mapping={"iban": "IBAN"},
     )
-    assert {header: str(reading.how) for header, reading in said.items() if reading.field is None} == {
-        "Employer": "the employer, never the payee",
-        "First name": '"Staff Name" is read instead',
-        "Vendor": "no name in its cells",
-        "Contact": "never the payee",
-        "Our IBAN": "your own side, never asked about",
-        "Saldo": "a balance",
-        "Valuta": "no currency in its cells",
+    assert {header: reading.how for header, reading in said.items() if reading.field is None} == {
+        "Employer": Sentence("column.the_employer_never_the_payee"),
+        "First name": Sentence("column.read_instead", header='"Staff Name"'),
+        "Vendor": Sentence("column.no_name_in_its_cells"),
+        "Contact": Sentence("column.never_the_payee"),
+        "Our IBAN": Sentence("column.your_own_side_never_asked_about"),
+        "Saldo": Sentence("column.a_balance"),
+        "Valuta": Sentence("column.none_in_cells", field=Sentence("field.currency")),
     }
 
 
@@ -271,8 +273,10 @@ def test_a_name_of_your_own_and_an_account_of_nobody_are_told_as_such():
         ("4711", "Mills Ltd", "Avery Thornwood", iban),
         ("4711", "Mills Ltd", "Imre Falkner", other),
     )
-    assert str(said["Name"].how) == "the same in every row where the payee differs, so taken for your own"
-    assert str(said["Konto"].how) == "no stated owner, so taken for your own next to the payee's"
+    assert [said[header].how.key for header in ("Name", "Konto")] == [
+        "column.the_same_in_every_row_where_the_payee_differs_so_taken_for_your_own",
+        "column.no_stated_owner_so_taken_for_your_own_next_to_the_payees",
+    ]
     assert said["Empfänger"].others == ()
 
 
@@ -303,11 +307,14 @@ def test_where_no_header_says_it_the_cells_show_what_to_say():
         Sentence("headers.each_of_pairs", pairs=[("name", "#1")]),
     ) as raised:
         read_columns(pl.DataFrame([row], schema=headers, orient="row"), {}, where=WHERE)
-    assert [(reading.map, str(reading.how)) for reading in raised.value.readings] == [
-        ("name=#1", "header not known; its cells look like names"),
-        ("iban=#2", "header not known; its cells look like IBANs"),
-        (None, "header not known"),
-    ]
+    unknown = Sentence("column.header_not_known")
+    names, ibans = (
+        Sentence("column.both", one=unknown, other=Sentence("column.cells_look_like", kinds=[kind]))
+        for kind in (Sentence("column.names"), Sentence("column.ibans"))
+    )
+    assert [(reading.map, reading.how) for reading in raised.value.readings] == [
+        ("name=#1", names), ("iban=#2", ibans), (None, unknown)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
-from pipeline.wording import SurfaceKind, words
+from pipeline.wording import Sentence, SurfaceKind, words
 
 IBAN, OTHER = "DE89370400440532013000", "FR76 3000 3012 3400 0048 2100 733"
 
@@ -56,7 +56,7 @@ def test_most_cells_decide_and_two_that_could_be_it_name_each_other():
 def test_one_account_beside_several_names_is_never_proposed():
     found, headers = looks(("40000188888888", "Avery Thornwood"), ("40000188888888", "Imre Falkner"))
     assert str(pairs_of(found, headers)) == "name=#2"
-    assert str(found["#1"].words) == "the same in every row: perhaps your own account"
+    assert found["#1"].words == Sentence("column.the_same_in_every_row_perhaps_your_own_account")
 
 
 def test_what_is_left_out_says_why():
@@ -64,10 +64,10 @@ def test_what_is_left_out_says_why():
         ("Mills Ltd", "Avery Thornwood", "2026-11-27", "", "ab12"),
         ("Mills Ltd", "Imre Falkner", "2026-11-28", "", "cd34"),
     )
-    assert [(look.field, str(look.words)) for look in found.values()] == [
-        (None, "the same in every row: a text, or your own name"),
-        ("name", "its cells look like names"),
-        (None, "its cells look like dates"),
-        (None, "empty in every row"),
-        (None, "its cells hold nothing to check"),
+    assert [(look.field, look.words) for look in found.values()] == [
+        (None, Sentence("column.the_same_in_every_row_a_text_or_your_own_name")),
+        ("name", Sentence("column.cells_look_like", kinds=[Sentence("column.names")])),
+        (None, Sentence("column.cells_look_like", kinds=[Sentence("column.dates")])),
+        (None, Sentence("column.empty_in_every_row")),
+        (None, Sentence("column.its_cells_hold_nothing_to_check")),
     ]

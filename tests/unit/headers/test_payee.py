@@ -430,8 +430,7 @@ def test_the_party_of_a_mapped_account_is_paid():
 def test_words_that_may_be_codes_are_read_where_nobody_else_is_named_and_it_is_said(codes):
     columns = read_columns(pl.DataFrame({"Supplier": codes, "IBAN": IBANS}), {}, where="x.csv")
     assert columns.sources["name"] == (("Supplier",),)
-    assert len(columns.notes) == 1
-    assert "like a login or a code" in str(columns.notes[0])
+    assert columns.notes == (Sentence("headers.names_may_be_codes", column='"Supplier"'),)
 
 
 @pytest.mark.parametrize(

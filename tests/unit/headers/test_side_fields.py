@@ -7,6 +7,7 @@ from refusals import refused
 from pipeline.errors import InputError
 from pipeline.headers.columns import read_columns
 from pipeline.headers.meaning import UNKNOWN, meaning
+from pipeline.wording import Sentence
 
 PAYMENTS = {
     "Payee": ["Ada Quillon", "Bo Marrow"],
@@ -52,15 +53,18 @@ def test_what_is_paid_is_the_amount_where_its_cells_are_amounts(header):
 
 def test_a_choice_between_two_columns_is_told():
     read = columns_of({"Our reference": ["a", "b"], "Payment reference": ["c", "d"]})
-    assert tuple(map(str, read.notes)) == (
-        '"Payment reference" is read as reference, and "Our reference" is kept unchanged',
-    )
+    assert read.notes == (
+        Sentence(
+            "headers.kept_beside",
+            read='"Payment reference"', field=Sentence("field.reference"), kept='"Our reference"',
+        ),
+    )  # fmt: skip
 
 
 def test_two_bics_that_differ_are_both_left():
     read = columns_of({"BIC": ["a", "b"], "SWIFT": ["c", "d"]})
     assert "bic" not in read.sources
-    assert "neither is read as the BIC" in str(read.notes[0])
+    assert read.notes[0] == Sentence("headers.neither_is_the_bic", one='"BIC"', other='"SWIFT"')
 
 
 def test_two_secondary_references_that_differ_are_refused():
@@ -313,9 +317,7 @@ def test_whole_numbers_under_a_header_of_hundredths_are_amounts_and_that_is_said
     read = columns_of({header: ["48250", "9900"]})
     assert read.sources["amount"] == ((header,),)
     assert read.is_in_hundredths
-    assert [str(note) for note in read.notes] == [
-        f'"{header}" is in hundredths of the currency, as its header says: 48250 is read as 482.50'
-    ]
+    assert read.notes == (Sentence("headers.amount_in_hundredths", column=f'"{header}"'),)
 
 
 def test_a_column_that_says_yes_or_no_is_no_amount():

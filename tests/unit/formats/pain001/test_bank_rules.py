@@ -166,11 +166,11 @@ def test_what_only_banks_judge_makes_no_payment_unreadable():
 
 def test_a_warning_says_place_value_mend_source_and_date():
     [warning] = bank_warnings(message_of(batch(payment(1))), TODAY)
-    assert str(Sentence.of_data(warning.sentence.sentence)) == (
-        "Will the bank accept it? ONE_PAYMENT at PmtInf[1]/CdtTrfTxInf[1] (1): a file with one payment is "
-        "not a package, so the bank verifies the payee even if you opt out; expect a report "
-        "(Regulation (EU) 2024/886, Art. 5c(6), 2025-10-09)"
-    )
+    assert Sentence.of_document(warning.sentence) == Sentence(
+        "bank.warning",
+        count=1, code="ONE_PAYMENT", path="PmtInf[1]/CdtTrfTxInf[1]", value="1",
+        why=Sentence("bank.one_payment"), source="Regulation (EU) 2024/886, Art. 5c(6), 2025-10-09",
+    )  # fmt: skip
 
 
 @for_each(
