@@ -261,9 +261,8 @@ def test_a_hash_of_unknown_rule_is_read_and_never_written():
     data = bank_file("santander")
     message = read("santander", data)
     obstacle = FORMATS["santander"].obstacle(message)
-    says(
-        obstacle, "layouts.cannot_be_changed", file="formats.the_file", why="layouts.hash_total_rule_unknown"
-    )
+    why = "layouts.hash_total_rule_unknown"
+    says(obstacle, "layouts.cannot_be_changed", file="formats.the_file", why=why)
     with pytest.raises(AssertionError):
         split("santander", data, True, False, True)
     with pytest.raises(AssertionError):

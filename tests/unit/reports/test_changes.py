@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
+from refusals import said
 
 from pipeline.frames import CHANGES, PAYMENTS
 from pipeline.reports.changes import (
@@ -17,6 +18,7 @@ from pipeline.reports.changes import (
     sides,
 )
 from pipeline.reports.listings import print_changes
+from pipeline.wording import Sentence
 from schemas.changes import Change, Comparison, EarlierRun
 from schemas.outcomes import WarningCode
 from schemas.summary import WarningCount
@@ -68,9 +70,7 @@ def test_accounts_go_before_names_before_new_payees_and_large_amounts_before_sma
 def test_where_everybody_is_new_none_of_them_is_listed_and_one_sentence_says_so():
     told = comparison(payee_count=2, new_count=2)
     assert listed(*frames(("PAYEE_NEW", "1"), ("PAYEE_NEW", "2")), told) == []
-    assert compared_with(told) == (
-        "None of this file's payees and accounts is known from january.precheck: is this the right run?"
-    )
+    assert compared_with(told) == said("changes.all_payees_are_new", folders=["january.precheck"])
 
 
 def test_no_more_are_listed_than_a_person_reads():
@@ -107,14 +107,18 @@ def test_both_sides_are_shown_harmless(found, expected):
 
 def test_two_changes_of_one_payment_stand_in_one_line_of_the_workbook():
     found = beside_rows([change(), change(WarningCode.NAME_CHANGED, "A***y", "R***n")])
-    assert found.rows() == [(1, "other account; other name", "**1111; A***y", "**2222; R***n")]
+    what = f"{said('changes.account_changed')}; {said('changes.name_changed')}"
+    assert found.rows() == [(1, what, "**1111; A***y", "**2222; R***n")]
 
 
 def test_the_terminal_names_the_run_and_counts_what_changed(summary_of, shown):
     counts = [WarningCount(code="ACCOUNT_CHANGED", row_count=1, rows=[1], every_row=[1])]
     summary = summary_of(compared=comparison(), warning_codes=counts)
     text = shown(lambda console: print_changes(summary, [change()], console))
-    assert "Compared with january.precheck. 1 payment: other account." in text
+    one, what = Sentence("counted.payment", count=1), Sentence("changes.account_changed")
+    counted = Sentence("changes.counted", payments=one, what=what)
+    compared = said("changes.compared", folders=["january.precheck"])
+    assert f"{compared} {said('changes.told', told=[counted])}" in text
     assert "**1111   **2222" in text
 
 

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from refusals import refused
+from refusals import refused, said
 from tables import for_each
 
 from pipeline.apis import cop, own_codes, vop
@@ -120,11 +120,10 @@ def test_a_code_of_two_apis_has_a_case_for_each_question():
 
 def test_fields_with_one_sentence_share_a_case_and_others_do_not():
     [case] = cases_of(explain("IDENTIFICATION_TOO_LONG"))
-    assert case.where == "the local rules for organisation_id, organisation_id_issuer"
+    fields = ["organisation_id", "organisation_id_issuer"]
+    assert case.where == said("explain.from_rules", fields=fields)
     assert [case.where for case in cases_of(explain("NO_API"))] == [
-        "the local rules for iban",
-        "the local rules for iban",
-        "the local rules for sort_code",
+        said("explain.from_rules", fields=[field]) for field in ("iban", "iban", "sort_code")
     ]
 
 
@@ -164,15 +163,15 @@ def test_only_a_question_without_an_answer_is_sent_back_to_the_same_command():
 @pytest.mark.parametrize("code", ["MBAM", "BAMM", "PAMM", "CMTC"])
 def test_a_close_match_asks_first_whether_both_names_are_the_payees_and_only_then_for_a_correction(code):
     [case] = cases_of(explain(code))
-    for said in (case.to_do, str(STEPS[case.action]), str(advice(case.action, code))):
-        assert said.startswith("Check that both names")
-        assert re.search("[Tt]hen use|If they do, use", said).start() > 0, "not before"
+    for part in (case.to_do, str(STEPS[case.action]), str(advice(case.action, code))):
+        assert part.startswith("Check that both names")
+        assert re.search("[Tt]hen use|If they do, use", part).start() > 0, "not before"
 
 
 def test_a_request_that_the_bank_refused_is_checked_and_then_told_to_the_provider():
     [case] = cases_of(explain("FOURHUN"))
-    for said in (case.to_do, str(advice(case.action, "FOURHUN"))):
-        assert 0 <= said.index("Check the ") < said.index("ask the provider")
+    for part in (case.to_do, str(advice(case.action, "FOURHUN"))):
+        assert 0 <= part.index("Check the ") < part.index("ask the provider")
 
 
 @pytest.mark.parametrize("code", ["NO_API", "HTTP_413", "HTTP_415"])

@@ -2,12 +2,14 @@
 
 import io
 
+from refusals import said
 from rich.console import Console
 
 from pipeline.formats.layouts import BankLayout
 from pipeline.formats.registry import INPUT_NAMES, FormatChoice
 from pipeline.jobs.columns import known_formats
 from pipeline.reports.listings import print_formats
+from pipeline.wording import Sentence
 
 OWN = BankLayout.model_validate(
     {
@@ -43,10 +45,24 @@ def test_how_a_format_is_known_stands_beside_it_at_80_columns():
     assert max(map(len, lines)) <= 80
     assert "…" not in shown()
     words = " ".join(shown().split())
-    assert "cashbacs cashbacs Cashbacs: lines with cells 1 (sort code with hyphens), 2 (account" in words
-    assert "northgate northgate northgate: lines with cells 1 (P), 2 (sort code), 3 (account" in words
-    assert "santander - Santander Connect Bacs: a line with cells 1 (PAYMENT), 2 (HEADER)," in words
-    assert "never changed, as the rule for the hash total in its trailer is not known" in words
+    hyphens, code, account, name, money = (
+        Sentence("formats.shape_sort_code_with_hyphens"),
+        Sentence("formats.shape_sort_code"),
+        Sentence("formats.shape_account_number"),
+        Sentence("formats.shape_name"),
+        Sentence("formats.shape_money"),
+    )
+    payments = Sentence("formats.known_payments", cells=cells(hyphens, account, name, money))
+    assert f"cashbacs cashbacs {said('formats.in_full', title='Cashbacs', known_by=payments)}" in words
+    payments = Sentence("formats.known_payments", cells=cells("P", code, account, name))
+    assert f"northgate northgate {said('formats.in_full', title='northgate', known_by=payments)}" in words
+    header = said("formats.known_header", cells=cells("PAYMENT", "HEADER"))
+    assert f"santander - Santander Connect Bacs: {header}," in words
+    assert said("formats.never_changed", why=Sentence("layouts.hash_total_rule_unknown")) in words
+
+
+def cells(*shapes):
+    return [Sentence("formats.known_cell", what=[shape], cell=at) for at, shape in enumerate(shapes, 1)]
 
 
 def test_formats_are_one_line_each_unless_more_is_asked_for():

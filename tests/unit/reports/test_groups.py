@@ -130,7 +130,8 @@ def test_only_a_close_match_has_a_name_at_the_bank(grouped):
     found = grouped((paid("1", name="Averi Quillon"), CLOSE_MATCH), (paid("1", name="Rowan Ash"), NO_MATCH))
     close, no = sorted((row for group in found.groups for row in group.rows), key=lambda row: row.number)
     assert (close.outcome, no.outcome) == (Outcome.CLOSE_MATCH, Outcome.NO_MATCH)
-    assert list(map(str, close.names.sentences)) == ["The bank has “Avery” for “Averi”."]
+    pair = Sentence("names.pair", theirs="Avery", ours="Averi")
+    assert close.names.sentences == (Sentence("names.bank_has", pairs=[pair]),)
     assert no.names.matched == ()
     assert no.names.sentences == ()
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from refusals import said
 
 from pipeline.reports.listings import (
     REJECTS_SHOWN_MAX,
@@ -11,6 +12,7 @@ from pipeline.reports.listings import (
     print_forecast,
     print_quota,
 )
+from pipeline.wording import Sentence
 from schemas.columns import Column, ColumnsRead
 from schemas.forecast import ApiForecast, BrokenRule, Forecast, RejectedRow
 from schemas.outcomes import ApiName, Environment
@@ -52,7 +54,7 @@ def forecast_of(*, reject_count=0, day_count=1, duration_s=70.0, input_name="pay
 
 def test_plan_says_what_it_would_take_and_that_nothing_was_sent(shown):
     text = shown(lambda console: print_forecast(forecast_of(day_count=28), console))
-    for said in (
+    for part in (
         "1,500 payments",
         "1,400",
         "20 a second, 50 a day",
@@ -60,7 +62,7 @@ def test_plan_says_what_it_would_take_and_that_nothing_was_sent(shown):
         "100 calls saved",
         "Nothing was",
     ):
-        assert said in " ".join(text.split())
+        assert part in " ".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -80,8 +82,8 @@ def test_plan_says_which_calls_earlier_answers_save_and_that_nothing_is_left(sho
     spared = {"answered_before_count": 1399, "reused_count": 1, "call_count": 0, "used_count": 50}
     left = {"apis": [api.model_copy(update={**spared, "duration_s": 0.0, "day_count": 1})]}
     text = shown(lambda console: print_forecast(forecast.model_copy(update=left), console), width=120)
-    assert "1,399 calls saved by answers from an earlier run in the same folder." in text
-    assert "1 call saved by matches from an earlier run (--reuse-from)." in text
+    assert said("terminal.saved_by_answers", count=1399) in text
+    assert said("terminal.saved_by_matches", count=1) in text
     assert "tomorrow" not in text
 
 
@@ -97,8 +99,9 @@ def test_plan_tells_what_is_odd_and_what_the_profile_leaves_unasked(shown):
     foreign = WarningCount(code="NAME_NOT_LATIN", row_count=1, rows=[7], every_row=[7])
     told = forecast_of().model_copy(update={"unasked_count": 3, "warning_codes": [foreign]})
     text = " ".join(shown(lambda console: print_forecast(told, console)).split())
-    assert "0 rejected by the local rules, 3 not checked, as the profile says" in text
-    assert "the name has letters that VoP might not carry between banks: 1 row (7)." in text
+    unasked = Sentence("terminal.left_unasked", number=3)
+    assert said("terminal.plan_title", rejected=0, unasked=unasked) in text
+    assert said("terminal.warned_rows", what=Sentence("warned.NAME_NOT_LATIN"), count=1, rows="7") in text
 
 
 PRICED = {
@@ -120,11 +123,9 @@ def test_plan_says_what_calls_cost_and_what_is_not_in_it(shown):
     assert lines[1].split()[:5] == ["API", "rows", "calls", "cost", "at"]
     assert lines[3].split()[:5] == ["cop", "1,500", "1,400", "210.00", "GBP"]
     assert lines[4].split()[:5] == ["vop_standard", "1,500", "1,400", "no", "price"]
-    text = " ".join(lines)
-    assert (
-        "Cost: 210.00 GBP (cop 0.15 GBP a call); retries are not included. "
-        "Calls to vop_standard are not included either: the profile has no price_per_call for them." in text
-    )
+    prices = [Sentence("terminal.price", api="cop", price="0.15 GBP")]
+    cost = said("terminal.cost", total=["210.00 GBP"], prices=prices)
+    assert f"{cost} {said('terminal.cost_without_apis', apis=['vop_standard'])}" in " ".join(lines)
 
 
 def test_plan_without_a_price_says_nothing_of_cost(shown):
@@ -154,9 +155,9 @@ def test_few_broken_rules_are_listed_by_row_and_many_by_code(shown):
     many = shown(lambda console: print_forecast(forecast_of(reject_count=REJECTS_SHOWN_MAX + 5), console))
     assert many.count("NAME_MISSING") == 1
     assert str(REJECTS_SHOWN_MAX + 5) in many
-    assert "no payee name; add it: rows 3, 5, 8, 9, 10, 11, 12, 13, 14, 15 and 15 more" in " ".join(
-        many.split()
-    )
+    rows = Sentence("places.rows", count=25, rows="3, 5, 8, 9, 10, 11, 12, 13, 14, 15")
+    listed = said("places.rows_and_more", rows=rows, more_count=15)
+    assert f"no payee name; add it: {listed}" in " ".join(many.split())
 
 
 def column_of(header, field=None, rule="x", **more):
@@ -174,14 +175,14 @@ def test_columns_show_how_each_header_was_read(shown):
         notes=["two differ"],
     )
     text = shown(lambda console: print_columns(told, console))
-    for said in (
+    for part in (
         "the payee's role; instead of Firm",
         "1.200,00; 45,10",
         "header not known",
         "Columns marked - are not read and are kept unchanged.",
         "Note: two differ.",
     ):
-        assert said in text
+        assert part in text
     assert "candidate" not in text
 
 
@@ -192,7 +193,7 @@ def test_columns_nobody_can_choose_between_are_candidates_and_a_guess_says_the_m
         refusal="no",
     )
     text = shown(lambda console: print_columns(told, console), width=160)
-    assert "candidate: the subject of the list; or Landlord" in text
+    assert said("column.candidate_or", rule="the subject of the list", others=["Landlord"]) in text
     assert "its cells look like IBANs; --map iban=#2" in text
     assert "come back" not in text  # nothing does
 
@@ -214,7 +215,7 @@ def test_on_a_narrow_terminal_headers_rules_and_ibans_are_whole(shown):
         "Building Society Roll No - header not known",
         "a.thornwood@example.com",
         "Empty - empty in every row",
-        "Columns marked - are not read and are kept unchanged.",
+        said("terminal.columns_not_read"),
     ]
 
 

@@ -1,9 +1,11 @@
 """A payment format on a terminal: fields, facts, totals, and what is set aside."""
 
 import pytest
+from refusals import said
 
 from pipeline.formats.message import difference_of, set_aside_of
 from pipeline.reports.listings import CONTROLS_LISTED_MAX, print_columns
+from pipeline.wording import Sentence
 from schemas.columns import Column, ColumnsRead
 from schemas.summary import StatedControl
 
@@ -43,10 +45,11 @@ def told():
 def test_every_field_has_its_place_its_rows_and_its_values_whole(told, shown, width):
     text = shown(lambda console: print_columns(told(), console), width=width)
 
-    assert "pay.xml: pain.001 (ISO 20022 credit transfers), 1,300 payments" in text
-    assert text.count("ISO 20022 credit transfers") == 1
-    for said in ("organisation_id_scheme", "CdtrAgt/FinInstnId/ClrSysMmbId", "1,234", "NL91ABNA0417164300"):
-        assert said in text
+    title, payments = Sentence("formats.title_pain001"), Sentence("counted.payment", count=1300)
+    assert said("terminal.fields_title", file="pay.xml", format=title, payments=payments) in text
+    assert text.count(str(title)) == 1
+    for part in ("organisation_id_scheme", "CdtrAgt/FinInstnId/ClrSysMmbId", "1,234", "NL91ABNA0417164300"):
+        assert part in text
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -57,8 +60,8 @@ def test_facts_are_words(told, shown):
     ]
     assert [[name, fact.strip()] for name, fact in facts] == [
         ["version", "pain.001.001.03"],
-        ["names", "at most 70 characters"],
-        ["signature", "signed, so that no changed copy can be written"],
+        ["names", said("fact.at_most_chars", number=70)],
+        ["signature", said("fact.signed")],
     ]
 
 
@@ -84,7 +87,7 @@ def test_a_file_of_many_batches_fills_no_screen(told, shown):
     text = shown(lambda console: print_columns(told(*many, control_count=2_000), console))
 
     assert text.count("agrees") == CONTROLS_LISTED_MAX
-    assert "and 1,980 more, which --json lists" in text
+    assert said("terminal.more_in_json", number=1980) in text
 
 
 def test_what_is_set_aside_is_told(told, shown):
@@ -92,4 +95,6 @@ def test_what_is_set_aside_is_told(told, shown):
 
     text = shown(lambda console: print_columns(told(set_aside=[aside]), console))
 
-    assert "1 direct debit (code 17), on line 7, is not checked." in text
+    code, line = Sentence("formats.of_code", code="17"), Sentence("formats.lines", count=1, lines=["7"])
+    debit = Sentence("formats.direct_debit")
+    assert said("formats.lines_not_checked", count=1, what=debit, code=code, lines=line) in text

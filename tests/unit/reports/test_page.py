@@ -9,9 +9,11 @@ from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
+from refusals import said
 
 from pipeline.reports import page as pages
 from pipeline.reports.page import PAIRS_MAX, page
+from pipeline.wording import Sentence
 from schemas.changes import Change, Comparison, EarlierRun
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, WarningCount, WarningRow
@@ -91,10 +93,10 @@ def test_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(pag
 
 def test_page_refers_to_nothing_outside_itself(page_of):
     text = page_of()
-    for _, said in Elements(text).tags:
-        assert said.get("href", "#").startswith("#")
-        assert not said.keys() & {"src", "srcset", "action", "style", "background", "poster", "data"}
-        assert not any(name.startswith("on") for name in said)
+    for _, part in Elements(text).tags:
+        assert part.get("href", "#").startswith("#")
+        assert not part.keys() & {"src", "srcset", "action", "style", "background", "poster", "data"}
+        assert not any(name.startswith("on") for name in part)
     assert "://" not in text
 
 
@@ -176,8 +178,8 @@ def test_page_says_what_the_file_is(page_of):
     total = Money(currency="GBP", row_count=1, amount=Decimal("1234567.80"))
     totals = [OutcomeTotal(outcome=Outcome.NO_MATCH, row_count=1, totals=[total])]
     text = page_of(totals=totals)
-    for said in ("payroll.csv", "ab" * 32, "abababababab…", "2030-01-02 03:04 UTC", "1,234,567.80"):
-        assert said in text
+    for part in ("payroll.csv", "ab" * 32, "abababababab…", "2030-01-02 03:04 UTC", "1,234,567.80"):
+        assert part in text
 
 
 @pytest.mark.parametrize(
@@ -198,9 +200,9 @@ def test_unfinished_run_says_so_and_how_to_go_on(page_of):
 
 def test_repeated_payments_are_among_what_to_do_and_not_among_the_odd(page_of):
     text = page_of([{"name": "Quillon"}] * 3, [{}] * 3, **repeated(2, 3))
-    assert "2 payments repeat an earlier one." in text
-    assert "Unusual, but no reason to stop" not in text
-    assert "Nothing is left to review" not in text
+    assert said("page.repeats_earlier", count=2) in text
+    assert said("page.unusual_but_no_obstacle") not in text
+    assert said("page.nothing_left_to_review") not in text
 
 
 def repeated(*rows):
@@ -232,7 +234,7 @@ def test_many_repeated_payments_are_shown_in_part_and_that_is_said(page_of):
     count = PAIRS_MAX + 2
     text = page_of([{"name": "Quillon"}] * count, [{}] * count, **repeated(*range(2, count + 1)))
     assert text.count("<tr><td><b>Row 1</b>") == PAIRS_MAX
-    assert f"These are the first {PAIRS_MAX}. Each is noted in its row of the outcome file." in text
+    assert said("page.first_pairs", shown=PAIRS_MAX) in text
 
 
 def test_matching_rows_are_there_for_a_search_up_to_a_number_of_rows(page_of):
@@ -240,11 +242,11 @@ def test_matching_rows_are_there_for_a_search_up_to_a_number_of_rows(page_of):
     payments = [{"name": f"Brackenfell Joinery {number}", "amount": "1.00"} for number in range(count + 1)]
     text = page_of(payments[:-1], [NO_MATCH] + [{}] * (count - 1))
     assert text.count('<tr class="match" data-rank') == count - 1
-    assert "The search includes matching rows." in text
+    assert said("page.search_has_matches") in text
     assert len(text.encode()) < SIZE_MAX / 8
     text = page_of(payments, [NO_MATCH] + [{}] * count)
     assert '<tr class="match" data-rank' not in text
-    assert "This page omits matching rows, as the file has more than 5,000 rows" in text
+    assert said("page.search_without_matches", rows_max=5000) in text
 
 
 def test_every_currency_of_a_file_and_of_a_next_step_is_on_the_page(page_of):
@@ -272,19 +274,18 @@ def test_rows_that_lack_an_api_are_told_apart_from_rows_to_correct(page_of):
     text = page_of(
         [{"name": "Quillon"}] * 2, [{**rejected, "code": "NO_API"}, {**rejected, "code": "NAME_MISSING"}]
     )
-    assert re.search(
-        r'id="do-correct_row-NO_API".*\n.*Add the missing section to the profile, and check', text
-    )
-    assert re.search(r'id="do-correct_row".*\n.*Correct the row in the file', text)
+    assert re.search(rf'id="do-correct_row-NO_API".*\n.*{said("todo.add_section")}', text)
+    assert re.search(rf'id="do-correct_row".*\n.*{said("todo.correct_row")}', text)
 
 
 def test_odd_rows_are_named_once_for_each_oddity(page_of):
     warnings = [WarningRow(row=7, code="X", message="odd alone")]
     warnings += [WarningRow(row=row, code="X", message="paid twice") for row in range(1, 13)]
     text = page_of(warnings=warnings, warning_count=40)
-    assert "paid twice: rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more." in text
-    assert "odd alone: row 7." in text
-    assert "Only the first 13 of 40 warnings are listed here." in text
+    first = Sentence("places.rows", count=12, rows=list(map(str, range(1, 11))))
+    assert f"paid twice: {said('places.rows_and_more', rows=first, more_count=2)}." in text
+    assert f"odd alone: {said('places.rows', count=1, rows='7')}." in text
+    assert said("page.first_warnings", shown=13, warnings=40) in text
 
 
 @pytest.mark.nightly
@@ -299,7 +300,8 @@ def test_page_of_a_million_rows_would_be_bounded_and_says_what_it_leaves_out(pag
         "reason": reason,
     }
     text = page_of(payments, [outcome] * count)
-    assert f"This page lists {pages.ROWS_MAX:,} of {count:,} rows, the largest amounts first." in text
+    rows = Sentence("counted.row", count=count)
+    assert said("page.lists_some", listed=pages.ROWS_MAX, rows=rows) in text
     assert len(re.findall(r"<tr class=\"close_match\" data-rank", text)) == pages.ROWS_MAX
     assert len(text.encode()) < SIZE_MAX
 
@@ -319,8 +321,8 @@ def test_what_changed_stands_before_what_came_back_and_beyond_twenty_unfolds(pag
         for number in range(25)
     ]
     text = page_of(compared=compared, changes=changes)
-    assert text.index("Changed since last time") < text.index("What came back")
+    assert text.index(said("page.changed_since")) < text.index(said("page.came_back"))
     seen, unfolds = text[: text.index("<details>")], text[text.index("<details>") :]
     assert (seen.count("**1111"), unfolds.count("**1111")) == (20, 5)
-    assert "5 more, smaller or less serious" in unfolds
-    assert "Changed since last time" not in page_of()
+    assert said("page.more_changes", number=5) in unfolds
+    assert said("page.changed_since") not in page_of()

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from refusals import said
 
 from pipeline.formats.message import difference_of
 from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render
 from pipeline.reports.wording import CONTROLS_SHOWN_MAX, visible, warning_text, which_rows
+from pipeline.wording import Sentence
 from schemas.outcomes import Environment, Outcome
 from schemas.row_positions import RowPositions
 from schemas.summary import CurrencySources, OutcomeTotal, StatedControl, WarningCount
@@ -17,7 +19,7 @@ HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:b
 
 def test_summary_says_what_was_found(summary_of, shown):
     text = shown(render(summary_of()))
-    for said in (
+    for part in (
         "payroll.csv: 1,500 payments, production",
         "no match",
         "1,234.50 GBP",
@@ -31,7 +33,7 @@ def test_summary_says_what_was_found(summary_of, shown):
         "Rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...",
         "1,499 rows without",
     ):
-        assert " ".join(said.split()) in " ".join(text.split())
+        assert " ".join(part.split()) in " ".join(text.split())
     assert "...." not in text
 
 
@@ -42,19 +44,17 @@ def test_each_kind_of_warning_has_a_line_and_counts_its_rows(summary_of, shown):
     ]
     text = shown(render(summary_of(warning_codes=warnings, warning_count=13)), width=120)
     lines = text.splitlines()
-    said = "Paid twice? The same payment as an earlier one: 12 rows (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...)."
-    assert said in lines
-    assert "Warning: letters of two alphabets in one word of the name: 1 row (4)." in lines
+    repeated, mixed = Sentence("warned.PAYMENT_REPEATED"), Sentence("warned.MIXED_SCRIPTS")
+    ten = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
+    assert said("terminal.warned_rows", what=repeated, count=12, rows=ten) in lines
+    assert said("terminal.warned_rows", what=mixed, count=1, rows="4") in lines
 
 
-@pytest.mark.parametrize(
-    ("count", "said"),
-    [(1, "1 UK account has a sort code"), (1200, "1,200 UK accounts have sort codes")],
-)
-def test_accounts_that_the_modulus_tables_do_not_cover_are_counted(summary_of, shown, count, said):
+@pytest.mark.parametrize("count", [1, 1200])
+def test_accounts_that_the_modulus_tables_do_not_cover_are_counted(summary_of, shown, count):
     used = {"valid_from": "2030-01-01", "weights_sha256": "0", "substitutions_sha256": "0", "is_old": False}
     text = shown(render(summary_of(modulus={**used, "uncovered_count": count})))
-    assert f"{said} that the modulus tables do not cover." in " ".join(text.split())
+    assert said("terminal.not_covered_by_modulus", count=count) in " ".join(text.split())
     assert "modulus" not in shown(render(summary_of(modulus={**used, "uncovered_count": 0})))
     assert "modulus" not in shown(render(summary_of()))
 
@@ -67,8 +67,16 @@ def test_old_modulus_tables_are_told_also_where_no_account_fails(summary_of, sho
         "substitutions_sha256": "0",
         "uncovered_count": 0,
     }
-    text = shown(render(summary_of(modulus={**used, "is_old": is_old})))
-    assert ("The modulus tables are older than a year" in text) == is_old
+    text = " ".join(shown(render(summary_of(modulus={**used, "is_old": is_old}))).split())
+    assert (said("terminal.old_modulus_tables") in text) == is_old
+
+
+WAYS = {
+    "given": Sentence("terminal.by_currency_column"),
+    "beside_amount": Sentence("terminal.beside_amount"),
+    "uk_account": Sentence("terminal.as_uk_account"),
+    "unknown": Sentence("terminal.currency_unknown"),
+}
 
 
 def test_it_is_told_how_currencies_are_known_where_no_column_says_all(summary_of, shown):
@@ -77,10 +85,12 @@ def test_it_is_told_how_currencies_are_known_where_no_column_says_all(summary_of
         source = summary.input.model_copy(update={"currency_sources": CurrencySources(**sources)})
         return " ".join(shown(render(summary.model_copy(update={"input": source}))).split())
 
-    assert "Currency: 2 rows from the file's currency column; 1 row from the sign or code" in told(
-        given=2, beside_amount=1
-    )
-    assert "Currency: 3 rows GBP, as for UK accounts; 1 row unknown." in told(uk_account=3, unknown=1)
+    def ways(**counts):
+        found = [Sentence("terminal.rows_by_source", count=counts[name], way=WAYS[name]) for name in counts]
+        return said("terminal.currencies", told=found)
+
+    for counts in ({"given": 2, "beside_amount": 1}, {"uk_account": 3, "unknown": 1}):
+        assert ways(**counts) in told(**counts)
     assert "Currency:" not in told(given=4)
 
 
@@ -160,8 +170,8 @@ def test_end_says_where_the_files_are(summary_of, shown):
         print_summary(summary_of(), Path("payroll.precheck"), console, already_finished=False)
 
     text = shown(finish)
-    assert "The outcome of every row is in payroll.precheck." in text
-    assert "nothing was sent" not in text
+    assert said("terminal.outcomes_are_in", where="payroll.precheck") in text
+    assert said("terminal.finished_already") not in " ".join(text.split())
 
 
 @for_each(
@@ -180,14 +190,15 @@ def test_a_summary_that_does_not_fit_on_the_screen_leaves_out_meanings_then_rows
         lambda console: print_summary(summary_of(), Path("x"), console, already_finished=False), **options
     )
     assert ("Call the payee" in text) is (left_out == 0)
-    assert ("Codes and their rows: ANNM 1" in text) is (left_out > 0)
+    codes = said("terminal.codes_and_rows", codes=["ANNM 1,500"])
+    assert (codes in " ".join(text.split())) is (left_out > 0)
     assert ("payment id" in text) is (left_out < 2)
     assert "1,234.50 GBP" in text
 
 
 def test_end_names_the_working_directory_in_words(summary_of, shown):
     text = shown(lambda console: print_summary(summary_of(), Path(), console, already_finished=False))
-    assert "The outcome of every row is in this folder." in text
+    assert said("terminal.outcomes_are_in", where=Sentence("terminal.this_folder")) in text
 
 
 @pytest.mark.parametrize(("columns", "is_told"), [({}, True), ({"Betrag": "amount"}, False)])
@@ -200,7 +211,8 @@ def test_run_that_had_finished_says_that_nothing_was_sent(summary_of, shown):
     def again(console):
         print_summary(summary_of(), Path("x"), console, already_finished=True)
 
-    assert "nothing was sent. --fresh starts over." in " ".join(shown(again).split())
+    time = "2030-01-02T03:04:05.678Z"
+    assert said("terminal.finished_already", time=time) in " ".join(shown(again).split())
 
 
 @pytest.mark.parametrize(
@@ -233,10 +245,14 @@ def test_one_row_is_a_row_and_more_are_rows(rows, said):
 
 def test_rows_are_named_with_their_places():
     places = RowPositions(unit="sheet row", stretches=[(1, 5, 1)])
-    assert which_rows([2], positions=places) == "row 2 (sheet row 6)"
-    assert which_rows([2, 4], positions=places) == "rows 2, 4 (sheet rows 6, 8)"
+    for rows, at in (([2], ["6"]), ([2, 4], ["6", "8"])):
+        named = Sentence("places.rows", count=len(rows), rows=list(map(str, rows)))
+        there = Sentence("places.sheet_rows", count=len(at), places=at)
+        assert which_rows(rows, positions=places) == said("places.rows_at", rows=named, places=there)
     count = WarningCount(code="MIXED_SCRIPTS", row_count=12, rows=[1, 2], every_row=[1, 2])
-    assert warning_text(count, places).endswith("12 rows (1, 2, ...; sheet rows 5, 6, ...).")
+    rows = f"1, 2, ...; {said('places.sheet_rows', count=2, places='5, 6')}, ..."
+    mixed = Sentence("warned.MIXED_SCRIPTS")
+    assert warning_text(count, places) == said("terminal.warned_rows", what=mixed, count=12, rows=rows)
 
 
 def test_a_payment_of_a_pain_001_is_named_by_its_batch_and_its_number_there(summary_of, attention_row, shown):
@@ -275,5 +291,7 @@ def test_of_many_totals_that_differ_the_first_are_told(summary_of, shown):
 
     text = " ".join(shown(render(summary.model_copy(update={"input": lying}))).split())
 
-    assert text.count("Warning: The file says 2 (PmtInf[") == CONTROLS_SHOWN_MAX
-    assert "Warning: 3 more control totals of the file differ, too." in text
+    differing = [difference_of(f"PmtInf[{number}]/NbOfTxs", "2", "1") for number in range(1, 9)]
+    told = [said("terminal.warning", sentence=difference) in text for difference in differing]
+    assert told == [True] * CONTROLS_SHOWN_MAX + [False] * 3
+    assert said("terminal.more_controls_differ", count=3) in text

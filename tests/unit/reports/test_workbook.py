@@ -7,6 +7,7 @@ import zipfile
 import openpyxl
 import pytest
 from openpyxl.utils import get_column_letter
+from refusals import said
 
 from pipeline.reports import workbook
 from pipeline.reports.choices import RANGES_MAX, warned_in
@@ -231,17 +232,17 @@ def test_the_list_of_a_row_offers_what_the_policy_can_follow_and_says_what_to_wr
         5: ["hold"],
         6: ["hold"],
     }
-    how = 'first write {} = "review" into [profiles.main.policy] of the configuration.'
     assert [found[row][2] for row in (1, 2)] == [None, None]
     for row, key in ((3, "CMTC"), (4, "no_match"), (6, "PAYMENT_REPEATED")):
         _, style, prompt = found[row]
         assert style == "warning"  # the policy may have been changed since
-        assert prompt == f"The policy holds {key}. To release by decision, {how.format(key)}"
-    assert found[5][2].startswith("No bank was asked: correct the row")
+        table, keys = "[profiles.main.policy]", [f'{key} = "review"']
+        assert prompt == said("sheet.how_to_release", held=[key], keys=keys, table=table)
+    assert found[5][2].startswith(said("sheet.no_bank_was_asked"))
     summed = [[cell.value for cell in line] for line in book["Summary"].iter_rows()]
     [no_match] = [line for line in summed if line[0] == "no_match"]
     assert no_match[2:4] == ["hold", "hold"]
-    assert no_match[4].endswith(how.format("no_match"))
+    assert no_match[4].endswith(said("sheet.how_to_release", keys=['no_match = "review"'], table=table))
 
 
 def as_verdicts(policy):
@@ -252,7 +253,8 @@ def test_where_the_policy_is_not_known_the_list_offers_what_any_could_follow(boo
     book = openpyxl.load_workbook(book_of([("Ada", "1.00")] * 2, [ANNM, {"outcome": "deferred"}]))
     words = {row: offered for row, (offered, _, _) in offers(book["All"]).items()}
     assert words == {1: ["release", "hold"], 2: ["hold"]}
-    assert "The policy was not known here" in str(book["Summary"][f"A{book['Summary'].max_row}"].value)
+    last = str(book["Summary"][f"A{book['Summary'].max_row}"].value)
+    assert said("sheet.policy_unknown") in last
 
 
 def test_lists_of_a_long_sheet_are_in_few_places_each(tmp_path, summary_of, payments_of, outcomes_of):
@@ -293,7 +295,7 @@ def test_sheets_print_on_landscape_pages_of_one_width_with_their_headers_on_each
             for letter in map(get_column_letter, range(1, len(printed) + 1))
         ]
         assert sum(widths) < PRINTED_CHARS_MAX
-    assert "Columns after Reason are not printed." in book["All"]["A1"].value
+    assert said("sheet.all_title") in book["All"]["A1"].value
 
 
 def test_what_is_not_printed_makes_no_row_taller_and_no_code_or_header_is_cut(book_of):
@@ -351,7 +353,8 @@ def test_a_sheet_that_is_too_long_names_the_outcome_file(tmp_path, summary_of, f
         ),
         read_only=True,
     )
-    assert "50,001 rows are in outcomes.parquet." in book["All"]["A1"].value
+    there = said("sheet.rows_in_outcome_file", count=50_001, outcome_file="outcomes.parquet")
+    assert there in book["All"]["A1"].value
     assert book["All"].max_row == 3
     assert book["No match"]["A1"].value.startswith("No match (50,001, here the largest 10,000)")
     amounts = [row[6] for row in book["No match"].iter_rows(min_row=4, values_only=True)]
