@@ -13,6 +13,7 @@ from examples import examples
 from httpx import Response
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import said
 
 from pipeline.apis import ContractBreachError, basis_of, cop, vop
 from pipeline.frames import (
@@ -150,8 +151,9 @@ def test_every_accepted_question_builds_a_request_of_its_api(payments, routes):
 def test_messages_are_sentences_of_the_rules_and_quote_nothing(payments, routes):
     _, rejects, warnings, *_ = validate(payments, routes)
     assert set(rejects["message"]) <= {str(rule.sentence) for rule in RULES}
+    repeated = re.escape(said("rule.payment_repeated", row="ROW")).replace("ROW", r"row \d+")
     for message in set(warnings["message"]) - {str(rule.sentence) for rule in WARNING_RULES}:
-        assert re.fullmatch(r"the same payment as row \d+; make sure that both are intended", message)
+        assert re.fullmatch(repeated, message)
 
 
 PLAINLY_RIGHT = {

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
+from refusals import said
 from tables import for_each
 
 from pipeline.frames import PAYMENTS
@@ -15,6 +16,7 @@ from pipeline.headers.footers import (
     likely_payment_count,
     subtotals_of,
 )
+from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
 LINES = RowPositions(unit="line", stretches=[(1, 2, 1)])
@@ -108,13 +110,19 @@ def test_a_total_is_no_payment_and_agrees_with_the_payments():
     [total] = found.rows
     assert found.payment_count == 2
     assert (total.row, total.place, total.kind, total.label, total.agrees) == (3, 4, "total", "total", True)
-    assert total.sentence == 'Line 4 is not a payment ("total"): its total 150.00 matches the payments.'
+    agrees = Sentence("footer.total_agrees", money=Sentence("footer.amount", amount=Decimal("150.00")))
+    place, label = Sentence("footer.line", number=4), Sentence("footer.label", label="total")
+    assert total.sentence == said("footer.not_a_payment_because", place=place, label=label, why=agrees)
 
 
 def test_a_total_that_differs_is_told_with_both_sums():
     [total] = ended(ADA, BO, (None, "Total", None, None, "160.00", "GBP")).rows
     assert total.agrees is False
-    assert "it says 160.00 GBP, but the payments add up to 150.00 GBP" in total.sentence
+    money, found = (
+        Sentence("footer.amount_with_currency", amount=Decimal(amount), currency="GBP")
+        for amount in ("160.00", "150.00")
+    )
+    assert said("footer.total_differs", money=money, found=found) in total.sentence
 
 
 def test_a_count_is_compared_with_the_number_of_payments():
@@ -321,7 +329,8 @@ def test_only_the_last_rows_are_looked_at():
 
 def test_who_prepared_the_file_is_not_quoted():
     [note] = ended(ADA, BO, ("Prepared by", "Zoe Quillon", *BLANK[2:])).rows
-    assert note.sentence == 'Line 4 is not a payment ("prepared by").'
+    place, label = Sentence("footer.line", number=4), Sentence("footer.label", label="prepared by")
+    assert note.sentence == said("footer.not_a_payment", place=place, label=label)
 
 
 def test_who_prepared_the_file_and_when_may_stand_in_any_column():
@@ -392,7 +401,7 @@ def test_a_trailer_that_counts_other_payments_is_told():
 def test_a_row_of_a_format_without_lines_is_told_by_its_number():
     [total] = ended(ADA, BO, TOTAL, places=None).rows
     assert total.place is None
-    assert total.sentence.startswith("Row 3 is not a payment")
+    assert total.sentence.startswith(said("footer.not_a_payment", place=Sentence("footer.row", number=3)))
 
 
 def test_no_column_is_judged_by_what_looks_like_a_footer():

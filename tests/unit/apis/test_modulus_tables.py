@@ -3,7 +3,7 @@
 from datetime import date
 
 import pytest
-from refusals import refused
+from refusals import refused, said
 
 from pipeline.errors import ConfigurationError
 from pipeline.rules.modulus_tables import BYTES_MAX, Method, Range, WeightedSum, read_tables
@@ -55,7 +55,7 @@ def test_an_exception_is_the_eighteenth_field(tables_of):
 
 
 @pytest.mark.parametrize(
-    ("weights", "said"),
+    ("weights", "why"),
     [
         ("", "weights: no lines; "),
         ("\n \n", "weights: no lines; "),
@@ -98,10 +98,10 @@ def test_an_exception_is_the_eighteenth_field(tables_of):
         ),
     ],
 )
-def test_damaged_weights_are_told_by_their_line_and_what_to_do(refusal, weights, said):
+def test_damaged_weights_are_told_by_their_line_and_what_to_do(refusal, weights, why):
     refused = refusal(weights=weights)
-    assert refused.startswith(said)
-    assert refused.endswith("; take the latest table from its publisher, or name the right file")
+    assert refused.startswith(why)
+    assert refused.endswith(f"; {said('rules.take_latest_tables')}")
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,7 @@ def test_damaged_weights_are_told_by_their_line_and_what_to_do(refusal, weights,
 )
 def test_exceptions_that_this_program_does_not_know_are_refused_not_passed_over(refusal, exceptions):
     refused = refusal(weights="\n".join(f"{FIRST} {exception}" for exception in exceptions))
-    assert refused.startswith(
-        f"weights line {len(exceptions)}: exceptions that this program does not know (here "
-    )
+    assert refused.startswith(said("rules.exceptions_unknown", where=f"weights line {len(exceptions)}"))
     assert refused.endswith("); update payee-precheck")
 
 

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from refusals import said
 
 from pipeline.desk.languages import localized
 from pipeline.reports.differences import difference
@@ -171,6 +172,7 @@ def test_names_in_a_sentence_stay_as_they_are(spoken):
     found = difference("Ann --map", "Ann --maps").sentences
     assert "--maps" in localized(found)
     spoken("de")
-    assert localized(found) == "Bei der Bank steht „--maps“ statt „--map“."
+    pair = Sentence("names.pair", theirs="--maps", ours="--map")
+    assert localized(found) == said("names.bank_has", "page", "de", pairs=[pair])
     also = Sentence("names.bank_also_has", words="<b>")
     assert localized(also) == "Bei der Bank steht zusätzlich „&lt;b&gt;“."

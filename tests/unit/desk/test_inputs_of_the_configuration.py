@@ -6,6 +6,7 @@ import re
 import pytest
 from aiohttp import FormData
 from in_memory import visit
+from refusals import said
 
 IBANS = ("DE62370400440532013001", "FR1420041010050500013M02606")
 CONFIG = """
@@ -41,7 +42,7 @@ def test_an_upload_is_read_as_the_section_of_its_name_says(tmp_path):
         at = await uploaded(ask, "payroll-11.csv", PAYROLL)
         _, columns = await ask("GET", f"{at}/columns")
         assert "Łukasz Żółw" in columns
-        assert "the file is read according to [inputs.payroll] of the configuration" in columns
+        assert said("config.read_by_section", "page", section="payroll") in columns
         answer, _ = await ask("POST", f"{at}/columns", then="plan")
         assert answer.headers["Location"] == f"{at}/plan"
         _, plan = await ask("GET", f"{at}/plan")
@@ -53,7 +54,7 @@ def test_an_upload_is_read_as_the_section_of_its_name_says(tmp_path):
 def test_a_section_has_no_statement_checked_at_the_desk(tmp_path):
     async def steps(ask):
         at = await uploaded(ask, "paid-11.csv", STATEMENT)
-        assert "looks like a bank statement" in (await ask("GET", f"{at}/columns"))[1]
+        assert said("headers.bank_statement", "page") in (await ask("GET", f"{at}/columns"))[1]
         answer, _ = await ask("POST", f"{at}/columns", then="plan")
         assert answer.headers["Location"] == f"{at}/columns"
 

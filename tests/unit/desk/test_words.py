@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from jinja2 import nodes
+from refusals import said
 
 import pipeline
 from pipeline.desk.languages import BY_ITSELF, CARRIED, recorded, sentence_of
@@ -40,7 +41,8 @@ def test_no_text_in_code_speaks_of_the_command_line():
 def test_an_error_is_a_sentence_with_a_next_step_and_no_path():
     path = Path("/srv/desk/runs/1/input/pay.csv")
     error = InputError(Sentence("config.not_utf_8_text", path=path), advice=Sentence("advice.name_format"))
-    assert sentence_of(error) == "pay.csv: not UTF-8 text; choose its format below."
+    what = said("config.not_utf_8_text", "page", path="pay.csv")
+    assert sentence_of(error) == f"{what}; {said('advice.name_format', 'page')}."
     assert sentence_of(InputError(Sentence("excel.no_sheets"))) == "No sheets."
 
 

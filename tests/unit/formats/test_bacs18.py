@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from refusals import refused, says
+from refusals import refused, said, says
 from standard_18 import PENCE_MAX, File, Payment
 
 from pipeline.errors import InputError
@@ -167,9 +167,9 @@ def test_a_payment_cut_out_by_hand_is_told_by_every_total():
     lines = TWO.data().split(b"\r\n")
     data = b"\r\n".join([*lines[:4], *lines[5:]])
     assert [where for where, _, _ in differing(data)] == [
-        "UTL1, credit total",
-        "UTL1, number of credits",
-        "line 6, contra",
+        said("bacs18.in_utl1", name=Sentence("bacs18.credit_total")),
+        said("bacs18.in_utl1", name=Sentence("bacs18.number_of_credits")),
+        said("bacs18.contra_in_line", line=6),
     ]
 
 
@@ -178,7 +178,7 @@ def test_an_account_without_a_contra_is_told_where_others_have_one():
     data = File((ADA, elsewhere), labels=False).data()
     without = data.split(b"\r\n")
     [control] = differing(b"\r\n".join([*without[:3], b""]))
-    assert control[0] == "line 2, contra of its account and day"
+    assert control[0] == said("bacs18.contra_of_account", line=2)
 
 
 def payment_has(count):

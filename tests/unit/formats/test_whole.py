@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from refusals import refused
+from refusals import refused, said
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.atomic import write_atomically
+from pipeline.wording import Sentence
 
 
 def write(path, data=b"new"):
@@ -131,5 +132,6 @@ def test_a_disk_that_takes_no_more_is_a_disk_error_and_leaves_nothing(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FILL_UP, tmp_path / "outcomes.csv"], capture_output=True, text=True, check=True
     )
-    assert "outcomes.csv: cannot be written (File too large)" in done.stdout
+    full = said("files.not_writable_make_room", "", path="outcomes.csv", reason=Sentence("system.efbig"))
+    assert full in done.stdout
     assert names_in(tmp_path) == []

@@ -37,6 +37,7 @@ from pipeline.stores.values import RunIdentity, ServerAccount
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import FRESH_CONNECTION, NetworkFailure
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Outcome
 from schemas.strict import timestamp
 
@@ -1096,7 +1097,7 @@ def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking, rate_per_s,
     assert VIRTUAL.monotonic() - started < 5, "nobody waits for a slot that is of no use any more"
     assert len(sender.said) == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 20}
-    assert str(done.tally.closed["cop"]) == "the server of cop asked for a pause of 120 s; wait that long"
+    assert done.tally.closed["cop"] == Sentence("stages.long_pause", api="cop", pause_s=120.0)
 
 
 def test_a_pause_on_the_last_attempt_of_a_row_holds_for_the_other_rows(asking):
@@ -1123,10 +1124,8 @@ def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, ra
     assert sender.in_flight_most == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 122}
     assert done.tally.pauses == {"cop": PAUSES_MAX}
-    assert str(done.tally.closed["cop"]) == (
-        "the server of cop asked for 5 pauses, 15.5 s in all, with no other reply between them; wait, "
-        "for example an hour"
-    )
+    left_alone = Sentence("stages.only_pauses", api="cop", pause_count=5, pause_s=15.5)
+    assert done.tally.closed["cop"] == left_alone
 
 
 def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking):

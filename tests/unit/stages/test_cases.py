@@ -147,12 +147,16 @@ UK = "Ada,010203,12345678,{}\nBen,010203,12345679,{}\n"
 
 def test_direct_debits_by_their_code_and_statements_ask_nothing_and_say_why(own):
     head = "Name,Sort Code,Account Number,Transaction Code\n"
-    assert "looks like direct debits" in refusal(own(head + UK.format("17", "01")))
+    with refused(InputError, "headers.direct_debits", columns=['"Transaction Code"']):
+        read(own(head + UK.format("17", "01")), mapping={})
     assert judged(own(head + UK.format("99", "18")))[0] == ["01020312345678", "DIRECT_DEBIT"]
-    assert "bank statement" in refusal(own("Name,Sort Code,Account Number,Balance\n" + UK.format("1", "2")))
+    with refused(InputError, "headers.bank_statement", column='"Balance"'):
+        read(own("Name,Sort Code,Account Number,Balance\n" + UK.format("1", "2")), mapping={})
     rows = f"1.11.2026;2.11.2026;Ada Quill;{DE[0]};10,00\n1.11.2026;2.11.2026;Ben Reed;{DE[1]};5,00\n"
     for days in ("Buchungstag;Valuta", "Booking date;Value date", "Buchungstag;Valutadatum"):
-        assert "booking and value date" in refusal(own(f"{days};Empfänger;IBAN;Betrag\n{rows}"))
+        columns = [f'"{header}"' for header in days.split(";")]
+        with refused(InputError, "headers.statement_of_two_days", columns=columns):
+            read(own(f"{days};Empfänger;IBAN;Betrag\n{rows}"), mapping={})
     negative = "Name,Sort Code,Account Number,Amount\n" + UK.format("10.00", "-20.00")
     assert judged(own(negative))[0] == ["01020312345678", "AMOUNT_NEGATIVE"]
 

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from refusals import said
 
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES
 from pipeline.rules.payees import KEYED, keyed
@@ -110,14 +111,15 @@ def test_an_earlier_run_without_payees_makes_everybody_new():
 
 def test_a_new_payee_may_have_been_there_without_being_confirmed_and_is_told_so():
     [message] = warnings_of(changes([(None, "avery", A)], earlier()))["message"]
-    assert message.startswith("last time, neither the payee nor the account was confirmed")
+    assert message == said("rule.payee_new")
 
 
 def test_warnings_name_no_payee_and_say_what_to_do():
     run = earlier((None, "avery", A), (None, "rowan", B))
     found = changes([(None, "avery", D), (None, "imre", B), (None, "quill", C)], run)
     messages = warnings_of(found)["message"].to_list()
-    assert "january: **1111 then, **4444 now; before you pay, call the payee" in messages[0]
+    assert messages[0] == said("rule.account_changed", earlier="january", then="**1111", now="**4444")
     assert "r***n" not in messages[1]
-    assert "r***n then, i**e now" in warnings_of(found, with_names=True)["message"][1]
-    assert "make sure that the payment is intended" in messages[2]
+    renamed = said("rule.name_changed_from", then="r***n", now="i**e")
+    assert renamed in warnings_of(found, with_names=True)["message"][1]
+    assert messages[2] == said("rule.payee_new")

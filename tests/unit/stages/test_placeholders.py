@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.stages.read import read
 from pipeline.stages.validate import Routes, validate
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -16,29 +17,40 @@ def rejected(path):
     """Row -> codes of the rules that it breaks; and the notes of the reading."""
     source = read(path, mapping={})
     rejects = validate(source.payments, ROUTES).rejects
-    return dict(rejects.group_by("row", maintain_order=True).agg("code").iter_rows()), tuple(
-        map(str, source.notes)
-    )
+    return dict(rejects.group_by("row", maintain_order=True).agg("code").iter_rows()), tuple(source.notes)
 
 
-def empty(listed):
-    return (f"cells with placeholders, such as - or n/a, are read as empty: {listed}",)
+def empty(**numbers):
+    """What is said of this many placeholders in these fields."""
+    fields = [
+        Sentence("stages.field_and_number", field=FIELD_WORDS[field], number=number)
+        for field, number in numbers.items()
+    ]
+    return (Sentence("stages.placeholders_read_as_empty", fields=fields),)
+
+
+FIELD_WORDS = {
+    "sort_code": Sentence("field.sort_code"),
+    "account_number": Sentence("field.account_number"),
+    "iban": Sentence("field.iban"),
+    "bic": Sentence("field.bic"),
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "codes", "listed"),
+    ("name", "codes", "numbers"),
     [
-        ("k02_dash_realistic.csv", {}, "sort code 1, account number 1, IBAN 1"),
+        ("k02_dash_realistic.csv", {}, {"sort_code": 1, "account_number": 1, "iban": 1}),
         (
             "c06_ph_iban.csv",
             {row: ["IBAN_FORMAT"] for row in (13, 14, 17, 25)} | {24: ["CELL_ERROR"]},
-            "IBAN 20",
+            {"iban": 20},
         ),
-        ("k06_notprovided_csv.csv", {}, "BIC 2"),
+        ("k06_notprovided_csv.csv", {}, {"bic": 2}),
     ],
 )
-def test_placeholders_of_real_files(name, codes, listed):
-    assert rejected(CASES / name) == (codes, empty(listed))
+def test_placeholders_of_real_files(name, codes, numbers):
+    assert rejected(CASES / name) == (codes, empty(**numbers))
 
 
 def test_account_types_of_real_files_never_reject_an_iban():
@@ -58,7 +70,7 @@ def test_a_placeholder_is_no_second_account_and_none_alone(tmp_path, cell):
     )
     codes, notes = rejected(path)
     assert codes == {3: ["ACCOUNT_MISSING"]}
-    assert notes == empty("sort code 2, account number 2, IBAN 2")
+    assert notes == empty(sort_code=2, account_number=2, iban=2)
     assert read(path, mapping={}).original["IBAN"].to_list()[0] == cell
 
 

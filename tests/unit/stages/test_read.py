@@ -9,7 +9,7 @@ from pathlib import Path
 import openpyxl
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import refused, said
 
 from pipeline.errors import InputError
 from pipeline.frames import PAYMENTS
@@ -62,27 +62,23 @@ def test_hidden_rows_are_read_like_the_others_with_a_note(tmp_path):
     book.save(tmp_path / "filtered.xlsx")
     source = read(tmp_path / "filtered.xlsx", mapping={})
     assert source.payments["name"].to_list() == ["Ada", "Ben", "Cy"]
-    assert [note.key for note in source.notes] == ["stages.rows_hidden"]
-    assert str(source.notes[0]).startswith("1 row is hidden")
+    assert [*source.notes] == [Sentence("stages.rows_hidden", count=1)]
 
 
 def test_hundredths_that_are_not_read_are_noted(tmp_path):
     beside = source_of(tmp_path, f"Payee,IBAN,Amount (pence),Amount\nAda,{GERMAN},1050,10.50\n")
     assert values(beside, "amount") == [("10.50",)]
-    assert [str(note) for note in beside.notes] == [
-        '"Amount (pence)": hundredths of the currency that are not read'
-    ]
+    assert [*beside.notes] == [Sentence("stages.hundredths_unread", columns=['"Amount (pence)"'])]
     rows = "".join(
         f"{name},{GERMAN},{rest}\n"
         for name, rest in (("Ada", "1050,JPY"), ("Ben", "2000,EUR"), ("Cy", ",JPY"))
     )
     source = source_of(tmp_path, f"Payee,IBAN,Amount (cents),Currency\n{rows}")
     assert values(source, "amount") == [(None,), ("20.00",), (None,)]
-    assert [note.key for note in source.notes] == [
-        "headers.amount_in_hundredths",
-        "stages.hundredths_of_others",
+    assert [*source.notes] == [
+        Sentence("headers.amount_in_hundredths", column='"Amount (cents)"'),
+        Sentence("stages.hundredths_of_others", count=1),
     ]
-    assert str(source.notes[1]).startswith("1 amount is not read")
 
 
 def test_headers_too_far_down_to_be_found_are_named_by_their_row(tmp_path):
@@ -101,9 +97,8 @@ def test_zeros_of_number_formats_are_read_with_a_note(tmp_path):
     book.save(tmp_path / "payroll.xlsx")
     source = read(tmp_path / "payroll.xlsx", mapping={})
     assert values(source, "sort_code", "account_number", "reference") == [("04-01-27", "02345678", "007")]
-    assert [str(note) for note in source.notes] == [
-        "leading zeros are read as the number format of the cells shows them: sort code, account number"
-    ]
+    fields = [Sentence("field.sort_code"), Sentence("field.account_number")]
+    assert [*source.notes] == [Sentence("stages.zeros_by_number_format", fields=fields)]
 
 
 def test_payments_have_the_schema_of_the_contract(tmp_path):
@@ -130,10 +125,14 @@ def test_what_was_read_is_identified_by_its_bytes(tmp_path):
 
 def test_columns_tell_how_each_header_was_read(tmp_path):
     source = source_of(tmp_path, "Who,IBAN,Note\na,b,c\n", mapping={"name": "Who"})
-    assert [(*reading[:2], str(reading.how)) for reading in source.columns] == [
-        ("Who", "name", "map"),
-        ("IBAN", "iban", "the field's name; no IBAN in its cells"),
-        ("Note", None, "header not known"),
+    own, none = (
+        Sentence("column.the_fields_name"),
+        Sentence("column.none_in_cells", field=Sentence("field.iban")),
+    )
+    assert [reading[:3] for reading in source.columns] == [
+        ("Who", "name", Sentence("column.map")),
+        ("IBAN", "iban", Sentence("column.both", one=own, other=none)),
+        ("Note", None, Sentence("column.header_not_known")),
     ]
     assert source.decision == {"name": "#1", "iban": "#2"}
 
@@ -141,8 +140,9 @@ def test_columns_tell_how_each_header_was_read(tmp_path):
 def test_bank_column_that_holds_words_is_told_and_not_read_unless_the_user_insists(tmp_path):
     text = "name,iban,BIC\na,GB1,ACCEPTED\nb,GB2,ACCEPTED\n"
     source = source_of(tmp_path, text)
-    assert (source.columns[2].field, str(source.columns[2].how)) == (None, "no BIC in its cells")
-    assert str(source.notes[-1]).startswith("the bank column holds no BIC")
+    no_bic = Sentence("column.none_in_cells", field=Sentence("field.bic"))
+    assert source.columns[2][1:3] == (None, no_bic)
+    assert source.notes[-1] == Sentence("stages.no_bic_in_column")
     assert values(source, "bic") == [(None,), (None,)]
     assert source.original["BIC"].to_list() == ["ACCEPTED", "ACCEPTED"]
     insisted = source_of(tmp_path, text, mapping={"bic": "BIC"})
@@ -250,7 +250,7 @@ def test_blank_rows_are_found_in_a_regular_file_too(tmp_path):
 def test_blank_rows_at_the_end_are_ignored_with_a_note(tmp_path):
     source = source_of(tmp_path, "name,iban,note\na,1,x\n" + ", ,\n" * 30)
     assert (source.original.height, values(source, "name")) == (1, [("a",)])
-    assert "30 empty rows at the end are ignored" in map(str, source.notes)
+    assert Sentence("stages.rows_blank", count=30) in source.notes
 
 
 @pytest.mark.parametrize(
@@ -486,7 +486,7 @@ def test_totals_of_a_parquet_file_are_told_by_their_row(tmp_path):
     assert (source.payments.height, source.positions) == (2, None)
     [total] = source.not_payments
     assert (total.place, total.row, total.agrees) == (None, 3, False)
-    assert total.sentence.startswith("Row 3 is not a payment")
+    assert total.sentence.startswith(said("footer.not_a_payment", place=Sentence("footer.row", number=3)))
 
 
 def test_a_file_of_totals_alone_is_refused(tmp_path):

@@ -1,10 +1,12 @@
 """One outcome for every payment, and never a guessed one."""
 
 import re
+from datetime import date
 from pathlib import Path
 
 import polars as pl
 import pytest
+from refusals import said
 
 from pipeline.apis import Basis, cop, vop
 from pipeline.frames import ANSWERS, ASSIGNMENTS, BASES, OUTCOMES, REJECTS, WARNINGS, AnswerState
@@ -12,7 +14,7 @@ from pipeline.reports.wording import said_reasons, sentences_of
 from pipeline.rules.row_positions import lines_at
 from pipeline.stages.plan import bases
 from pipeline.stages.resolve import resolve
-from pipeline.wording import SurfaceKind, words
+from pipeline.wording import Sentence
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 
 APIS = [cop.API, vop.GATEWAY, vop.standard("MARWGB2LXXX")]
@@ -47,10 +49,8 @@ def decide(checks_of, answers_of, check_of):
 def test_match_of_an_earlier_run_says_so_with_its_day(api, decide, check_of):
     outcome = decide({"code": "MTCH", "state": AnswerState.REUSED}, check_of(api=api.name))
     assert (outcome["check_outcome"], outcome["check_action"]) == ("match", "pay")
-    assert (
-        outcome["check_reason"]
-        == "The name belongs to the account. Answered on 2030-01-02 by an earlier run."
-    )
+    answered = said("answer.reused", day=date(2030, 1, 2))
+    assert outcome["check_reason"] == f"{said('answer.name_belongs')} {answered}"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_answer_is_told_with_all_that_came_with_it(decide):
         "row": 1,
         "check_outcome": "close_match",
         "check_code": "MBAM",
-        "check_reason": "The name is close to the name on the account.",
+        "check_reason": said("answer.close_name"),
         "check_action": "fix_name",
         "check_matched_name": "ADA QUILLON",
         "check_api": "cop",
@@ -165,7 +165,9 @@ def test_rejected_payment_has_the_first_code_and_the_sentences_of_all_broken_rul
     outcomes, _ = resolve((rejects, NO_WARNINGS), asked, answers, APIS, Environment.SANDBOX)
     first, second = outcomes.to_dicts()
     assert first["check_code"] == "IBAN_FORMAT"
-    assert first["check_reason"] == "iban: not an IBAN. name: no payee name."
+    iban = said("answer.of_field", field="iban", message="not an IBAN")
+    name = said("answer.of_field", field="name", message="no payee name")
+    assert first["check_reason"] == f"{iban} {name}"
     assert first["check_outcome"] == second["check_outcome"] == "rejected"
     assert second["check_action"] == "correct_row"
     assert second["check_environment"] == "sandbox"
@@ -226,8 +228,8 @@ def test_answers_may_come_in_any_order(resolve_two):
 def test_warning_is_a_note_behind_the_reason_of_its_row_only(resolve_two):
     warnings = findings_of(WARNINGS, (4, "row", "PAYMENT_REPEATED", "the same payment as row 1"))
     reasons = resolve_two({"code": "MTCH"}, {"code": "ANNM"}, warnings=warnings)["check_reason"].to_list()
-    assert reasons[0] == "The name belongs to the account."
-    assert reasons[3] == "The name belongs to the account. Note: the same payment as row 1."
+    note = said("answer.note", message="the same payment as row 1")
+    assert (reasons[0], reasons[3]) == (said("answer.name_belongs"), f"{said('answer.name_belongs')} {note}")
 
 
 def test_notes_of_one_payment_are_told_one_after_the_other(resolve_two):
@@ -237,7 +239,10 @@ def test_notes_of_one_payment_are_told_one_after_the_other(resolve_two):
         (4, "name", "OTHER", "another thing"),
     )
     reasons = resolve_two({"code": "MTCH"}, {"code": "ANNM"}, warnings=warnings)["check_reason"].to_list()
-    assert reasons[3].endswith(" Note: the same payment as row 1. Note: another thing.")
+    notes = (
+        said("answer.note", message=message) for message in ("the same payment as row 1", "another thing")
+    )
+    assert reasons[3].endswith(f" {' '.join(notes)}")
 
 
 @pytest.mark.parametrize(
@@ -316,16 +321,15 @@ def test_what_stands_behind_each_reason_is_kept_once_in_any_language(checks_of, 
     keys = [[said.key for said in sentences_of(reason, reasons, None)] for reason in outcomes["check_reason"]]
     answered = ["answer.name_belongs", "answer.reused"]
     assert keys == [answered, ["answer.of_field"], [*answered, "answer.note"], answered]
-    noted = [
-        words(said, SurfaceKind.PAGE, "de")
-        for said in sentences_of(outcomes["check_reason"][2], reasons, lines_at(pl.Series([2, 3, 4, 5])))
-    ]
+    noted = sentences_of(outcomes["check_reason"][2], reasons, lines_at(pl.Series([2, 3, 4, 5])))
+    first = Sentence(
+        "places.rows_at",
+        rows=Sentence("places.rows", count=1, rows=["1"]),
+        places=Sentence("places.lines", count=1, places=["2"]),
+    )
     assert noted[1:] == [
-        "Am 23. November 2026 von einem früheren Lauf beantwortet.",
-        (
-            "Hinweis: dieselbe Zahlung wie Zeile 1 (Dateizeile 2); "
-            "vergewissern Sie sich, dass beide gewollt sind."
-        ),
+        Sentence("answer.reused", day=date(2026, 11, 23)),
+        Sentence("answer.note", message=Sentence("rule.payment_repeated", row=first)),
     ]
     assert sentences_of("purged since", reasons, None) == ["purged since"]
 

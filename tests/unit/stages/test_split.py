@@ -6,6 +6,7 @@ from tables import for_each
 
 from pipeline.frames import DECISIONS, WARNED
 from pipeline.review.placements import split, why_held
+from pipeline.wording import Sentence
 from schemas.outcomes import Outcome
 from schemas.review import Decision, Verdict
 
@@ -29,7 +30,7 @@ def place_of(outcomes_of, said):
         outcomes = outcomes_of({"outcome": outcome, "code": code})
         placements = split(outcomes, warned, policy or {}, frame)
         [found] = placements.rows(named=True)
-        said.extend(str(why) for why, _ in why_held(placements).values())
+        said.extend(why for why, _ in why_held(placements).values())
         return found["place"], found["decided"]
 
     return place
@@ -88,9 +89,8 @@ def test_a_row_is_held_for_everything_that_holds_it(place_of, said):
     place_of("match", policy=policy, warnings=["ACCOUNT_CHANGED"])
     place_of("no_match", policy=policy | {"ACCOUNT_CHANGED": Verdict.REVIEW}, warnings=["ACCOUNT_CHANGED"])
     assert said == [
-        "The policy holds no_match and ACCOUNT_CHANGED and NAME_CHANGED.",
-        "The policy holds ACCOUNT_CHANGED.",
-        "The policy holds no_match.",
+        Sentence("review.held_by_policy", of=of)
+        for of in ("no_match and ACCOUNT_CHANGED and NAME_CHANGED", "ACCOUNT_CHANGED", "no_match")
     ]
 
 
@@ -99,5 +99,7 @@ def test_the_strictest_of_several_warnings_counts_and_is_named(place_of, said):
     assert place_of("match", policy=policy, warnings=["MIXED_SCRIPTS", "PAYMENT_REPEATED"])[0] == "hold"
     assert place_of("match", policy=policy, warnings=["MIXED_SCRIPTS"])[0] == "hold"
     assert place_of("match", policy=policy, warnings=["ENUMERATION"])[0] == "release"
-    assert said[0] == "The policy holds PAYMENT_REPEATED."
-    assert said[1].startswith("The policy leaves MIXED_SCRIPTS to a person")
+    assert said == [
+        Sentence("review.held_by_policy", of="PAYMENT_REPEATED"),
+        Sentence("review.held_for_person", of="MIXED_SCRIPTS"),
+    ]
