@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from refusals import said
 
 from pipeline.cli.main import main
 from pipeline.cli.monitoring import MonitoringTargets, ObservingTargets
@@ -182,10 +183,8 @@ def test_files_of_one_name_are_told_apart_by_their_folders_and_that_is_said():
     assert [str(folder) for folder in places.values()] == [
         *("a-x.precheck", "b-x.precheck", "c-X.precheck", "y.precheck")
     ]
-    assert str(renamed_folders(places)) == (
-        "files with the same name, each with a folder of its own: a/x.csv to a-x.precheck, "
-        "b/x.csv to b-x.precheck, c/X.parquet to c-X.precheck"
-    )
+    renamed = [Sentence("runs.file_to_folder", file=file, folder=places[file]) for file in files[:3]]
+    assert renamed_folders(places) == Sentence("runs.folders_renamed", folders=renamed)
     assert not renamed_folders(folders(files[2:], None))
     assert not renamed_folders(folders(files[:1], Path("out")))
 
@@ -201,7 +200,7 @@ def test_an_empty_name_is_no_folder(call, words):
     done = call(*words)
 
     assert done.exit_code == 2
-    assert "the name is empty; give one" in done.stderr
+    assert said("cli.empty_name") in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """A mistake of our own is recorded, whatever it came after."""
 
 import os
+import re
 import signal
 from pathlib import Path
 
 import pytest
+from refusals import says
 
 from pipeline.cli import exit_status
 from pipeline.cli.exit_status import recorded_crash
+from pipeline.wording import Sentence
 
 
 def test_an_error_that_is_among_its_own_causes_is_recorded(tmp_path, monkeypatch):
@@ -15,9 +18,9 @@ def test_an_error_that_is_among_its_own_causes_is_recorded(tmp_path, monkeypatch
     first, second = KeyError("secret"), TypeError("secret")
     first.__context__, second.__context__ = second, first
 
-    said = str(recorded_crash(first))
+    crash = recorded_crash(first)
 
-    assert "an error in precheck itself (KeyError in " in said
+    says(crash, "cli.internal_error_report_kept", what=re.compile("^KeyError in "))
     [kept] = tmp_path.rglob("precheck-mistake-*.txt")
     text = kept.read_text()
     assert text.count("KeyError") == text.count("TypeError") == 1
@@ -29,9 +32,8 @@ def test_a_folder_that_another_user_keeps_is_named_and_is_no_mistake_of_ours(tmp
     denied = PermissionError(13, "Permission denied", "precheck.toml")
     error = exit_status.about_one_file(denied, "payroll.csv")
     assert error.exit_code == 73
-    assert str(error).startswith(
-        f"{Path.cwd() / 'precheck.toml'}: no access for user {os.geteuid()} (Permission"
-    )
+    path, user = str(Path.cwd() / "precheck.toml"), os.geteuid()
+    says(error, Sentence("cli.no_access_to_folder", path=path, user=user, reason="system.eacces"))
     assert not list(tmp_path.rglob("*"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from refusals import refused, says
+from refusals import refused, said, says
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.disk_errors import (
@@ -30,17 +30,17 @@ def test_a_full_or_failing_disk_asks_for_room_and_not_for_another_place(code):
         PATH, OSError(code, os.strerror(code), "/secret/place"), otherwise=Sentence("advice.other_path")
     )
     assert isinstance(error, DiskError)
-    assert str(error) == (
-        f"results/outcomes.csv: cannot be written ({os.strerror(code)}); make room on the disk,"
-        " then run the same command again to continue"
-    )
+    reason = OSError(code, os.strerror(code))
+    assert str(error) == said("files.not_writable_make_room", "", path=PATH, reason=reason)
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG])
 def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
     error = not_writable(PATH, OSError(code, os.strerror(code)), otherwise=Sentence("advice.other_path"))
     assert isinstance(error, OutputError)
-    assert str(error) == f"results/outcomes.csv: cannot be written ({os.strerror(code)}); choose another path"
+    what = Sentence("files.not_writable", path=PATH, reason=OSError(code, os.strerror(code)))
+    step = Sentence("advice.other_path")
+    assert str(error) == said("advice.reason_and_step", "", reason=what, step=step)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is always full")

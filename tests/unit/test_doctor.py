@@ -4,11 +4,12 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from refusals import said, says
 from tables import for_each
 
 from pipeline.config.profiles import sandbox
 from pipeline.jobs.doctor import diagnose
-from pipeline.wording import SurfaceKind, words
+from pipeline.wording import Sentence, SurfaceKind, words
 
 NOW = datetime.now(UTC)
 
@@ -63,8 +64,8 @@ def test_a_certificate_tells_whose_it_is_and_until_when(healthy):
     certificate = diagnose("sandbox-standard", healthy, now=datetime.now(UTC))[1]
 
     assert (str(certificate.what), certificate.exit_code) == ("vop_standard certificate", 0)
-    assert re.search(r"PSDFR-ACPR-99999, valid until \d{4}-\d\d-\d\d", str(certificate.detail))
-    assert datetime.now(UTC).date().isoformat() < str(certificate.detail).split("valid until ")[1][:10]
+    says(certificate.detail, "doctor.valid_until", number="PSDFR-ACPR-99999")
+    assert datetime.now(UTC).date() < certificate.detail.values["day"]
 
 
 def test_a_mistake_of_one_server_does_not_hide_the_other(changed):
@@ -169,7 +170,7 @@ def test_a_certificate_that_ends_soon_is_well_and_named(healthy):
     found = diagnose("sandbox-standard", healthy, now=NOW + timedelta(days=350))[1]
 
     assert found.exit_code == 0
-    assert "order the next one" in str(found.detail)
+    says(found.detail, "doctor.expires_soon", number="PSDFR-ACPR-99999")
 
 
 def test_an_identity_provider_is_quoted_and_one_that_says_later_is_not_blamed_on_the_network(desk, serve):
@@ -190,7 +191,8 @@ def test_a_server_that_wants_a_certificate_from_one_that_has_none_names_none_of_
         findings = {str(one.what): one for one in diagnose("sandbox", server.config, now=NOW)}
 
     assert findings["cop TLS"].exit_code == 77
-    assert "in the profile if it has one, or ask the provider" in str(findings["cop TLS"].detail)
+    required = "transport.requires_client_certificate"
+    says(findings["cop TLS"].detail, "transport.client_certificate_refused", refusal=required)
 
 
 def test_a_ledger_key_that_is_missing_is_found(changed):
@@ -208,10 +210,10 @@ def with_tables(changed, healthy, *, weights, day):
 
 
 @pytest.mark.parametrize(
-    ("age", "said"),
-    [(0, "0 days old"), (365, "365 days old"), (366, "366 days old; older than a year"), (-1, "0 days old")],
+    ("age", "key"),
+    [(0, "doctor.tables"), (365, "doctor.tables"), (366, "doctor.old_tables"), (-1, "doctor.tables")],
 )
-def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, said):
+def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, key):
     day = datetime.now(UTC).date() - timedelta(days=age)
     config = with_tables(changed, healthy, weights=f"100000 100009 MOD11{' 1' * 14}\n" * 2, day=day)
 
@@ -220,9 +222,7 @@ def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, sa
     assert (str(weights.what), weights.exit_code) == ("modulus weights", 0)
     assert (str(substitutions.what), substitutions.exit_code) == ("modulus substitutions", 0)
     for finding in (weights, substitutions):
-        assert str(finding.detail).startswith(f"2 rows, dated {day}, ")
-        assert said in str(finding.detail)
-        assert ("older than a year" in str(finding.detail)) == (age > 365)
+        assert finding.detail == Sentence(key, row_count=2, day=day, age_days=max(age, 0))
 
 
 def test_modulus_tables_of_a_day_to_come_are_wrong(changed, healthy):
@@ -231,10 +231,7 @@ def test_modulus_tables_of_a_day_to_come_are_wrong(changed, healthy):
 
     for finding in diagnose("sandbox", config, now=datetime.now(UTC))[1:3]:
         assert finding.exit_code == 78
-        assert str(finding.detail) == (
-            f"modulus_weights_date: {day} is in the future; give the date when the tables become valid, "
-            "or use the tables that are valid today"
-        )
+        assert str(finding.detail) == said("rules.modulus_date_in_future", valid_from=day)
 
 
 def test_a_damaged_modulus_table_does_not_hide_the_other(changed, healthy):
@@ -243,6 +240,6 @@ def test_a_damaged_modulus_table_does_not_hide_the_other(changed, healthy):
     findings = diagnose("sandbox", config, now=datetime.now(UTC))
 
     assert told(findings)["modulus weights"] == 78
-    assert "weights line 1: not 17 fields" in str(findings[1].detail)
+    says(findings[1].detail, "rules.field_count_wrong", where=re.compile("weights line 1$"), fields_count=2)
     assert told(findings)["modulus substitutions"] == 0
     assert told(findings)["cop TLS"] == 0

@@ -4,6 +4,7 @@ import pickle
 import re
 
 import pytest
+from refusals import said
 
 import pipeline.errors
 from pipeline.errors import (
@@ -22,13 +23,12 @@ NO_FOLDER = Sentence("files.no_such_folder", folder="{out}")
 
 
 def test_a_surface_has_its_own_words_for_what_to_do():
-    advice = (Sentence("advice.start_over"), Sentence("advice.choose_profile", choices=["a", "b"]))
-    error = UsageError(NO_FOLDER, advice=advice)
-    [neutral], [command], [page] = (error.sentences(kind) for kind in SurfaceKind)
-    assert str(error) == neutral
-    assert neutral.endswith("; start over, or pick one of a, b")
-    assert command.endswith("; start over with precheck run --fresh, or pick one of a, b with --profile")
-    assert page.endswith("; upload the file again to start over, or choose one of a, b")
+    one, other = Sentence("advice.start_over"), Sentence("advice.choose_profile", choices=["a", "b"])
+    error = UsageError(NO_FOLDER, advice=(one, other))
+    shown = [error.sentence(kind).rpartition("; ")[2] for kind in SurfaceKind]
+    assert shown == [said("advice.either", kind, one=one, other=other) for kind in SurfaceKind]
+    assert str(error) == error.sentence(SurfaceKind.ANY)
+    assert len(set(shown)) == 3
 
 
 def test_braces_in_a_value_are_no_place_for_another():

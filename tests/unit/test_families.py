@@ -10,7 +10,7 @@ from threading import Barrier
 from uuid import uuid4
 
 import pytest
-from refusals import refused
+from refusals import refused, said
 
 from pipeline.errors import InputError
 from pipeline.jobs.fix import FixJob, fix_folder
@@ -96,9 +96,8 @@ def test_of_a_corrected_file_only_what_its_parent_did_not_release_is_released(ru
     assert read_manifest(child).splits[-1].held_rows == [2, 3]
     assert (child / "release.csv").read_text().splitlines()[1:] == [LINES[0].replace("Quilon", "Quillon")]
     [why] = [held.why for held in second.held if "before" in held.why]
-    assert why == (
-        f"The payment was released before, in release.csv of pay.csv, SHA-256 {first.release.sha256}."
-    )
+    before = f"release.csv of pay.csv, SHA-256 {first.release.sha256}"
+    assert why == said("review.held_released_before", of=before)
     told = story(child, 2, now=NOW)
     assert (told.made_of.file, told.made_of.first_row, told.made_of.is_corrected) == ("pay.csv", 2, True)
     assert told.released_before.endswith(first.release.sha256)
@@ -166,8 +165,8 @@ def test_the_same_file_in_another_folder_is_the_same_payments_and_is_released_ag
     assert split(other).release is None
     assert split(other, release_again=True).release.row_count == 2
     assert read_manifest(other).splits[-1].again_rows == [1, 2]
-    said = [str(each.detail) for each in verify(VerifyJob(other), now=NOW)]
-    assert any("are released again, as ordered: rows 1, 2" in each for each in said), said
+    again = said("evidence.released_again", count=2, rows="1, 2")
+    assert any(again in str(each.detail) for each in verify(VerifyJob(other), now=NOW))
 
 
 def test_of_two_that_are_split_at_once_one_releases_a_payment(run_of, split, tmp_path):
@@ -206,7 +205,8 @@ def test_no_correction_is_made_of_what_was_released(run_of, split, tmp_path):
     done = fix_folder(FixJob(again, accept=list(Acceptance), by="Mara"), now=NOW)
 
     assert done.corrected is None
-    assert "was released before, in release.csv of pay.csv" in (again / "corrections.csv").read_text()
+    before = said("review.released_before_in", file="release.csv of pay.csv")
+    assert before.removesuffix(".") in (again / "corrections.csv").read_text()
 
 
 def test_a_release_that_replaces_another_says_so(run_of, split):
@@ -219,7 +219,7 @@ def test_a_release_that_replaces_another_says_so(run_of, split):
 
     [note] = split(folder).notes
 
-    assert "had 3 of these payments" in str(note)
+    assert said("review.release_overlaps", count=3, hash="0" * 64) in str(note)
 
 
 def test_what_was_released_by_replaced_answers_is_not_released_again(run_of, split):

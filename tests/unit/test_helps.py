@@ -14,7 +14,7 @@ from babel.messages.pofile import read_po
 from click import core, exceptions, formatting, parser, types
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
-from refusals import refused
+from refusals import refused, said
 
 import pipeline.wording
 from pipeline.cli import logs
@@ -73,8 +73,9 @@ def test_the_options_of_run_are_in_groups_and_none_is_lost():
 
 def test_a_mistaken_value_is_answered_with_the_nearest():
     assert printed("run", "x.csv", "--fail-on", "nomatch")[0] == 2
-    assert "did you mean config?" in printed("schema", "confg")[1]
-    assert "Did you mean no_match?" in printed("run", "x.csv", "--fail-on", "nomatch")[1]
+    assert said("cli.document_did_you_mean", name="'confg'", near="config") in printed("schema", "confg")[1]
+    near = said("cli.value_did_you_mean", near="no_match")
+    assert near in printed("run", "x.csv", "--fail-on", "nomatch")[1]
     with refused(UsageError, "cli.map_field_did_you_mean", name="amout", near="amount"):
         read_mapping(("amout=Betrag",))
     with refused(UsageError, "cli.map_field_unknown", name="zzz", fields=list(FIELDS)):
@@ -197,9 +198,9 @@ def test_every_help_and_every_message_of_click_has_words_that_keep_its_values(co
     assert wanted - found.keys() == set()
     assert found.keys() - wanted == set()
     for text, one in found.items():
-        for english, said in zip(forms(one.id), forms(one.string), strict=True):
-            assert said.strip(), text
-            assert set(KEPT.findall(said)) == set(KEPT.findall(english)), text
+        for english, part in zip(forms(one.id), forms(one.string), strict=True):
+            assert part.strip(), text
+            assert set(KEPT.findall(part)) == set(KEPT.findall(english)), text
 
 
 @pytest.mark.parametrize("code", ["de", "fr"])

@@ -26,6 +26,7 @@ from pipeline.runs.request import (
     StopSwitch,
     Surface,
 )
+from pipeline.wording import Sentence
 
 HEADER = "name,sort_code,account_number\n"
 ROWS = [f"Avery Thornwood {chr(ord('A') + at % 26)}{at // 26},001122,{at:08d}\n" for at in range(400)]
@@ -99,7 +100,7 @@ def test_a_workbook_that_was_changed_is_kept_and_the_surface_is_notified(checked
     checked(2, again, StopSwitch())
 
     [notice] = again.notices
-    assert str(notice.message) == "the workbook had been changed since it was written"
+    assert notice.message == Sentence("jobs.notice_workbook_kept")
     assert Path(notice.facts["kept_as"]).read_bytes() == b"decided"
 
 

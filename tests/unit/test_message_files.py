@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from bank_files import THREE, Payee, bank_file
 from paymentfiles.pain001 import UTF_16, Batch, Payment, document
-from refusals import refused
+from refusals import refused, said
 from rich.console import Console
 from standard_18 import File
 from standard_18 import Payment as Record
@@ -19,6 +19,7 @@ from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.terminal import print_split
+from pipeline.wording import Sentence
 from schemas.review import Acceptance
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
@@ -109,28 +110,36 @@ def test_a_table_needs_no_input(folder_of, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "sentence"),
+    ("name", "data", "why"),
     [
-        ("pay.xml", SEALED, "is signed; a changed copy would be refused by the bank"),
-        ("pay.xml", document(TWO, UTF_16), "is UTF-16, which can be read but not changed"),
-        ("pay.xml", CUT, "says 3 (GrpHdr/NbOfTxs) but has 2; it may be cut or changed"),
-        ("pay.txt", bank_file("santander", THREE[:2]), "cannot be changed: "),
+        ("pay.xml", SEALED, Sentence("pain001.is_signed")),
+        ("pay.xml", document(TWO, UTF_16), Sentence("pain001.encoding_not_editable", encoding="UTF-16")),
+        (
+            "pay.xml",
+            CUT,
+            Sentence("formats.control_differs", stated="3", where="GrpHdr/NbOfTxs", found="2"),
+        ),
+        (
+            "pay.txt",
+            bank_file("santander", THREE[:2]),
+            Sentence("layouts.cannot_be_changed", why=Sentence("layouts.hash_total_rule_unknown")),
+        ),
     ],
     ids=["signed", "UTF-16", "totals", "unknown total"],
 )
 def test_a_file_that_must_not_be_changed_is_refused_and_its_corrections_say_why(
-    folder_of, tmp_path, name, data, sentence
+    folder_of, tmp_path, name, data, why
 ):
     folder = folder_of(name, data, CLOSE, {})
     listed = fixed(folder, accept=())
     assert (listed.row_count, listed.correctable_count, listed.corrected) == (1, 0, None)
-    assert obstacles_in(folder)[0].startswith(f"The file {sentence}")
+    assert obstacles_in(folder)[0].startswith(str(why.having(file=Sentence("formats.the_file"))))
     before = bytes_in(folder)
     for change in (fixed, lambda folder: split_of(folder, tmp_path)):
-        with pytest.raises(InputError) as refusal:
+        with refused(InputError, why.having(file=name)) as refusal:
             change(folder)
-        assert str(refusal.value).startswith(f"{name} {sentence}")
-        assert ("; it may be cut" in sentence) == ("and a changed copy would hide that" in str(refusal.value))
+        [what] = refusal.value.messages
+        assert (what.key == "review.copy_hides_mismatch") == (why.key == "formats.control_differs")
     assert bytes_in(folder) == before
 
 
@@ -152,11 +161,10 @@ def test_what_a_file_has_no_room_or_no_place_for_is_not_written(folder_of):
     folder = folder_of("pay.bac", File(tuple(records)).data(), *closes, BANM, BAMM)
     done = fixed(folder)
     assert (done.correctable_count, done.corrected_rows, done.refused_rows) == (1, [3], [1, 2, 4, 5])
-    decide = "decide on the row in the workbook."
-    no_place = f"Bacs Standard 18 has no place for it; {decide}"
+    no_place = said("review.format_has_no_place", format="Bacs Standard 18")
     assert obstacles_in(folder) == [
-        "The new name has letters that Bacs does not allow; correct it at the source.",
-        f"The file already has this name, as far as it has room; {decide}",
+        said("bacs18.letters_not_of_bacs"),
+        said("review.file_has_this_name"),
         "",
         no_place,
         "",
@@ -169,10 +177,10 @@ def test_what_a_file_has_no_room_or_no_place_for_is_not_written(folder_of):
 @pytest.mark.parametrize(
     ("payment", "name", "obstacle"),
     [
-        (replace(PAYMENT, name=None), "Ada", "The payment has no element for the name of the payee; correct"),
-        (PAYMENT, "x" * 141, "The bank's name breaks a rule for names; correct it by hand."),
-        (PAYMENT, "Ada\ufffe", "The new name has a character that XML or a name cannot hold; type it again."),
-        (PAYMENT, "NOTPROVIDED", "The new name is not a valid name; correct it at the source."),
+        (replace(PAYMENT, name=None), "Ada", said("pain001.no_element_for_name")),
+        (PAYMENT, "x" * 141, said("review.bank_name_breaks_rule")),
+        (PAYMENT, "Ada\ufffe", said("pain001.new_name_not_in_xml")),
+        (PAYMENT, "NOTPROVIDED", said("pain001.new_name_invalid")),
     ],
 )
 def test_a_name_that_a_pain001_cannot_hold_is_an_obstacle(folder_of, payment, name, obstacle):
@@ -183,10 +191,8 @@ def test_a_name_that_a_pain001_cannot_hold_is_an_obstacle(folder_of, payment, na
 
 def test_a_split_that_leaves_a_single_payment_says_so(folder_of, tmp_path):
     done = split_of(folder_of("pay.xml", document(TWO), {}, CLOSE), tmp_path)
-    assert [note.split(":")[0] for note in done.notes] == [
-        f"{name} has a single payment, and banks may refuse a file of one payment that opts out of "
-        "verification of payee"
-        for name in ("release.xml", "hold.xml")
+    assert [*map(str, done.notes)] == [
+        said("review.single_payment", file=name) for name in ("release.xml", "hold.xml")
     ]
     console = Console(file=io.StringIO(), width=400)
     print_split(done, console)

@@ -8,14 +8,14 @@ import tomllib
 from urllib.parse import urlsplit
 
 import pytest
-from refusals import refused
+from refusals import refused, says
 
 from pipeline.config import file as settings
 from pipeline.config import profiles
 from pipeline.config.profiles import choose, choose_again, opened, sandbox, to_plan_with
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.sections import Oauth
-from pipeline.wording import SurfaceKind
+from pipeline.wording import Sentence, SurfaceKind
 from schemas.outcomes import ApiName, Environment
 
 MINE = """
@@ -193,7 +193,7 @@ def test_a_mistake_in_the_usual_file_stops_no_profile_that_is_built_in(tmp_path,
     monkeypatch.chdir(tmp_path)
     file, unused = settings.ConfigurationFile().for_profile(name)
     assert (file.is_there, dict(file.layouts), choose(name, file).config) == (False, {}, None)
-    assert "the built-in sandbox runs without this file" in str(unused)
+    says(unused, "config.sandbox_runs_without_file")
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,7 @@ def test_a_command_after_a_run_is_told_to_name_the_configuration_of_that_run(tmp
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "other.toml").write_text('[profiles.sandbox.policy]\nclose_match = "hold"\n')
     for config in (None, tmp_path / "other.toml"):
-        with pytest.raises(ConfigurationError) as refused:
+        named = Sentence("advice.name_configuration_with_profile", profile="'ours'")
+        with refused(ConfigurationError, named) as raised:
             choose_again("ours", config)
-        said = refused.value.sentence(SurfaceKind.COMMAND)
-        assert said.endswith("name the configuration that has profile 'ours' with --config"), said
-        assert "--profile" not in said
+        assert "--profile" not in raised.value.sentence(SurfaceKind.COMMAND)

@@ -5,6 +5,7 @@ import re
 from threading import Thread
 
 import pytest
+from refusals import said
 from rich.console import Console
 from rich.text import Text
 
@@ -12,7 +13,7 @@ from pipeline.cli.progress import LINE_INTERVAL_S, ProgressBar, ProgressLines, p
 from pipeline.reports.wording import visible
 from pipeline.runs.request import RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
-from pipeline.wording import speak, speaking
+from pipeline.wording import Moment, Sentence, speak, speaking
 from schemas.outcomes import ApiName, Outcome
 
 
@@ -59,7 +60,7 @@ def test_parts_of_a_data_set_are_counted_every_ten_seconds():
         clock.now_s += LINE_INTERVAL_S / 10
         lines.count(SetStep.READ, done_count, 40)
     assert console.file.getvalue() == "".join(
-        f"pay: {count} of 40 parts read\n" for count in (10, 20, 30, 40)
+        f"pay: {said('progress.parts_read', done_count=count, all_count=40)}\n" for count in (10, 20, 30, 40)
     )
 
 
@@ -164,9 +165,10 @@ def test_bar_that_a_thread_draws_is_in_the_language_of_the_terminal():
 
 def test_bar_counts_the_parts_of_a_data_set_and_then_its_questions():
     steps = [lambda bar: bar.count(SetStep.READ, 3, 1040)]
-    assert re.search(r"pay\.csv .*3 of 1,040 parts read", seen_of(*steps))
+    parts = said("progress.parts_read", done_count=3, all_count=1040)
+    assert re.search(rf"pay\.csv .*{parts}", seen_of(*steps))
     steps += [lambda bar: bar.update(RunProgress(5, 20)), lambda bar: bar.count(SetStep.WRITTEN, 2, 1040)]
-    assert "2 of 1,040 parts written" in seen_of(*steps)
+    assert said("progress.parts_written", done_count=2, all_count=1040) in seen_of(*steps)
     assert "5 of 20 " in seen_of(*steps[:2])
 
 
@@ -178,7 +180,9 @@ def test_bar_of_a_real_server_says_nothing_of_a_sandbox():
 
 def test_bar_says_whom_the_run_waits_for_until_it_goes_on():
     steps = [lambda bar: bar.wait(HOLDER)]
-    assert "waiting for process 4242, which has been using cop.example:443 since 2030" in seen_of(*steps)
+    process, since = Sentence("stores.process", pid=4242), Moment(HOLDER.since)
+    waiting = said("stores.waiting_for_since", holder=process, server=HOLDER.server, since=since)
+    assert waiting in seen_of(*steps)
     steps.append(lambda bar: bar.update(RunProgress(1, 2, {Outcome.MATCH: 1})))
     assert seen_of(*steps).rstrip().endswith("match 1")
 
@@ -236,13 +240,12 @@ def test_what_is_drawn_leaves_room_for_the_echo_of_ctrl_c():
 
 def test_a_server_that_wants_fewer_requests_is_told_of_by_line_and_bar():
     clock = Clock()
-    said = io.StringIO()
-    lines = ProgressLines(Console(file=said, width=200), "pay.csv", clock=clock)
+    printed = io.StringIO()
+    lines = ProgressLines(Console(file=printed, width=200), "pay.csv", clock=clock)
     clock.now_s += 10.0
     lines.update(RunProgress(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9, ApiName.VOP_GATEWAY: 0.25}))
 
-    asked = "the server asked for fewer requests: at most"
-    wanted = f"{asked} 7 in flight; {asked} 25 % of the rate"
-    assert wanted in said.getvalue()
+    fewer = said("progress.fewer_in_flight", most=7)
+    assert f"{fewer}; {said('progress.lower_rate', percent=25)}" in printed.getvalue()
     seen = seen_of(lambda bar: bar.update(RunProgress(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9})))
-    assert "at most 7 in flight" in seen
+    assert fewer in seen

@@ -11,7 +11,7 @@ import openpyxl
 import polars as pl
 import pytest
 from pydantic import SecretStr
-from refusals import refused
+from refusals import refused, said, says
 from rich.console import Console
 
 from pipeline.errors import (
@@ -344,9 +344,8 @@ def test_a_held_row_whose_answer_is_kept_is_not_sent_back_to_the_same_command(fo
     kept = {"outcome": "not_possible", "code": "HTTPERR", "action": "retry_later"}
     done = split_of(folder_of(kept, UNANSWERED), hold_undecided=True)
     advice = [row["what_to_do"] for row in rows_of(done.reasons, encoding="utf-8-sig")]
-    assert "--reuse-from DIR" in advice[0]
-    assert "the same command does not ask again" in advice[0]
-    assert advice[1] == "Run the same command again later."
+    assert said("todo.ask_again_elsewhere", "") in advice[0]
+    assert advice[1] == said("todo.run_again_later", "")
 
 
 def test_each_held_row_says_why_and_what_to_do(folder_of, split_of):
@@ -450,22 +449,24 @@ def test_a_released_row_with_a_warning_is_told_with_how_to_hold_it(folder_of, sp
     [warned] = done.released_warnings
     assert (warned.code, warned.row_count, warned.every_row) == ("PAYMENT_REPEATED", 1, [2])
     assert 'PAYMENT_REPEATED = "hold" into [profiles.main.policy]' in done.how_to_hold
-    said = printed(print_split, done)
-    assert "Released: Paid twice? The same payment as an earlier one: 1 row (2)." in said
-    assert done.how_to_hold in said
+    shown = printed(print_split, done)
+    repeated = Sentence("warned.PAYMENT_REPEATED")
+    warning = Sentence("terminal.warned_rows", what=repeated, count=1, rows="2")
+    assert said("review.released_anyway", warning=warning) in shown
+    assert done.how_to_hold in shown
 
 
 def test_a_policy_holds_the_rows_with_a_warning_and_says_so(folder_of, split_of):
     done = split_of(folder_of({}, {}, {}, **REPEATED), policy={"PAYMENT_REPEATED": "hold"})
     [held] = rows_of(done.reasons, encoding="utf-8-sig")
-    assert (held["row"], held["why_held"].endswith("The policy holds PAYMENT_REPEATED.")) == ("2", True)
+    why = said("review.held_by_policy", of="PAYMENT_REPEATED")
+    assert (held["row"], held["why_held"].endswith(why)) == ("2", True)
     assert (done.released_warnings, done.how_to_hold) == ([], None)
 
 
 def test_the_control_totals_count_a_row_without_an_amount(folder_of, split_of):
-    assert "1 row without a readable amount" in printed(
-        print_split, split_of(folder_of({}, {}, {}, **REPEATED))
-    )
+    one = said("terminal.rows_without_amount", rows=Sentence("counted.row", count=1))
+    assert one in printed(print_split, split_of(folder_of({}, {}, {}, **REPEATED)))
 
 
 def test_more_rows_with_a_warning_than_are_listed_are_all_held(folder_of, split_of):
@@ -486,9 +487,9 @@ def test_a_persons_reason_stands_in_the_hold_list_in_their_words(folder_of, spli
     done = split_of(folder, decisions=decisions)
     whys = [row["why_held"] for row in rows_of(done.reasons, encoding="utf-8-sig")]
     assert [why.partition("account. ")[2] for why in whys] == [
-        "A person decided to hold it: not sure.",
-        "A person decided to hold it.",
-        "A person decided to correct it first: wrong iban.",
+        f"{said('review.held_by_person').removesuffix('.')}: not sure.",
+        said("review.held_by_person"),
+        f"{said('review.held_to_correct').removesuffix('.')}: wrong iban.",
     ]
     assert "not sure" not in done.model_dump_json()
 
@@ -521,7 +522,11 @@ def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(fold
     assert made.release.totals == done.release.totals
     found = {str(finding.what): finding for finding in verify(VerifyJob(folder), now=NOW)}
     assert found["split"].exit_code == 0
-    assert "2 rows in release.csv and 1 row in hold.csv" in str(found["split"].detail)
+    files = [
+        Sentence("evidence.rows_in_file", count=count, file=file)
+        for count, file in ((2, "release.csv"), (1, "hold.csv"))
+    ]
+    says(found["split"].detail, "evidence.split_by", name="Mara", files=files)
     (folder / "release.csv").write_text("")
     found = {str(finding.what): finding for finding in verify(VerifyJob(folder), now=NOW)}
     assert f"precheck split {folder} writes it again" in str(found["release.csv"].detail)
@@ -563,7 +568,7 @@ def test_a_row_with_nothing_to_correct_says_why_it_was_not_corrected(folder_of):
     assert (done.corrected_rows, done.refused_rows) == ([1], [2])
     lines = rows_of(done.corrections, encoding="utf-8-sig")
     assert [line["row"] for line in lines] == ["1", "2"]
-    assert lines[1]["why"].endswith("there is nothing to write.")
+    assert lines[1]["why"].endswith(said("review.answer_gives_no_correction"))
 
 
 def test_a_workbook_with_decisions_in_it_is_kept_when_the_reports_are_written_anew(folder_of):
@@ -583,22 +588,22 @@ def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_ba
     folder = folder_of(CLOSE, reported=True)
     for name in ("report.html", "report.xlsx", "attention.csv", "outcomes.csv", "summary.json"):
         (folder / name).write_text("changed")
-    said = {
-        str(finding.what): str(finding.detail)
+    found = {
+        str(finding.what): finding.detail
         for finding in verify(VerifyJob(folder), now=NOW)
         if finding.exit_code
     }
-    for name in ("report.html", "report.xlsx", "attention.csv"):
-        again = f"precheck report {folder} writes it again and asks no bank"
-        assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
+    report_again = Sentence("runs.rewrite_by_command", command=f"precheck report {folder}")
+    run_again = Sentence("runs.rerun_to_rewrite")
+    again = dict.fromkeys(("report.html", "report.xlsx", "attention.csv"), report_again)
+    for name, step in {**again, "outcomes.csv": run_again, "summary.json": run_again}.items():
+        aside = Sentence("runs.move_aside_first", step=step)
+        assert found[name] == Sentence("evidence.changed", remedy=aside)
         (folder / name).unlink()
-    for name in ("outcomes.csv", "summary.json"):
-        again = "run the same command again, which writes it again and asks nothing twice"
-        assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
-        (folder / name).unlink()
-    gone = {str(finding.what): str(finding.detail) for finding in verify(VerifyJob(folder), now=NOW)}
-    assert gone["outcomes.csv"] == f"No such file or directory; {again}", "there is nothing to move"
-    assert not [sentence for sentence in said.values() if "--fresh" in sentence]
+    gone = {str(finding.what): finding.detail for finding in verify(VerifyJob(folder), now=NOW)}
+    no_file = Sentence("evidence.unreadable", why=Sentence("system.enoent"), remedy=run_again)
+    assert gone["outcomes.csv"] == no_file, "there is nothing to move"
+    assert not [sentence for sentence in map(str, found.values()) if "--fresh" in sentence]
 
 
 # What is refused
@@ -723,12 +728,15 @@ def test_evidence_names_who_decided_each_row_and_when_and_the_approver_apart(fol
     ]
     assert json.loads((folder / "manifest.json").read_text())["splits"][-1]["self_approved"] is False
     [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if str(found.what) == "approvals"]
-    assert str(finding.detail) == "3, as recorded; decided by Ada, Bram; approved by Mara, four eyes"
+    who = {"deciders": ["Ada", "Bram"], "approvers": ["Mara"]}
+    assert finding.detail == Sentence("evidence.decided", count=3, **who)
 
 
-@pytest.mark.parametrize(("is_identified", "how"), [(True, "four eyes"), (False, "self-approved")])
+@pytest.mark.parametrize(
+    ("is_identified", "key"), [(True, "evidence.submitted"), (False, "evidence.submitted_alone")]
+)
 def test_an_approval_where_nobody_decided_about_a_row_is_on_record_too(
-    folder_of, split_of, is_identified, how
+    folder_of, split_of, is_identified, key
 ):
     folder = folder_of({})
     split_of(folder, decisions=recorded(folder), is_identified=is_identified)
@@ -736,10 +744,7 @@ def test_an_approval_where_nobody_decided_about_a_row_is_on_record_too(
     assert (one["by"], one["time"], one["approved_by"], one["rows"]) == ("Cleo", LATER, "Mara", [])
     assert one["what"].startswith("no decision on any row: the released payments are release.csv, SHA-256 ")
     [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if str(found.what) == "approvals"]
-    assert (
-        str(finding.detail)
-        == f"1, as recorded; no decision on any row; submitted by Cleo; approved by Mara, {how}"
-    )
+    assert finding.detail == Sentence(key, count=1, deciders=["Cleo"], approvers=["Mara"])
 
 
 def test_a_split_by_one_person_who_decided_nothing_is_self_approved(folder_of, split_of):

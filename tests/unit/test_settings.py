@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from refusals import refused, says
+from refusals import refused, said, says
 
 from pipeline.apis.cop import Cop
 from pipeline.config import Profile
@@ -788,9 +788,9 @@ def test_a_mistake_has_words_of_its_own_in_each_language(tmp_path, text, languag
     path.write_text(text)
     with pytest.raises(ConfigurationError) as refused:
         read(path)
-    in_english, said = refused.value.sentences(), refused.value.sentences(language=language)
-    assert set(in_english).isdisjoint(said)
-    assert "has the wrong form" not in " ".join(in_english)
+    in_english, translated = refused.value.sentences(), refused.value.sentences(language=language)
+    assert set(in_english).isdisjoint(translated)
+    assert said("config.wrong_form") not in " ".join(in_english)
 
 
 GATEWAY_TEXT = "\n".join(f"{key} = {value}" for key, value in {**COP, "api": '"gateway"'}.items())

@@ -2,18 +2,20 @@
 
 import pytest
 from click.testing import CliRunner
-from refusals import refused
+from refusals import refused, said
 from shared_ledgers import PROFILE
 
 from pipeline.cli.main import main
 from pipeline.errors import ConfigurationError
 from pipeline.sections import secret
 
+LEDGER = "postgresql://precheck@db.example/precheck"
+
 
 @pytest.fixture
 def call(tmp_path, monkeypatch):
     config = tmp_path / "precheck.toml"
-    config.write_text(PROFILE.format(url="postgresql://precheck@db.example/precheck") + "daily_cap = 100\n")
+    config.write_text(PROFILE.format(url=LEDGER) + "daily_cap = 100\n")
     monkeypatch.chdir(tmp_path)
     env = {"PRECHECK_CONFIG": str(config), "XDG_STATE_HOME": str(tmp_path), "COLUMNS": "400"}
     return lambda *words: CliRunner().invoke(main, words, env=env)
@@ -22,8 +24,7 @@ def call(tmp_path, monkeypatch):
 def test_quota_names_the_ledger_in_which_a_profile_counts(call):
     done = call("quota")
     assert done.exit_code == 0
-    assert "production: counted for all hosts in postgresql://precheck@db.example/precheck; " in done.output
-    assert "`precheck status --profile production` shows it" in done.output
+    assert said("jobs.cap_is_shared", profile="production", ledger=LEDGER) in done.output
     assert "No daily cap" not in done.output
 
 
@@ -34,11 +35,8 @@ def test_plan_says_what_of_the_shared_ledger_is_not_counted(call, tmp_path, word
     printed = call("plan", *words, "--profile", "production").output
     done = call("plan", *words, "--profile", "production", "--json")
     assert done.exit_code == 0, done.output
-    assert (
-        "Other hosts' data in postgresql://precheck@db.example/precheck are not counted here: "
-        "answers that a run would reuse, and" in " ".join(printed.split())
-    )
-    assert '"shared_ledger":"postgresql://precheck@db.example/precheck"' in done.output
+    assert said("terminal.other_hosts_not_counted", ledger=LEDGER) in " ".join(printed.split())
+    assert f'"shared_ledger":"{LEDGER}"' in done.output
 
 
 def test_a_variable_that_is_not_set_is_told_from_one_that_is_empty(monkeypatch):

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from refusals import said
 
 from pipeline.sandbox.accounts import account_lines, describe_accounts
 
@@ -34,7 +35,7 @@ def test_the_curl_lines_of_each_api_are_answered(sandbox):
 def test_every_dummy_account_is_listed():
     lines = iter(account_lines())
     assert next(lines).split()[0] == "API"
-    assert next(lines).strip() == "name at the bank"
+    assert next(lines).strip() == said("story.name_at_the_bank")
     for known in describe_accounts():
         line = next(lines)
         assert known.account in line

@@ -5,6 +5,7 @@ import time
 
 import anyio
 import pytest
+from refusals import refused
 from sharers import most_in_a_second, sharers, shares_of
 
 from pipeline.errors import ConfigurationError
@@ -75,13 +76,21 @@ def test_hosts_whose_profiles_give_an_account_other_limits_are_refused_by_name(
         async with shares_of(url, "host-a").lease([mine]), shares_of(url, "host-b").lease([other]):
             raise AssertionError("it began")
 
-    with pytest.raises(ConfigurationError) as refused:
+    with refused(
+        ConfigurationError,
+        "stores.limits_differ",
+        server="cop.example",
+        ours=limits(
+            "host-b", rate, places, "no daily_cap" if cap is None else f"daily_cap = {cap} (utc_day)"
+        ),
+        theirs=limits("host-a", RATE, 12, "daily_cap = 50 (utc_day)"),
+    ):
         anyio.run(main)
-    said = str(refused.value)
-    assert f"process {os.getpid()} on host-b has rate_per_s = {rate}, in_flight_max = {places}" in said
-    assert ("and no daily_cap, and" if cap is None else f"and daily_cap = {cap} (utc_day), and") in said
-    assert f"on host-a has rate_per_s = {RATE}, in_flight_max = 12 and daily_cap = 50 (utc_day)" in said
-    assert said.startswith("cop.example: ")
+
+
+def limits(host, rate, places, cap):
+    has = f"rate_per_s = {rate}, in_flight_max = {places} and {cap}"
+    return f"process {os.getpid()} on {host} has {has}"
 
 
 def test_a_lease_is_renewed_once_the_database_is_back(postgres, ledger_database, proxy_to):

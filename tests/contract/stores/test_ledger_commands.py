@@ -1,6 +1,6 @@
 """`precheck ledger`: creating a shared ledger, looking at it, and changing its key."""
 
-import re
+import os
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from uuid import uuid4
@@ -9,10 +9,12 @@ import anyio
 import pytest
 from click.testing import CliRunner
 from postgres import LEDGER_KEY, OWNER, RUNNER
+from refusals import said, says
 from shared_ledgers import NOW, PROFILE, ask
 
 from pipeline.cli.main import main
 from pipeline.jobs.doctor import diagnose
+from pipeline.wording import Moment, Sentence
 from schemas.outcomes import ApiName
 
 KEY = LEDGER_KEY.get_secret_value()
@@ -36,7 +38,7 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
     ledger_desk.database = postgres.empty_database()
     refused = call(ledger_desk.database, "check")
     assert refused.status == 78
-    assert "has no ledger, or one of another version; `precheck ledger init` creates it" in refused.said
+    assert said("stores.database_without_ledger", database=f"'{ledger_desk.database}'") in refused.said
 
     made = call(ledger_desk.database, "init", "--as", OWNER)
     assert made.status == 0, made.said
@@ -46,7 +48,7 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
 
     checked = call(ledger_desk.database, "check")
     assert checked.status == 0, checked.said
-    for said in (
+    for part in (
         "table version 3",
         "matches the profile",
         "PostgreSQL 1",
@@ -57,7 +59,7 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
         "records cannot be changed",
         "0 (0 unfinished)",
     ):
-        assert said in checked.said
+        assert part in checked.said
     ledger_desk.begin(ledger_desk.store(), 3)
     assert "1 (1 unfinished)" in call(ledger_desk.database, "check").said
 
@@ -66,21 +68,15 @@ def test_who_may_not_create_it_is_refused_and_another_role_may_be_named(call, po
     database = postgres.empty_database()
     refused = call(database, "init")
     assert refused.status == 78  # the role of the runs owns nothing
-    assert (
-        f"{RUNNER} may not create the tables in {database}, which belongs to {OWNER}; `precheck"
-        in refused.said
-    )
-    assert f"`precheck ledger init --as {OWNER}` creates them and lets {RUNNER} use them" in refused.said
+    there = {"role": RUNNER, "name": database}
+    assert said("stores.role_may_not_create_tables", **there, owner_of_database=OWNER) in refused.said
     other = call(database, "init", "--as", OWNER, "--grant-to", "not_there")
     assert other.status == 78
-    assert "there is no role not_there; create it, or name another one" in other.said
+    assert said("stores.no_such_role", grant_to="not_there") in other.said
     assert call(database, "init", user=OWNER).status == 0
     closed = call(database, "init")
     assert closed.status == 78
-    assert (
-        f"{database} already has a ledger, which belongs to {OWNER}, and {RUNNER} may not use it"
-        in closed.said
-    )
+    assert said("stores.role_may_not_use_ledger", **there, owner=OWNER) in closed.said
     assert call(database, "init", "--grant-to", RUNNER, user=OWNER).status == 0
     assert call(database, "check").status == 0
 
@@ -93,41 +89,40 @@ def test_the_doctor_tries_the_shared_ledger_too(call, postgres, ledger_database,
         config.write_text(PROFILE.format(url=postgres.url(ledger_database, user)))
         found = {str(each.what): each for each in diagnose("production", config, now=datetime.now(UTC))}
         assert (found["shared ledger"].exit_code == 0) is is_well
-    assert "there is no user nobody_here" in str(found["shared ledger"].detail)
+    says(found["shared ledger"].detail, "stores.no_user", name="nobody_here")
 
 
 def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):
     as_owner = call(ledger_database, "check", user=OWNER)
     assert as_owner.status == 78
-    assert (
-        f"{OWNER} may change tables and may delete lines; for runs, use a role that does not own the tables"
-        in as_owner.said
-    )
+    powers = [Sentence("inspection.may_change_tables"), Sentence("inspection.may_delete")]
+    assert said("inspection.role_too_powerful", role=OWNER, powers=powers) in as_owner.said
 
     with postgres.connect(ledger_database) as db:
         db.execute("ALTER TABLE precheck.answer DISABLE TRIGGER never_changes")
         db.execute(f"ALTER DATABASE {ledger_database} SET synchronous_commit = off")
     found = call(ledger_database, "check")
     assert found.status == 78
-    assert "missing or switched off: never_changes on answer" in found.said
-    assert "synchronous_commit is off on the server; runs switch it on for their own sessions" in found.said
+    trigger = Sentence("inspection.trigger_on_table", name="never_changes", table="answer")
+    assert said("inspection.triggers_missing", names=[trigger]) in found.said
+    assert said("inspection.commit_off", setting="off") in found.said
 
 
 def test_a_replica_that_could_lack_answers_is_named(call, postgres, ledger_database):
     with postgres.replicated() as db:
         found = call(ledger_database, "check")
         assert found.status == 0
-        assert "1, asynchronous: a failover may lose answers, which are then asked again; set" in found.said
+        assert said("inspection.replica_asynchronous", standby_count=1) in found.said
         try:
             db.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
             db.execute("SELECT pg_reload_conf()")
-            said = [call(ledger_database, "check").said]
-            while "1, synchronous" not in said[-1] and len(said) < 50:
-                said.append(call(ledger_database, "check").said)
+            seen = [call(ledger_database, "check").said]
+            while "1, synchronous" not in seen[-1] and len(seen) < 50:
+                seen.append(call(ledger_database, "check").said)
         finally:
             db.execute("ALTER SYSTEM RESET synchronous_standby_names")
             db.execute("SELECT pg_reload_conf()")
-    assert "1, synchronous" in said[-1]
+    assert "1, synchronous" in seen[-1]
 
 
 def test_a_run_commits_synchronously_where_the_server_would_not(ledger_desk, postgres):
@@ -152,9 +147,7 @@ def test_another_key_is_refused_and_a_new_one_takes_its_place(call, ledger_desk,
     anyio.run(ask_one, shared)
     wrong = call(ledger_desk.database, "check", key="another key")
     assert wrong.status == 78
-    assert (
-        "has another key; name that one in the profile with ledger_key_env or ledger_key_file" in wrong.said
-    )
+    assert said("stores.ledger_has_other_key") in wrong.said
 
     new = tmp_path / "new.key"
     new.touch(mode=0o600)
@@ -163,7 +156,7 @@ def test_another_key_is_refused_and_a_new_one_takes_its_place(call, ledger_desk,
     assert call(ledger_desk.database, "rekey", "--new-key-file", str(new)).status == 78  # not the owner
     changed = call(ledger_desk.database, "rekey", "--as", OWNER, "--new-key-file", str(new))
     assert changed.status == 0, changed.said
-    assert "name it in the profile on every host" in changed.said
+    assert said("jobs.ledger_rekeyed") in changed.said
 
     assert call(ledger_desk.database, "check").status == 78
     assert call(ledger_desk.database, "check", key="the new key").status == 0
@@ -174,7 +167,8 @@ def test_another_key_is_refused_and_a_new_one_takes_its_place(call, ledger_desk,
 
 
 def test_after_a_backup_was_brought_back_what_is_in_doubt_is_counted(call, ledger_desk):
-    assert "no request is recorded" in call(ledger_desk.database, "check", "--restored").said
+    none = said("inspection.no_request_recorded", request_count=0)
+    assert none in call(ledger_desk.database, "check", "--restored").said
     store = ledger_desk.store()
     shared = ledger_desk.shared(store, ledger_desk.begin(store, 5))
 
@@ -187,9 +181,8 @@ def test_after_a_backup_was_brought_back_what_is_in_doubt_is_counted(call, ledge
             await shared.fail(chunk.questions[3].key, attempt=1, code="HTTP_500", time=NOW)
 
     anyio.run(main)
-    said = call(ledger_desk.database, "check", "--restored").said
-    assert f"the last recorded request was sent {NOW}; later questions are unknown here" in said
-    assert "requests of unfinished runs without a recorded answer: 2" in said
+    in_doubt = said("inspection.requests_in_doubt", latest=Moment(NOW), request_count=2)
+    assert in_doubt in call(ledger_desk.database, "check", "--restored").said
 
 
 def test_a_run_that_nobody_goes_on_with_is_closed_unless_a_process_asks_it(call, ledger_desk):
@@ -206,16 +199,17 @@ def test_a_run_that_nobody_goes_on_with_is_closed_unless_a_process_asks_it(call,
     words = ("close", str(run.id))
     at_work = call(ledger_desk.database, *words)
     assert at_work.status == 75
-    assert re.search(rf"run {run.id}: process \d+ on host is asking its questions; stop it", at_work.said)
+    assert said("stores.run_in_progress", run_id=str(run.id), pid=os.getpid(), host="host") in at_work.said
     anyio.run(shared.give_back)
     closed = call(ledger_desk.database, *words)
     assert closed.status == 0
-    assert "is closed; 1 of its 3 questions were answered, and these answers are kept" in closed.said
-    assert "had already finished or been closed" in call(ledger_desk.database, *words).said
+    assert said("jobs.run_closed", run_id=str(run.id), answer_count=1, question_count=3) in closed.said
+    assert said("jobs.run_already_closed", run_id=str(run.id)) in call(ledger_desk.database, *words).said
     assert store.find(run.id).finished_at is not None
-    unknown = call(ledger_desk.database, "close", str(uuid4()))
+    other = str(uuid4())
+    unknown = call(ledger_desk.database, "close", other)
     assert unknown.status == 2
-    assert "this ledger has no run" in unknown.said
+    assert said("stores.no_such_run", run_id=other) in unknown.said
 
 
 def test_a_profile_without_a_shared_ledger_says_so(tmp_path):
@@ -224,4 +218,4 @@ def test_a_profile_without_a_shared_ledger_says_so(tmp_path):
     command = ["ledger", "check", "--profile", "production", "--config", str(config)]
     done = CliRunner().invoke(main, command, env={"LEDGER_KEY": "key"})
     assert done.exit_code == 78
-    assert "names no shared ledger; add `ledger` and its key to the profile" in done.output
+    assert said("jobs.profile_without_shared_ledger", chosen="production") in " ".join(done.output.split())

@@ -1,16 +1,17 @@
 """`precheck status`: who is there and who is not, and what is left."""
 
 import json
-import re
 from types import SimpleNamespace
 
 import anyio
 import pytest
 from click.testing import CliRunner
 from postgres import LEDGER_KEY
+from refusals import said
 from shared_ledgers import PROFILE, ask
 
 from pipeline.cli.main import main
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 
@@ -58,16 +59,18 @@ def test_who_died_is_told_from_who_holds_nothing_and_who_left_is_not_shown(ledge
     by_host = sorted((each["host"], each["alive"], each["chunk_count"]) for each in found.holders)
     assert by_host == [("dead-host", False, 0), ("host", True, 0), ("host", True, 1)]
     assert [(each["question_count"], each["left_count"]) for each in found.runs] == [(25, 24)]
-    assert "24 of 25 questions left; 1 answer to 1 request; open to any process (round 1): " in found.shown
-    assert "Process 77 on dead-host" in found.shown
-    assert re.search(
-        ": not seen for 4[0-9] s: it has ended or is suspended, and other processes take over its questions.",
-        found.shown,
-    )
-    assert re.search("active, seen [0-4] s ago; no questions in progress.", found.shown)
-    assert (
-        "holds 1 chunk of 10 questions, whose oldest lease ends in 0 s unless it is renewed." in found.shown
-    )
+    counted = {
+        "questions": Sentence("status.questions", count=25),
+        "answers": Sentence("status.answers", count=1),
+        "requests": Sentence("counted.request", count=1),
+        "state": Sentence("status.open", round=1),
+    }
+    assert said("status.run", left_count=24, **counted) in found.shown
+    assert said("status.process", pid=77, host="dead-host") in found.shown
+    assert any(said("status.process_gone", silent_s=count) in found.shown for count in range(40, 50))
+    assert any(said("status.process_idle", silent_s=count) in found.shown for count in range(5))
+    held = {"chunks": Sentence("status.chunks", count=1), "questions": Sentence("status.questions", count=10)}
+    assert said("status.process_at_work", **held, lease_s=0) in found.shown
 
 
 def test_what_a_dead_process_held_of_a_closed_run_is_shown_no_more(ledger_desk, look):
@@ -81,4 +84,4 @@ def test_what_a_dead_process_held_of_a_closed_run_is_shown_no_more(ledger_desk, 
 
     found = look()
     assert [each["chunk_count"] for each in found.holders] == [0]
-    assert "There are no unfinished runs." in found.shown
+    assert said("status.no_run") in found.shown
