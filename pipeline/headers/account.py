@@ -4,10 +4,11 @@ A column of our side is never used; one marked as the payee's outranks an unmark
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import polars as pl
 
-from pipeline.headers.account_patterns import IBAN, PUNCTUATION
+from pipeline.headers.account_patterns import IBAN, PUNCTUATION, is_iban
 from pipeline.headers.account_signs import are_of_uk, kinds_of_codes, may_hold_sort_codes
 from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, refuse_differing, rule_of
@@ -27,9 +28,11 @@ from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
 
 CODE_OF_BANK = "a bank's code, read as the sort code of UK accounts"
+IN_PARTS = "an IBAN over several columns"
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
 """Pattern of a UK account number, even a damaged one, alone or with its sort code."""
 _SORT_CODE = r"^[0-9]{5,6}$"
+_IBAN_START, _PARTS_MAX = r"^[A-Za-z]{2}([0-9]{2}[A-Za-z0-9]{0,12})?$", 9
 _SIX_DIGITS = r"^[0-9]{6}$"
 _EIGHT_DIGITS = r"^[0-9]{8}$"
 _FIELDS = ("iban", "account_number", "sort_code")
@@ -47,6 +50,8 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
 
     Raises ColumnsRefused: two columns could be the account and differ in a row.
     """
+    if mapped.keys().isdisjoint(_FIELDS) and (parts := _iban_in_parts(cells)):
+        return [ColumnChoice("iban", (parts,), IN_PARTS)]
     candidates = {
         header: meant
         for header in cells.headers
@@ -78,6 +83,23 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     _refuse_unread_accounts(choices, cells)
     _refuse_same_account(_sources(choices), cells)
     return choices
+
+
+def _iban_in_parts(cells: ColumnCells) -> tuple[str, ...]:
+    """Return adjacent columns whose cells together are IBANs in each row, if no column alone has IBANs."""
+    starts = [
+        at
+        for at, header in enumerate(cells.headers)
+        if cells.are(header, _IBAN_START, without=PUNCTUATION) and meaning(header).side is not Side.OURS
+    ]
+    if starts and any(cells.are(header, IBAN, without=PUNCTUATION) for header in cells.headers):
+        return ()
+    for at, count in product(starts, range(2, _PARTS_MAX)):
+        parts = cells.headers[at : at + count]
+        whole = cells.joined(parts).drop_nulls().head(SAMPLE_ROWS)
+        if all(map(is_iban, whole)) and not cells.is_constant(parts):
+            return parts
+    return ()
 
 
 def _is_number(header: str, cells: ColumnCells) -> bool:

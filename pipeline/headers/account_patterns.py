@@ -161,6 +161,12 @@ def holds_account(text: str) -> bool:
     return bool(sort_codes and numbers)
 
 
+def is_iban(text: str) -> bool:
+    """True if a text is a valid IBAN, in any notation."""
+    compact = "".join(filter(str.isalnum, text)).upper()
+    return _starts_with_iban(compact) and len(compact) == IBAN_LENGTHS[compact[:2]]
+
+
 def _starts_with_iban(text: str) -> bool:
     """True if a text starts with a valid IBAN, of its country's length and with correct check digits."""
     compact = re.sub("[ -]", "", text).upper()

@@ -240,7 +240,7 @@ def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str
     for alternative in target.split("|"):
         parts = [
             _matching(part, headers)
-            for part in ([alternative] if field != "name" else alternative.split("+"))
+            for part in (alternative.split("+") if field in ("name", "iban") else [alternative])
         ]
         if None in parts:
             raise ColumnsRefused(

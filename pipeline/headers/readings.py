@@ -58,9 +58,9 @@ def readings_of(
                 and other not in choice.why_not
                 and meaning(other).side is not Side.OURS
             )
-            how = _joined(
-                rule_of(choice.rules.get(header, choice.rule)), _of_accounts(choice.field, header, cells)
-            )
+            is_part = any(len(parts) > 1 for parts in choice.sources)
+            held = _of_accounts(choice.field, header, cells, is_part=is_part)
+            how = _joined(rule_of(choice.rules.get(header, choice.rule)), held)
             readings.append(ColumnReading(header, choice.field, how, others, values))
         else:
             readings.append(ColumnReading(header, None, _why_kept(header, cells, choices), (), values))
@@ -106,10 +106,10 @@ def _joined(one: Sentence, other: Sentence | None) -> Sentence:
     return one if other is None else Sentence("column.both", one=one, other=other)
 
 
-def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None:
+def _of_accounts(field: str, header: str, cells: ColumnCells, *, is_part: bool) -> Sentence | None:
     """Return the kinds of accounts in a column if they differ from its header."""
     sample = cells.sample(header).to_list()
-    if field not in _ACCOUNT_FIELDS or not sample:
+    if field not in _ACCOUNT_FIELDS or not sample or is_part:
         return None
     held = kinds_in(sample)
     if not held:

@@ -23,7 +23,7 @@ from pipeline.desk.review import Shown
 from pipeline.errors import InputError
 from pipeline.formats.excel.decisions import RUN_ID, key_of
 from pipeline.formats.layouts.model import Shape
-from pipeline.headers.account import CODE_OF_BANK
+from pipeline.headers.account import CODE_OF_BANK, IN_PARTS
 from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import _ALIASES, _GRAMMAR, CANONICAL
@@ -93,6 +93,7 @@ FAMILIES = {
         for text in (
             CANONICAL,
             CODE_OF_BANK,
+            IN_PARTS,
             SHARED_WORD,
             *(each.rule for each in (*_ALIASES.values(), *_GRAMMAR)),
             *KINDS,

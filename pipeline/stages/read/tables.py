@@ -18,6 +18,7 @@ from pipeline.headers.meaning import IN_HUNDREDTHS, meaning
 from pipeline.headers.not_payments import are_direct_debits, transaction_code
 from pipeline.headers.parties import is_list_of_payees
 from pipeline.headers.readings import none_in_cells
+from pipeline.headers.spread import defects_of_rows
 from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend
 from pipeline.rules.amounts import exact_text
@@ -227,7 +228,9 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     defects = table.defects.scatter(rest.filter(_hold_nothing(original[rest], stated)), ROW_BLANK)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     debits = [] if arguments.mapping else _direct_debits(original)
-    defects = pl.select(pl.coalesce(defects, *debits, elsewhere)).to_series()
+    defects = pl.select(
+        pl.coalesce(defects, defects_of_rows(payments, original, rest), *debits, elsewhere)
+    ).to_series()
     payments = payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS)
     notes = [Sentence("stages.hundredths_of_others", count=lost)] if lost else []
     return payments, is_open, (*_empty_cells(empty), *notes)

@@ -26,6 +26,8 @@ BROKEN = [
     ("row", "ROW_BLANK", {"defect": "ROW_BLANK"}, BOTH),
     ("row", "ROW_TOO_LONG", {**UK, "defect": "ROW_TOO_LONG"}, BOTH),
     ("row", "ROW_MERGED", {**UK, "defect": "ROW_MERGED"}, BOTH),
+    ("row", "ROW_COMMENTED", {**UK, "defect": "ROW_COMMENTED"}, BOTH),
+    ("row", "ROW_CONTINUED", {**UK, "defect": "ROW_CONTINUED"}, BOTH),
     ("row", "LINE_TOO_LONG", {**UK, "defect": "LINE_TOO_LONG"}, BOTH),
     ("row", "LINE_TOO_SHORT", {**UK, "defect": "LINE_TOO_SHORT"}, BOTH),
     ("row", "AMOUNT_MALFORMED", {**UK, "defect": "AMOUNT_MALFORMED"}, BOTH),

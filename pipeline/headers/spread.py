@@ -1,0 +1,82 @@
+"""Find rows of a table that are not whole payments: commented out, or one payment spread over two rows."""
+
+import re
+from collections.abc import Iterator
+
+import polars as pl
+
+from pipeline.headers.account_patterns import IBAN, PUNCTUATION, is_iban
+from pipeline.headers.footers import label_of
+from pipeline.headers.words import LEGAL_FORMS, NOT_PAID
+from pipeline.rules.unasked import ROW_COMMENTED, ROW_CONTINUED
+
+_MARK = r"^\s*(?://|/\*|<!--|--\s*[\p{L}\p{N}]|#%s)"
+_IN_NAME, _IN_FIRST_CELL = _MARK % "", _MARK % r"\s"  # `#2` may be an id
+_ENDS_OPEN = re.compile(
+    r".*(?:[&+,/-]| (?:and|und|et|y|e|en|og|och|van|von|de|of|der|di|del|della|für|for|the|la))"
+)
+_FORM_ALONE = re.compile(rf"(?:{LEGAL_FORMS})\.?", re.IGNORECASE)
+_LEGAL_FORM, _WORDS_MAX = re.compile(rf".* {_FORM_ALONE.pattern}", re.IGNORECASE), 5
+
+
+def defects_of_rows(payments: pl.DataFrame, original: pl.DataFrame, lacking: pl.Series) -> pl.Series:
+    """Return the defect of each row, or null; `lacking` are the rows without an account, in order."""
+    none = pl.repeat(None, payments.height, dtype=pl.String, eager=True)
+    names, first = payments["name"], original.to_series(0)
+    commented = names.str.contains(_IN_NAME) | names.str.contains_any(
+        [*NOT_PAID], ascii_case_insensitive=True
+    )
+    rows = set(commented.arg_true())
+    marked = first.str.contains(_IN_FIRST_CELL).arg_true() if first.dtype == pl.String else ()
+    rows.update(marked if 2 * len(marked) < payments.height else ())
+    spread = {*_ibans(payments), *_names(payments, original, lacking)} - rows
+    return none.scatter(sorted(rows), ROW_COMMENTED).scatter(sorted(spread), ROW_CONTINUED)
+
+
+def _ibans(payments: pl.DataFrame) -> Iterator[int]:
+    """Yield the rows whose IBAN is whole only with the one of the next row, which has no amount."""
+    is_whole = pl.col("iban").str.replace_all(PUNCTUATION, "").str.contains(IBAN)
+    rest = pl.col("amount").is_null() & pl.col("name").is_null() & ~is_whole
+    for row in payments.select(rest.arg_true()).to_series():
+        above, below = payments["iban"][max(0, row - 1)], payments["iban"][row]
+        if row and above and is_iban(above + below) and not is_iban(above):
+            yield from (row - 1, row)
+
+
+def _names(payments: pl.DataFrame, original: pl.DataFrame, lacking: pl.Series) -> Iterator[int]:
+    """Yield the rows with a name that goes on in the next row, or begins in the one before.
+
+    A row with only a name may head a group, so its words must show it, or every other row must be like that.
+    """
+    filled = original[lacking].select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
+    only = (filled == 1) & payments["name"].gather(lacking).is_not_null()
+    names, lack = payments["name"], {*lacking}
+    rows = [
+        row for row in lacking.filter(only) if any(map(str.isalpha, names[row])) and not label_of(names[row])
+    ]
+    payment_count = payments.height - len(lack)
+    is_every_other = rows == [*range(1, 2 * payment_count, 2)] and payment_count > 1
+    for row in rows:
+        above, below = (
+            names[at] if 0 <= at < payments.height and at not in lack else None for at in (row - 1, row + 1)
+        )
+        if above and (
+            is_every_other or _is_rest(names[row], above) or (rows[0] and _is_form_of(names[row], above))
+        ):
+            yield from (row - 1, row)
+        elif below and (_is_rest(below, names[row]) or _FORM_ALONE.fullmatch(below)):
+            yield from (row, row + 1)
+
+
+def _is_rest(name: str, above: str) -> bool:
+    """True if a name begins like the rest of one, or the one above ends before it does."""
+    return _ENDS_OPEN.fullmatch(above) is not None or (_goes_on(name) and not _goes_on(above))
+
+
+def _goes_on(name: str) -> bool:
+    return (name[0].islower() or name[0] in "&+") and len(name.split()) <= _WORDS_MAX
+
+
+def _is_form_of(name: str, above: str) -> bool:
+    is_form = _FORM_ALONE.fullmatch(name) or _LEGAL_FORM.fullmatch(name)
+    return is_form is not None and not _LEGAL_FORM.fullmatch(above)
