@@ -31,6 +31,7 @@ _DEBIT_CELLS, _DEBIT_REFERENCES = (
 _DUES, _PAYOUTS, _SETTINGS = (
     tuple(map(fold, words)) for words in (lists.DUES, lists.PAYOUTS + lists.REFUNDS, lists.SETTINGS)
 )
+_PAYERS, _CHARGES, _AID = (tuple(map(fold, words)) for words in (lists.PAYERS, lists.CHARGES, lists.AID))
 _OWN, _OWN_ENDS = frozenset(map(fold, lists.OWN_ACCOUNTS)), tuple(map(fold, lists.OWN_ENDS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
 _PARTNERS = lists.PARTNERS
@@ -70,7 +71,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     # A mandate's ID and its date are two cues.
     kinds = {header if filled[header] == What.MANDATE else filled[header] for header in debit}
     sure = _debit_codes(cells) or [header for header in cells.headers if _is_of_debits(header, cells)]
-    sure = sure or _debits_of_members(cells)
+    sure = sure or _debits_of_members([header for header in cells.headers if cells.is_filled(header)])
     if sure or len(kinds) >= _DEBIT_CUES_MIN:
         return Sentence(
             "headers.direct_debits", columns=list(map(quoted, list(dict.fromkeys([*sure, *debit]))[:2]))
@@ -152,14 +153,29 @@ def _is_of_debits(header: str, cells: ColumnCells) -> bool:
     )
 
 
-def _debits_of_members(cells: ColumnCells) -> list[str]:
+def _debits_of_members(filled: Sequence[str]) -> list[str]:
     """Return a column of debits and one of members or renewals, in a list without a payee, wage or refund."""
-    filled = [header for header in cells.headers if cells.is_filled(header)]
     debits = [header for header in filled if fold(header) in _DEBIT_REFERENCES]
-    members = [header for header in filled if debits and any(words in fold(header) for words in _MEMBERS)]
-    texts, tokens = " ".join(map(fold, filled)), tokens_of(" ".join(filled))
-    is_paid = any(words in texts for words in _PAYOUTS) or not _PAID.isdisjoint(map(cue_of, tokens))
-    return [debits[0], members[0]] if members and not is_paid else []
+    members = _with_any(_MEMBERS, filled) if debits else []
+    return [debits[0], members[0]] if members and not _are_paid(filled, _PAYOUTS) else []
+
+
+def _charges_to_payers(filled: Sequence[str]) -> list[str]:
+    """Return a column of what people are charged and one of these people, in a list that pays nobody."""
+    charges = _with_any(_CHARGES, filled)
+    payers = _with_any(_PAYERS, filled) if charges else []
+    others = [header for header in filled if header not in charges]
+    return [payers[0], charges[0]] if payers and not _are_paid(others, _PAYOUTS + _AID) else []
+
+
+def _with_any(phrases: Sequence[str], headers: Sequence[str]) -> list[str]:
+    return [header for header in headers if any(words in fold(header) for words in phrases)]
+
+
+def _are_paid(headers: Sequence[str], payouts: Sequence[str]) -> bool:
+    """True if a header shows that people in the list, or others, are paid."""
+    tokens = tokens_of(" ".join(headers))
+    return bool(_with_any(payouts, headers)) or not _PAID.isdisjoint(map(cue_of, tokens))
 
 
 def _named(cells: ColumnCells, what: str) -> list[str]:
@@ -183,16 +199,15 @@ def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
         return Sentence(
             "headers.purchases_on_credit", columns=[quoted(header) for header in credit if header]
         )
-    own = _only_account(cells)
-    if own or _named(cells, "amount"):
+    payers, own = _charges_to_payers(filled), _only_account(cells)
+    if not payers and (own or _named(cells, "amount")):
         return Sentence("headers.only_own_account", column=quoted(own[0])) if own else None
-    dues, payouts, settings = (
-        [header for header in filled if any(words in fold(header) for words in some)]
-        for some in (_DUES, _PAYOUTS, _SETTINGS)
-    )
+    dues, payouts, settings = (_with_any(some, filled) for some in (_DUES, _PAYOUTS, _SETTINGS))
     lists_staff = any(cue_of(token) is Cue.PERSON for header in cells.headers for token in tokens_of(header))
-    if dues and not lists_staff and not any(cells.are(header, "[1-9]") for header in payouts):
-        return Sentence("headers.list_of_payers", columns=list(map(quoted, dues[:2])))
+    if not lists_staff and not any(cells.are(header, "[1-9]") for header in payouts):
+        payers = payers or dues[:2]
+    if payers:
+        return Sentence("headers.list_of_payers", columns=list(map(quoted, payers)))
     if settings:
         return Sentence("headers.own_settings", columns=list(map(quoted, settings[:2])))
     if partners := _columns_of_partners(filled, cells):

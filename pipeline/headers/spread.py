@@ -15,8 +15,7 @@ _IN_NAME, _IN_FIRST_CELL = _MARK % "", _MARK % r"\s"  # `#2` may be an id
 _ENDS_OPEN = re.compile(
     r".*(?:[&+,/-]| (?:and|und|et|y|e|en|og|och|van|von|de|of|der|di|del|della|für|for|the|la))"
 )
-_FORM_ALONE = re.compile(rf"(?:{LEGAL_FORMS})\.?", re.IGNORECASE)
-_LEGAL_FORM, _WORDS_MAX = re.compile(rf".* {_FORM_ALONE.pattern}", re.IGNORECASE), 5
+_LEGAL_FORM, _WORDS_MAX = re.compile(rf"(.* )?(?:{LEGAL_FORMS})\.?", re.IGNORECASE), 5
 
 
 def defects_of_rows(payments: pl.DataFrame, original: pl.DataFrame, lacking: pl.Series) -> pl.Series:
@@ -64,7 +63,9 @@ def _names(payments: pl.DataFrame, original: pl.DataFrame, lacking: pl.Series) -
             is_every_other or _is_rest(names[row], above) or (rows[0] and _is_form_of(names[row], above))
         ):
             yield from (row - 1, row)
-        elif below and (_is_rest(below, names[row]) or _FORM_ALONE.fullmatch(below)):
+        elif below and (
+            _is_rest(below, names[row]) or ((form := _LEGAL_FORM.fullmatch(below)) and not form[1])
+        ):
             yield from (row, row + 1)
 
 
@@ -78,5 +79,4 @@ def _goes_on(name: str) -> bool:
 
 
 def _is_form_of(name: str, above: str) -> bool:
-    is_form = _FORM_ALONE.fullmatch(name) or _LEGAL_FORM.fullmatch(name)
-    return is_form is not None and not _LEGAL_FORM.fullmatch(above)
+    return _LEGAL_FORM.fullmatch(name) is not None and not _LEGAL_FORM.fullmatch(above)

@@ -92,6 +92,7 @@ DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS = _
     "direct_debits", "headers cells titles no_titles not_before"
 )
 DUES, PAYOUTS, REFUNDS, SETTINGS = _lists("direct_debits", "dues payouts refunds settings")
+PAYERS, CHARGES, AID = _lists("direct_debits", "payers charges aid")
 TAXES, VAT = (frozenset(listed(_FILE["taxes"][name])) for name in ("words", "vat"))
 DEBIT_REFERENCES, MEMBERS = _lists("direct_debits", "references members")
 WAYS_IN, WAYS_OUT, WAYS, WAYS_RECEIVED, STATUS = _lists("ways", "in out either received status")

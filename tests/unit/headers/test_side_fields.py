@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from refusals import refused
+from tables import for_each
 
 from pipeline.errors import InputError
 from pipeline.headers.columns import read_columns
@@ -208,6 +209,58 @@ def list_of(columns):
 
 
 IBANS = ["DE89370400440532013000", "DE02120300000000202051", "DE02500105170137075030"]
+
+
+OF_PAYERS = {  # who pays -> other columns; the first says what these people are charged
+    "Client name": ["Monthly fee", "Joined"],
+    "Tenant": ["Monthly Rent", "Deposit held", "Lease end"],
+    "Tenant name": ["Rent due", "Due date"],
+    "Donor name": ["Pledge frequency", "Donation"],
+    "Subscriber": ["MRR", "Renewal date"],
+    "Customer": ["Billing cycle", "Price"],
+    "Customer name": ["Days overdue", "Amount due"],
+    "Mieter": ["Kaltmiete", "Nebenkosten"],
+    "Spender": ["Zuwendungsbestätigung", "Spendenbetrag"],
+    "Kunde": ["Abrechnungszyklus", "Preis"],
+    "Locataire": ["Loyer HC", "Charges", "Total quittance"],
+    "Donateur": ["Reçu fiscal", "Montant du don"],
+    "Huurder": ["Huurprijs", "Servicekosten"],
+    "Inquilino": ["Renta mensual", "Fianza"],
+    "Nombre del socio": ["Cuota mensual", "Fecha de alta"],
+    "Nome socio": ["Quota annuale", "Scadenza"],
+    "Conduttore": ["Canone mensile", "Spese"],
+}
+
+
+@for_each("payer", sorted(OF_PAYERS))
+def test_a_list_of_what_people_are_charged_asks_nothing(payer):
+    first, *more = OF_PAYERS[payer]
+    columns = {payer: ["Ada Quillon", "Bo Marrow", "Cid Okonjo"], "IBAN": IBANS}
+    charges = {header: ["96.00", "48.00", "12.00"] for header in (first, *more)}
+    with refused(InputError, "headers.list_of_payers", columns=[f'"{payer}"', f'"{first}"']):
+        list_of(columns | charges)
+    assert list_of(columns | dict.fromkeys(charges, [None] * 3)), "empty columns are no sign"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Tenant": "name", "Monthly Rent": "850.00", "Deposit refund": "850.00"},
+        {"Tenant": "name", "Monthly rent": "850.00", "Housing benefit": "410.00"},
+        {"Mieter": "name", "Kaltmiete": "640,00", "Guthaben": "37,20"},
+        {"Customer": "name", "Billing cycle": "monthly", "Refund amount": "14.99"},
+        {"Socio": "name", "Cuota mensual": "29,90", "Devolución": "29,90"},
+        {"Huurder": "name", "Huurprijs": "720,00", "Terug te betalen": "720,00"},
+        {"Consultant": "name", "Client": "Quillon Ltd", "Monthly fee": "900.00"},
+        {"Landlord": "name", "Tenant": "Zoe Thornwood", "Monthly rent": "850.00"},
+        {"Supplier": "name", "Days overdue": "3", "Amount": "850.00"},
+    ],
+)
+def test_people_who_are_charged_and_paid_or_others_beside_them_are_read(columns):
+    names = ["Ada Quillon", "Bo Marrow", "Cid Okonjo"]
+    cells = {header: names if cell == "name" else [cell] * 3 for header, cell in columns.items()}
+    [payee, *_] = columns
+    assert list_of(cells | {"IBAN": IBANS}) == ((payee,),)
 
 
 @pytest.mark.parametrize(
